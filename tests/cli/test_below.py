@@ -47,7 +47,7 @@ def test_an_empty_cache_shows_what_a_cache_of_it_would(words, below, tmp_path, m
 
 
 def test_show_says_how_many_came_along(below, tmp_path):
-    assert "2 of these are bundled with vlprobe" in call(tmp_path / "empty", "show").stderr
+    assert "2 of these runs are bundled with vlprobe" in call(tmp_path / "empty", "show").stderr
     assert "bundled with vlprobe" not in call(below, "show").stderr
 
 
@@ -67,7 +67,7 @@ def test_an_own_run_of_the_same_key_is_shown_and_removed_in_its_place(below, tmp
     call(own, "remove", key, "--yes")
     answer = call(own, "show", "--format", "json")
     assert key in {row["key"] for row in json.loads(answer.stdout)}
-    assert "1 of these are bundled with vlprobe" in answer.stderr
+    assert "1 of these runs are bundled with vlprobe" in answer.stderr
     assert (
         "is bundled with vlprobe and cannot be removed" in call(own, "remove", key, code=1).stderr
     )

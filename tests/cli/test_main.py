@@ -314,7 +314,7 @@ def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, 
         code=2,
     )
     assert (
-        "'policies' is given more than once. Give it once, and separate the values in a list with commas"
+        "'policies' is set more than once. Set it once; separate several values with commas"
         in found.stderr
     )
 

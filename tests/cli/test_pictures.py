@@ -143,7 +143,7 @@ def test_pictures_that_are_not_cocos_are_counted(tmp_path: Path, coco: str):
     result = run(
         tmp_path, f"triplets:{tmp_path}/pairs.json@{tmp_path}/mine+unpictured", "--from", coco
     )
-    assert "1 missing pictures are not COCO's" in result.output and Coco.requested == []
+    assert "1 missing pictures are not from COCO" in result.output and Coco.requested == []
 
 
 def test_without_an_answer_to_the_first_sizes_no_others_are_asked_for(

@@ -143,12 +143,12 @@ def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
     name = dataset(tmp_path / "mixed", [ENGLISH[0], GERMAN[0]])
     answered = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "perturb", name])
     assert answered.exit_code == 0
-    assert answered.stderr.startswith("1 of 2 captions are not in English: the English rules leave")
+    assert answered.stderr.startswith("1 of 2 captions are not in English. The rules do not edit")
     assert "except for colors and numbers in eight languages" in answered.stderr
     for options in (["--rules", "paper"], ["--kind", "paraphrase"]):  # neither uses the tables
         given = ["--cache", str(tmp_path / "cache"), "perturb", name, *options]
         told = CliRunner().invoke(main, given)
-        assert "the English rules leave them unedited (docs/limits.md)." in told.stderr
+        assert "The rules do not edit these captions (see docs/limits.md)." in told.stderr
     english, german = (json.loads(line) for line in answered.stdout.splitlines())
     assert english["same_caps"]["0"]
     assert not any(german[field]["0"] for field in german if field.endswith("_caps"))

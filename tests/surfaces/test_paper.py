@@ -127,7 +127,8 @@ def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
     line = call(store.root, "figure", "tradeof", out, code=1).stderr
     assert "No figure named 'tradeof'. Did you mean 'trade-off'?" in line
     assert (
-        "Expected .svg, .png, .pdf" in call(store.root, "figure", "compare", "f.gif", code=1).stderr
+        "Expected one of: .svg, .png, .pdf"
+        in call(store.root, "figure", "compare", "f.gif", code=1).stderr
     )
     assert "No stored results" in call(tmp_path / "none", "figure", "compare", out, code=1).stderr
     unknown = call(store.root, "figure", "map", out, "--model", "control:rondom", code=1).stderr
@@ -137,7 +138,7 @@ def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
     monkeypatch.setattr(paper, "find_spec", lambda name: None)
     monkeypatch.setitem(paper.MOST_MODELS, "scorecard", 1)  # as if there were many models
     few = call(store.root, "figure", "scorecard", out, code=1).stderr
-    assert "the first 1 of 2 models. Choose others with --model." in few
+    assert "the first 1 of 2 models: " in few
     lacking = call(store.root, "figure", "compare", out, code=1).stderr
     assert "pip install 'vlprobe[figures]'" in lacking and len(lacking.splitlines()) == 1
     assert not Path(out).exists()

@@ -128,7 +128,9 @@ def test_what_cannot_be_ranked_is_one_line(bundled: Store, tmp_path: Path, monke
     assert "nothing" in call(bundled, "--set", "nothing", code=1)
     monkeypatch.setenv(shipped.SETTING, "")
     done = CliRunner().invoke(main, ["--cache", str(tmp_path), "leaderboard"])
-    assert done.exit_code == 1 and "Nothing is stored yet. Run a probe first" in done.stderr
+    assert (
+        done.exit_code == 1 and "There are no stored results yet. Run a probe first" in done.stderr
+    )
 
 
 def test_equal_headings_are_told_apart_by_the_set_or_else_by_kind_and_type(bundled: Store):

@@ -28,7 +28,8 @@ AVERAGING = click.option(
     default=POOLED,
     show_default=True,
     help=(
-        "micro: pool all cases, as the pages do; macro: average the per-caption means, as the papers do."
+        "How to average: micro pools all cases, as the pages do; macro averages the "
+        "per-caption means, as the papers do."
     ),
 )
 UNIT = click.option(
@@ -95,7 +96,10 @@ case_choices = option_group(
     click.option(
         "--errata",
         metavar="FILE",
-        help="Exclude cases whose label was rejected in FILE, written by `vlprobe errata export`.",
+        help=(
+            "Exclude cases whose label is rejected in FILE, a file written by `vlprobe errata "
+            "export`."
+        ),
     ),
     run_settings("without_tag", "without"),
 )
@@ -122,8 +126,7 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
             )
         if name in options:
             raise click.BadParameter(
-                f"'{name}' is given more than once. Give it once, and separate the values in a list "
-                "with commas",
+                f"'{name}' is set more than once. Set it once; separate several values with commas",
                 param_hint="--option",
             )
         options[name] = value.split(",") if "," in value else value
@@ -199,7 +202,8 @@ def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
 def completion(ctx: click.Context, shell: str) -> None:
     """Print a shell script that enables tab completion for vlprobe.
 
-    bash, in ~/.bashrc: eval "$(vlprobe completion bash)"; zsh: with zsh; fish: vlprobe completion fish | source
+    For bash, add this line to ~/.bashrc: eval "$(vlprobe completion bash)". For zsh, add the same line with zsh
+    instead of bash to ~/.zshrc. For fish, run: vlprobe completion fish | source
     """
     kind = get_completion_class(shell)
     assert kind is not None  # click has one for each choice

@@ -41,7 +41,10 @@ LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high",
 PROBE_OF_RUNS = click.option(
     "--probe",
     default="",
-    help="Probe of the runs, if you name models [the one that ran last].",
+    help=(
+        "Probe whose runs to use if you name models instead of keys. [default: the probe that "
+        "ran last]"
+    ),
     shell_complete=complete_names("probes"),
 )
 
@@ -54,7 +57,10 @@ PROBE_OF_RUNS = click.option(
 @click.option(
     "--kind",
     default="",
-    help="Kind of case, such as flip, combined or paraphrase [the first kind that every model answered].",
+    help=(
+        "Kind of case, such as flip, combined or paraphrase. [default: the first kind that "
+        "every model answered]"
+    ),
 )
 @click.option(
     "--by",
@@ -63,8 +69,8 @@ PROBE_OF_RUNS = click.option(
     default="metric",
     show_default=True,
     help=(
-        "metric: one row per metric; edit: the share of wrong captions preferred, one row per kind of edit "
-        "and named slice."
+        "Rows of the table: metric prints one row per metric; edit prints the share of wrong "
+        "captions preferred, with one row per kind of edit and named slice."
     ),
 )
 @SLICE
@@ -83,10 +89,11 @@ def compare(
     unit: str,
     how: str,
 ) -> None:
-    """Compare run A with up to seven others on the same questions. Print the finding and the paired differences.
+    """Compare run A with up to seven others on the same questions. Print the main finding and the paired
+    differences.
 
-    Name a run by the beginning of its key, or by its model for the model's newest run. A difference is
-    significant if its p, adjusted for all rows (Holm), is below .05.
+    Identify a run by the beginning of its key, or by the name of its model, which selects the model's newest run. A
+    difference is significant if its p-value, Holm-adjusted for all rows, is below .05.
     """
     from vlprobe import views
     from vlprobe.render.findings import verdict
@@ -131,12 +138,18 @@ def compare(
     "--detect",
     type=click.FloatRange(0, min_open=True),
     metavar="DIFFERENCE",
-    help="Also print how many pictures are needed to detect this difference, such as 0.02 for two points.",
+    help=(
+        "Also print how many pictures are needed to detect a difference of this size, such as "
+        "0.02 for two points."
+    ),
 )
 @click.option(
     "--tests",
     type=click.IntRange(1, 10**6),
-    help="Number of comparisons made at once; .05 is divided by it [the rows of the table].",
+    help=(
+        "Number of simultaneous tests; the significance level is .05 divided by this number. "
+        "[default: the number of rows in the table]"
+    ),
 )
 @PROBE_OF_RUNS
 @AVERAGING
@@ -151,10 +164,10 @@ def plan(
     averaging: str,
     how: str,
 ) -> None:
-    """Print, for each metric, the smallest difference from run A that these questions can detect with 80 % power.
+    """Print, for each metric, the smallest difference from run A that its question set can detect with 80 % power.
 
-    Without B, A is compared with every other model on the same questions. If there is none, the other model's
-    errors are assumed to be independent of A's, which requires the most pictures.
+    If only A is given, it is compared with every other model on the same questions. If there are no other models,
+    vlprobe assumes a second model whose errors are independent of A's, the case that requires the most pictures.
     """
     import math
 
@@ -169,8 +182,8 @@ def plan(
     else:
         if probe:
             raise click.UsageError(
-                "--probe can only be used with two or more models. Otherwise, pass the key of a "
-                "run; `vlprobe show` lists the keys."
+                "--probe can only be used with two or more models. For one model, pass the "
+                "key of a run instead; `vlprobe show` lists the keys."
             )
         manifest = find_run(store, names[0])
         model = manifest["run"]["model"]
@@ -200,12 +213,18 @@ def plan(
     multiple=True,
     required=True,
     metavar="METRIC=VALUE",
-    help="Maximum allowed regression, in the metric's unit; repeatable.",
+    help="Maximum regression allowed for METRIC, in the metric's unit; repeatable.",
 )
 @SLICE
 @click.option("--strict", is_flag=True, help="Also fail if the difference is inconclusive.")
 @AVERAGING
-@click.option("--format", "how", type=FORMATS, default=None, help="Print all limits on stdout.")
+@click.option(
+    "--format",
+    "how",
+    type=FORMATS,
+    default=None,
+    help="Print all limits to stdout as a table in this format.",
+)
 @pass_results
 def gate(
     store: "Store",
@@ -217,10 +236,10 @@ def gate(
     averaging: str,
     how: str | None,
 ) -> None:
-    """Fail with exit code 1 and one line per broken limit if RUN regressed against another run.
+    """Exit with code 1, and print one line per broken limit, if RUN regressed compared with another run.
 
     A limit is broken if the whole 95 % interval of the paired difference is beyond it, or if the difference is
-    unknown. A usage error, such as an unknown run or metric, exits with 2.
+    unknown. A usage error, such as an unknown run or metric, exits with code 2.
     """
     from dataclasses import asdict
 
@@ -273,8 +292,8 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
 @FORMAT
 @pass_results
 def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) -> None:
-    """Print the first five pictures that two rococo runs retrieve for the same captions. Name each run by key
-    or model.
+    """Print the first five pictures that two rococo runs retrieve for the same captions. Identify each run by its
+    key or its model.
     """
     from vlprobe import views
     from vlprobe.render.model_lookup import find_model
@@ -283,8 +302,8 @@ def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) 
     question_set = views.runs.select(store, names, ["rococo"])
     if question_set.probe != "rococo":
         raise InvalidInput(
-            f"'{original}' and '{tuned}' are runs of {question_set.probe}. Expected two "
-            "rococo runs on the same question set; `vlprobe show` lists the runs."
+            f"'{original}' and '{tuned}' are runs of the probe {question_set.probe}. Expected "
+            "two rococo runs on the same question set; `vlprobe show` lists the runs."
         )
     first, second = question_set.models
     rows = [

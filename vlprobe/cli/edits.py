@@ -40,8 +40,8 @@ from vlprobe.errors import InvalidInput
     show_default=True,
     metavar="KIND",
     help=(
-        "Kinds to write: visla (positive and negative), prsm (P1, P2, P3), negatives, or a single kind "
-        "such as negative:swap (see docs/edits.md)."
+        "Kind of edit to write: visla (positive and negative), prsm (P1, P2, P3), negatives, "
+        "or a single kind such as negative:swap (see docs/edits.md); repeatable."
     ),
 )
 @click.option(
@@ -55,7 +55,7 @@ from vlprobe.errors import InvalidInput
     "--captions",
     default=0,
     type=click.IntRange(0),
-    help="Only the first N captions of each item [all].",
+    help="Number of captions to edit per item, from the first. [default: all]",
 )
 @SEED
 @click.option("--temperature", default=0.7, type=click.FloatRange(0, 2), show_default=True)
@@ -64,7 +64,10 @@ from vlprobe.errors import InvalidInput
     default=3,
     type=click.IntRange(1, 10),
     show_default=True,
-    help="Attempts per edit; each after the first receives the reason for the rejection.",
+    help=(
+        "Maximum number of attempts per edit. After a rejected attempt, the next request "
+        "includes the reason."
+    ),
 )
 @item_choices
 @DEVICE
@@ -80,7 +83,8 @@ def edits(
     seed: int,
     **settings: Any,
 ) -> None:
-    """Have MODEL write paraphrases and foils of the captions in DATASET to OUTPUT, one edit per line.
+    """Have MODEL write paraphrases and foils of the captions in DATASET, and save them in OUTPUT, one edit per
+    line.
 
     Pass the file to any probe with --option edits=OUTPUT. A .rejected.jsonl file next to it lists the edits
     that failed every attempt, with the reason. To resume, repeat the command; no request is sent twice.
@@ -109,13 +113,13 @@ def edits(
     "--sample",
     default=0,
     type=click.IntRange(0),
-    help="Draw N of the edits at random, using the seed [all].",
+    help="Number of edits to draw at random, using the seed. [default: all]",
 )
 @SEED
 def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     """Write edits to a CSV sheet in which a person marks each one as same, different, unsure or broken.
 
-    The order is random, and the intended meaning is left out. Give each judge a copy with their name.
+    The edits are in random order, without their intended meaning. Give each judge a copy named after that judge.
     """
     from vlprobe.runs.edits.sheet import COLUMNS, open_edits, sample_edits
     from vlprobe.storage import files
@@ -124,8 +128,8 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     edits_on_it = sample_edits(open_edits(edits_path).edits, sample, seed)
     if output.exists():
         raise InvalidInput(
-            f"'{output}' already exists and may contain verdicts. Choose another file name "
-            "or delete it."
+            f"'{output}' already exists and may contain verdicts. Choose another file name, or "
+            "delete the file."
         )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -143,12 +147,15 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 @click.option(
     "--disputes",
     is_flag=True,
-    help="List the edits that a judge disagrees with, instead of the agreement.",
+    help=(
+        "Instead of the agreement, list the edits for which at least one verdict differs from "
+        "the intended meaning."
+    ),
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the edits that were not judged wrong to this new file.",
+    help="New file for the edits that were not judged wrong.",
 )
 @FORMAT
 @click.pass_context
@@ -162,8 +169,8 @@ def verdicts(
 ) -> None:
     """Report how well human verdicts agree with the intended meaning and with each other.
 
-    SHEETS are filled-in copies of a sheet, one per judge. Without SHEETS, use verdicts that earlier
-    versions stored in the cache.
+    SHEETS are filled-in copies of a sheet, one per judge. Without SHEETS, the verdicts that earlier versions of
+    vlprobe stored in the cache are used.
     """
     from vlprobe.runs.edits import sheet
     from vlprobe.storage import files

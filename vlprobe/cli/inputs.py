@@ -35,20 +35,22 @@ from vlprobe.types import Item
     type=click.Choice(["lgip", "rococo"]),
     default="lgip",
     show_default=True,
-    help="With rococo, write altered captions and mixed pictures to FOLDER.",
+    help=(
+        "Probe whose edits to write; rococo writes altered captions and mixed pictures to FOLDER."
+    ),
 )
-@probe_options("Option of the rococo probe, as in vlprobe run.")
+@probe_options("Set an option of the rococo probe, as in `vlprobe run`; repeatable.")
 @click.option(
     "--rules",
     default="strict",
     show_default=True,
-    help="Rules for the edits: strict, paper, or the name of a plug-in.",
+    help="Rules that make the edits: strict, paper, or the name of a plug-in.",
 )
 @click.option(
     "--kind",
     "kinds",
     multiple=True,
-    help="Kind of edit; repeatable [paraphrase, flip and combined].",
+    help="Kind of edit to write; repeatable. [default: paraphrase, flip and combined]",
 )
 @SEED
 @item_choices
@@ -113,8 +115,10 @@ def perturb(
     if foreign:
         flipped = lgip.has_tables(rules, kinds)
         inform(
-            f"{len(foreign):,} of {len(captions):,} captions are not in English: the English rules leave them "
-            f"unedited{', except for colors and numbers in eight languages' if flipped else ''} (docs/limits.md)."
+            f"{len(foreign):,} of {len(captions):,} captions are not in English. The rules do "
+            "not edit these "
+            f"captions{', except for colors and numbers in eight languages' if flipped else ''} "
+            "(see docs/limits.md)."
         )
     maker = f"vlprobe {__version__}, rules {rules}, seed {seed}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -151,20 +155,20 @@ def perturb(
 @click.option(
     "--no-pictures",
     is_flag=True,
-    help="Check only the texts; the pictures of a table may be missing.",
+    help="Check only the texts. A table can then be checked without its pictures.",
 )
 @click.option(
     "--blind",
     is_flag=True,
     help=(
-        "Print how many true captions can be guessed without the picture: by length, by words, by a small "
-        "classifier."
+        "Print how often the true caption can be guessed without the picture, from its length "
+        "or by a classifier trained on the words of other captions."
     ),
 )
 @FORMAT
 @click.pass_context
 def check(ctx: click.Context, dataset: str, no_pictures: bool, blind: bool, how: str) -> None:
-    """Count the defects in DATASET before you trust a score on it."""
+    """Count the defects in DATASET that can make scores unreliable."""
     from vlprobe import registry
     from vlprobe.datasets import audit
 
@@ -223,14 +227,14 @@ def _print_blind(items: Sequence[Item], how: str) -> None:
     "how",
     type=FORMATS,
     default="table",
-    help="table and csv print only the checks.",
+    help="Format of the checks on stdout; json also contains the description of the model.",
 )
 @click.pass_context
 def doctor(
     ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str
 ) -> None:
-    """Describe MODEL and check whether its numbers can be trusted. Exit with 1 if a check fails, and with 2 on
-    a usage error such as an unknown model.
+    """Describe MODEL and check whether its scores can be trusted. Exit with 1 if a check fails, and with 2 on a
+    usage error such as an unknown model.
     """
     import json
     from dataclasses import asdict
@@ -318,30 +322,38 @@ def write_altered(
     "--model",
     "models",
     multiple=True,
-    help="Text encoder, or embeddings:FOLDER for a folder that --texts wrote; pass two or more.",
+    help=(
+        "Text encoder to compare; pass two or more. embeddings:FOLDER reads embeddings of the "
+        "texts that --texts wrote."
+    ),
 )
 @click.option(
     "--texts",
     "texts_folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Only write the texts to this folder, so that you can embed them for embeddings:FOLDER.",
+    help=(
+        "Write the texts to this folder and stop, so that you can embed them with another program."
+    ),
 )
 @click.option(
     "--words",
     "n_words",
     type=click.IntRange(1),
-    help="Print the N most frequent words instead (figure 11 b).",
+    help=(
+        "Print the N words that are most often the least influential (RoCOCO, figure 11 b) "
+        "instead of the agreement."
+    ),
 )
 @click.option(
     "--all-words",
     is_flag=True,
-    help="Consider any word, not only nouns that a run would edit.",
+    help="Consider every word, not just the nouns that a run would edit.",
 )
 @click.option(
     "--seed",
     default=42,
     show_default=True,
-    help="Seed for ties between nouns with equal influence.",
+    help="Seed for breaking ties between nouns with equal influence.",
 )
 @item_choices
 @FORMAT
@@ -359,8 +371,8 @@ def influence(
 ) -> None:
     """Measure how often models agree on the least influential noun of each caption in DATASET (RoCOCO, figure 11).
 
-    A noun has little influence if the caption's embedding hardly moves without it. The agreement of random choices
-    is printed next to the share of captions.
+    A noun has little influence if the caption's embedding hardly changes when the noun is deleted. The agreement
+    expected by chance is printed next to the measured one.
     """
     from vlprobe import registry
     from vlprobe.probes.caption_foils import load_voter, text_encoder
@@ -379,9 +391,9 @@ def influence(
             captions = (caption for item in items for caption in item.captions)
             n_texts = write_texts(texts_folder, voting_texts(captions, all_words))
             inform(
-                f"{n_texts:,} texts are in '{texts_folder}/texts.parquet' (and .jsonl). Write their "
-                "embeddings to texts.npy in the same folder, one row per text. Then use "
-                f"embeddings:{texts_folder} as a text encoder."
+                f"{n_texts:,} texts were written to '{texts_folder}', as texts.parquet and "
+                "texts.jsonl. Save their embeddings in the same folder as texts.npy, with one "
+                f"row per text. Then pass --model embeddings:{texts_folder}."
             )
             return
         encoders = []
@@ -392,9 +404,10 @@ def influence(
         votes = consensus({item.id: item.captions for item in items}, encoders, seed, all_words)
     print_table(votes.source_words.head(n_words) if n_words else votes.agreement, how)
     inform(
-        f"Two or more models name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions; "
-        f"the chance level is {votes.chance_of_two:.1%} ({votes.n_single:,} have only one such word). The "
-        f"paper reports over {PRINTED:.0%} for four models on COCO."
+        f"Two or more models choose the same word in {votes.share_of_two:.1%} of "
+        f"{votes.n_captions:,} captions; the chance level is {votes.chance_of_two:.1%}. "
+        f"{votes.n_single:,} of these captions have only one word to choose from. The paper "
+        f"reports over {PRINTED:.0%} for four models on COCO."
     )
 
 
@@ -402,11 +415,11 @@ def influence(
 @click.argument("dataset")
 @click.argument("output", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--probe", default="lgip", show_default=True)
-@probe_options("Option of the probe, as in vlprobe run.")
+@probe_options("Set an option of the probe, as in `vlprobe run`; repeatable.")
 @SEED
 @item_choices
 @case_choices
-@click.option("--copy", "copies", is_flag=True, help="Copy all pictures into the folder.")
+@click.option("--copy", "copies", is_flag=True, help="Also copy all pictures into OUTPUT.")
 @click.pass_context
 def ask(
     ctx: click.Context,
@@ -418,9 +431,10 @@ def ask(
     copies: bool,
     **choices: Any,
 ) -> None:
-    """Write a probe's questions about DATASET to the folder OUTPUT, for a model outside vlprobe.
+    """Write a probe's questions about DATASET to the folder OUTPUT, so that a model outside vlprobe can answer
+    them.
 
-    Import the answers as a model: embeddings:OUTPUT, scores:OUTPUT or scores:FILE.
+    To import the answers, run the probe on a model named embeddings:OUTPUT, scores:OUTPUT or scores:FILE.
     """
     from vlprobe.runs.ask import ask as write
     from vlprobe.runs.request import Request
@@ -431,8 +445,9 @@ def ask(
     with ProgressBar() as bar:
         facts = write(request, output, cache_store(ctx), bar, copies)
     inform(
-        f"{output}: {facts['n_pictures']:,} pictures, {facts['n_texts']:,} texts, {facts['n_cases']:,} cases; scores "
-        f"take {facts['n_pairs']:,} pairs ({facts['needs']})"
+        f"{output}: {facts['n_pictures']:,} pictures, {facts['n_texts']:,} texts, "
+        f"{facts['n_cases']:,} cases; {facts['n_pairs']:,} scores are needed "
+        f"({facts['needs']})"
     )
 
 
@@ -443,7 +458,7 @@ def ask(
     "--out",
     "output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="New file to write, in the format of FILE [FILE-scored].",
+    help="New file to write, in the same format as FILE. [default: FILE-scored]",
 )
 @click.option("--column", default="score", show_default=True, help="Name of the new column.")
 @DEVICE
@@ -461,11 +476,12 @@ def score(
     price: str,
     max_cost: str,
 ) -> None:
-    """Score how well each picture and text in a table fit, and add the scores as a column.
+    """Score how well the picture and the text in each row of a table match, and add the scores as a column.
 
-    FILE is .csv, .tsv, .jsonl or .parquet; FOLDER has the pictures [the folder of FILE]. Options:
-    +image=COLUMN+caption=COLUMN, and +unpictured to leave the score empty where the picture is missing. A
-    Parquet file can contain its pictures. To resume after an interruption, repeat the command.
+    FILE is a .csv, .tsv, .jsonl or .parquet file; FOLDER contains its pictures, and is the folder of FILE by
+    default. A Parquet file can contain the pictures itself. Add +image=COLUMN+caption=COLUMN to choose the columns,
+    and +unpictured to leave the score empty if a picture is missing. To resume after an interruption, repeat the
+    command.
     """
     from vlprobe import registry
     from vlprobe.models.endpoint.budget import Budget

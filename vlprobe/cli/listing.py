@@ -89,8 +89,8 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
         names = [name for name in views.papers.papers_of(probe) if paper in ("", name)]
         if not names:
             raise InvalidInput(
-                f"Run {key} used the probe '{probe}', which does not fill any table cell of "
-                f"{paper or 'a paper'}. Expected a run of "
+                f"Run {key} used the probe '{probe}', which measures no number in the tables "
+                f"of {paper or 'the papers'}. Expected a run of one of these probes: "
                 f"{', '.join(views.papers.probes_of(paper) or SOURCES)}; `vlprobe show` lists "
                 "the keys."
             )
@@ -124,20 +124,38 @@ def _newest_run(store: "Store", probe: str) -> dict | None:
     "collection",
     type=click.Choice(["models", "datasets", "probes", "rules", "metrics", "published"]),
 )
-@click.option("--paper", type=click.Choice(PAPERS), help="Published: only this paper's numbers.")
-@click.option("--table", "number", type=click.IntRange(1), help="Published: only this table.")
+@click.option(
+    "--paper",
+    type=click.Choice(PAPERS),
+    help="For published: print only the numbers in this paper.",
+)
+@click.option(
+    "--table",
+    "number",
+    type=click.IntRange(1),
+    help="For published: print only the table with this number.",
+)
 @click.option(
     "--mark",
     type=click.Choice(["doubted", "differs", "remark"]),
-    help="Published: only numbers that are doubtful, that the paper contradicts elsewhere, or that have a remark.",
+    help=(
+        "For published: print only numbers that are doubtful, that differ from another number "
+        "in the paper, or that have a remark."
+    ),
 )
 @click.option(
     "--key",
-    help="Published: KEY of the run to compare with [the newest run of each paper's probe].",
+    help=(
+        "For published: KEY of the run to compare with. [default: the newest run of each "
+        "paper's probe]"
+    ),
 )
 @click.option(
     "--model",
-    help="Published: totals of this checkpoint on Winoground, SugarCrepe and ARO, such as openclip:ViT-B-32/openai.",
+    help=(
+        "For published: print the published totals of this checkpoint, such as "
+        "openclip:ViT-B-32/openai, on Winoground, SugarCrepe and ARO."
+    ),
 )
 @FORMAT
 @click.pass_context
@@ -151,8 +169,9 @@ def list_(
     model: str | None,
     how: str,
 ) -> None:
-    """List the named models, datasets, probes, edit rules or metrics, including those of plug-ins; or list
-    every number published in the papers next to a run's numbers, averaged as in the papers.
+    """List the names of all models, datasets, probes, edit rules or metrics, including those of plug-ins. With
+    published, list every number in the papers' tables next to the same number from a run, averaged as in the
+    papers.
     """
     if collection == "published" and model:
         from vlprobe.views import totals
@@ -212,7 +231,7 @@ def jobs(
 @click.argument("probe", shell_complete=complete_names("probes"))
 @FORMAT
 def options(probe: str, how: str) -> None:
-    """List the options of PROBE, for `--option NAME=VALUE`."""
+    """List the options of PROBE that can be set with `--option NAME=VALUE`."""
     typed(probe)
     empty = f"Probe '{probe}' has no options."
     print_rows("option type default values meaning", option_rows(probe), how, empty)

@@ -64,7 +64,7 @@ class _Commands(click.Group):
             self._report(error)
             ctx.exit(2 if ctx.invoked_subcommand in FINDING else 1)
         except KeyboardInterrupt:
-            inform("Stopped. Finished parts are kept. Repeat the command to continue.")
+            inform("Stopped. Finished work is kept. Repeat the command to continue.")
             ctx.exit(130)
 
     def _report(self, error: Exception) -> None:
@@ -88,14 +88,15 @@ class _Commands(click.Group):
 @click.option(
     "--cache",
     envvar="VLPROBE_CACHE",
-    help="Folder or URL (s3://...) for results [cache].",
+    help="Folder or URL (s3://...) where results are stored. [default: cache]",
 )
 @allowances(
     (
-        "Allow a plug-in to run its code: its name, py:FILE.py or py:MODULE. Not needed for plug-ins named in "
-        "the command."
+        "Allow this plug-in to run its code: the name of a plug-in, py:FILE.py or py:MODULE; "
+        "repeatable. Not needed for plug-ins named in the command."
     ),
-    "Allow requests to the server of http:URL#MODEL models. Not needed for models named in the command.",
+    "Allow requests to this server, which hosts models named http:URL#MODEL; repeatable. "
+    "Not needed for models named in the command.",
 )
 @click.pass_context
 def main(

@@ -72,7 +72,8 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
             click.echo(line)
         if cut:
             inform(
-                f"Collapsed or left out to fit the screen: {', '.join(cut)}. To see everything: --format json"
+                "These columns were shortened or left out to fit the screen: "
+                f"{', '.join(cut)}. To see everything, use --format json."
             )
         is_few = table["n_items"].between(1, FEWEST_ITEMS - 1) if "n_items" in table else False
         if "low" in table and any(table["low"].isna() & is_few):
@@ -105,8 +106,8 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
         if known and (n_empty := n_metrics - len(known)):
             table = table.loc[table["metric"].isin(list(known))]
             inform(
-                f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no value for these questions. "
-                "To list all: --format json"
+                f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no "
+                "value for these questions. To list all metrics, use --format json."
             )
     print_table(table, how)
 
@@ -135,7 +136,8 @@ def print_folded(
     print_table(short, how)
     if any((short[name] != table[name]).any() for name in columns):
         inform(
-            f"Part of the text is left out of {' and '.join(columns)}. To read all: {full_command}"
+            f"Long texts in {' and '.join(columns)} are shortened. To read them in full: "
+            f"{full_command}"
         )
 
 

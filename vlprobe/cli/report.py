@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     "key",
     default="",
     metavar="KEY",
-    help="Question set to report, given by its key or by one of its runs or models [the most "
-    "complete].",
+    help="Question set to report on, given by its key or by one of its runs or models. [default: "
+    "the most complete]",
 )
 @pass_results
 def report(store: "Store", output: Path, key: str) -> None:
@@ -54,8 +54,8 @@ def report(store: "Store", output: Path, key: str) -> None:
     multiple=True,
     metavar="KEY",
     help=(
-        "Question set to publish, given by its key or by one of its runs or models; repeatable, and shown "
-        "in this order [the most complete]."
+        "Question set to publish, given by its key or by one of its runs or models; "
+        "repeatable. The site shows question sets in this order. [default: the most complete]"
     ),
 )
 @click.option(
@@ -64,8 +64,9 @@ def report(store: "Store", output: Path, key: str) -> None:
     show_default=True,
     type=click.IntRange(1, 5000),
     help=(
-        "Number of worst failures to publish per model and kind, plus as many that are the worst of their "
-        "pictures; half as many ties or cases that did not fool the model."
+        "Number of failures to publish per model and kind: this many of the worst, and this "
+        "many pictures with their worst case. For ties and for cases that did not fool the "
+        "model, half as many are published."
     ),
 )
 @click.option(
@@ -84,14 +85,17 @@ def report(store: "Store", output: Path, key: str) -> None:
 @click.option(
     "--i-may-publish",
     is_flag=True,
-    help="Also publish pictures that vlprobe did not draw. You confirm that you have the right to.",
+    help=(
+        "Also publish pictures that vlprobe did not draw. With this option, you confirm that "
+        "you have the right to publish them."
+    ),
 )
 @click.option(
     "--space",
     is_flag=True,
     help="Add the settings for a static Hugging Face Space (README.md) and for GitHub Pages (.nojekyll).",
 )
-@click.option("--dry-run", is_flag=True, help="Only report the size.")
+@click.option("--dry-run", is_flag=True, help="Report the size of the site without writing it.")
 @pass_results
 def site(
     store: "Store",
@@ -106,7 +110,7 @@ def site(
 ) -> None:
     """Write question sets to the new folder OUTPUT as web pages that work from disk or on any web server.
 
-    Bundled results can be named, too; they are the default if nothing else is stored.
+    Bundled results can be published, too; they are the default if no other results are stored.
     """
     from vlprobe import views
     from vlprobe.surfaces.site import bundle
@@ -127,8 +131,9 @@ def site(
     )
     if contents.n_held_back:
         inform(
-            f"{contents.n_held_back:,} pictures are left out: vlprobe did not draw them, and others may hold "
-            "rights to them. --i-may-publish includes them."
+            f"{contents.n_held_back:,} pictures are left out because vlprobe did not draw them "
+            "and other people may hold rights to them. To include these pictures, use "
+            "--i-may-publish."
         )
     for question_set in question_sets:
         print_refused_slices(store, question_set.key)
@@ -150,8 +155,8 @@ def site(
 @click.option("--no-bundled", is_flag=True, help="Leave out bundled results.")
 @pass_results
 def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None:
-    """Write all results to OUTPUT for other programs, with a schema (docs/publish.md). The column `bundled` of `runs`
-    marks bundled results.
+    """Write all results to OUTPUT for other programs, with a schema (docs/publish.md). The column `bundled` of the
+    table `runs` marks bundled results.
     """
     from vlprobe import views
 
@@ -169,7 +174,10 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     "key",
     default="",
     metavar="KEY",
-    help="Question set, given by its key or by one of its runs [the most complete one that has this figure].",
+    help=(
+        "Question set to draw, given by its key or by one of its runs or models. [default: "
+        "the most complete one with data for this figure]"
+    ),
 )
 @click.option(
     "--width",
@@ -183,8 +191,9 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     "models",
     multiple=True,
     metavar="NAME",
-    help="Model to draw; repeatable, with the baseline first [all; compare: the first four, map: the first two]. "
-    "steps: the NAME of a training stands for its models NAME@STEP.",
+    help="Model to draw; repeatable, with the baseline first. For steps, the NAME of a training "
+    "run selects its models NAME@STEP. [default: the first four models for compare, the first "
+    "two for map, all for other figures]",
 )
 @click.option("--force", is_flag=True, help="Replace OUTPUT if it exists.")
 @pass_results
@@ -201,8 +210,8 @@ def figure(
 
     NAME is trade-off, strength (a metric by the strength of the change), steps (a metric by training step, for the
     models NAME@STEP), compare (paired differences), scorecard (all models with letters for ties) or map (the
-    margins of two models). The facts for the figure's caption are printed: the finding, the number of cases, the
-    test and its correction. The command needs the package kaleido ('vlprobe[figures]') and Chrome or Chromium.
+    margins of two models). The command prints the facts for the figure's caption: the finding, the number of cases,
+    the test and its correction. It requires the package kaleido ('vlprobe[figures]') and Chrome or Chromium.
     """
     from vlprobe import views
     from vlprobe.errors import NotFound
@@ -214,7 +223,9 @@ def figure(
         raise NotFound("figure", name, paper.FIGURES)
     suffix = output.suffix.lower()
     if suffix not in paper.FORMATS:
-        raise InvalidInput(f"'{output}' ends in '{suffix}'. Expected {', '.join(paper.FORMATS)}.")
+        raise InvalidInput(
+            f"'{output}' ends in '{suffix}'. Expected one of: {', '.join(paper.FORMATS)}."
+        )
     if (output.exists() or output.is_symlink()) and not force:
         raise InvalidInput(
             f"'{output}' already exists. Choose another file name, or replace the file with "
@@ -243,8 +254,8 @@ def figure(
     defaults = paper.default_models(question_set, name)
     if not chosen and len(defaults) < len(question_set.models):
         inform(
-            f"Drawn: {', '.join(defaults)}, the first {len(defaults)} of {len(question_set.models)} models. Choose "
-            "others with --model."
+            f"The figure shows only the first {len(defaults)} of {len(question_set.models)} "
+            f"models: {', '.join(defaults)}. Choose others with --model."
         )
     files.write_bytes(output, paper.rendered(drawn, suffix))
     click.echo(caption)

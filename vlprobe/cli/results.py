@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 GROUPED = ("markdown", "latex")
 GROUPS = (
-    "Models that share a letter are tied at that metric: no paired test by picture tells them apart "
-    "(p adjusted for all pairs, Holm). Controls, and models that failed a check, have no letter."
+    "Models that share a letter are tied on that metric: paired tests by picture show no "
+    "significant difference between them (p < .05, Holm-adjusted for all pairs). Controls and "
+    "models that failed a check have no letter."
 )
 SHOWN_FORMATS = click.Choice([*FORMATS.choices, "model-index"])
 NO_MATCH = "No cases match these filters."
@@ -50,9 +51,11 @@ NO_MATCH = "No cases match these filters."
     "slice_by",
     default="all",
     show_default=True,
-    help="subtype, rule, strength_bin, comparison, slice (named slices), caption_length, word_frequency, text_alone "
-    "or tag:NAME; seeds: mean and spread over draws of altered captions and pictures; crossed: triplets by both "
-    "answers, of texts and of pictures; size: accuracy with parameters and training data, with the printed models.",
+    help="Break the metrics down by subtype, rule, strength_bin, comparison, slice (named slices), "
+    "caption_length, word_frequency, text_alone or tag:NAME. Other tables: seeds (mean and "
+    "spread over draws of altered captions and pictures), crossed (triplets by both answers, "
+    "with texts only and with the picture) and size (accuracy by number of parameters and "
+    "training data, including published models).",
 )
 @AVERAGING
 @UNIT
@@ -61,7 +64,7 @@ NO_MATCH = "No cases match these filters."
     "how",
     type=SHOWN_FORMATS,
     default="table",
-    help="model-index: metadata of one run for a model card on the Hugging Face hub.",
+    help="model-index prints the metadata of one run for a model card on the Hugging Face hub.",
 )
 @pass_results
 def show(
@@ -83,7 +86,8 @@ def show(
         print_folded(views.runs.runs(store), ("options", "note"), how)
         if n_shipped := sum(row.shipped for row in views.runs.run_rows(store)):
             inform(
-                f"{n_shipped} of these are bundled with vlprobe; set VLPROBE_SHIPPED= to hide them."
+                f"{n_shipped} of these runs are bundled with vlprobe. To hide bundled "
+                "runs, set VLPROBE_SHIPPED= (empty)."
             )
     else:
         manifest = find_run(store, key)
@@ -135,31 +139,51 @@ _conditions = option_group(
     click.option(
         "--kind",
         default="",
-        help="Kind of case, such as flip, combined or paraphrase [the first kind that the model answered].",
+        help=(
+            "Kind of case, such as flip, combined or paraphrase. [default: the first kind "
+            "that the model answered]"
+        ),
     ),
     click.option(
-        "--subtype", default="", help="Type of edit: color, number or object; simple or advanced."
+        "--subtype",
+        default="",
+        help=(
+            "Type of edit, such as color, number or object for wrong captions, and simple or "
+            "advanced for rewordings."
+        ),
     ),
     click.option("--rule", default=""),
     click.option("--tag", default="", metavar="NAME=VALUE"),
-    click.option("--contains", default="", help="Only captions that contain these words."),
+    click.option(
+        "--contains", default="", help="Only cases with a caption that contains these words."
+    ),
     click.option(
         "--caption",
         default="",
         metavar="NAME=VALUE",
-        help="Bin of the caption, such as 'text_alone=The text alone does not decide'.",
+        help=(
+            "Only cases in this bin of a breakdown by caption, such as 'text_alone=The text "
+            "alone does not decide'."
+        ),
     ),
     click.option(
         "--unseen-by",
         default="",
-        help="words, picture, both, match or unknown: the tower that hardly moved (dual encoders).",
+        help=(
+            "Only failures of dual encoders with this cause: the text tower hardly moved "
+            "(words), the image tower hardly moved (picture), both hardly moved (both), both "
+            "moved (match), or unknown."
+        ),
     ),
     click.option(
         "--exclude",
         "excluded",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Leave out a value, such as subtype=color, tag:background=sea or 'pair=four>five'; repeatable.",
+        help=(
+            "Leave out cases with this value, such as subtype=color, tag:background=sea or "
+            "'pair=four>five'; repeatable."
+        ),
     ),
 )
 
@@ -170,24 +194,35 @@ _conditions = option_group(
     "keys",
     multiple=True,
     metavar="KEY",
-    help="Question set, given by its key or by one of its runs or models; repeatable [all].",
+    help=(
+        "Question set to include, given by its key or by one of its runs or models; "
+        "repeatable. [default: all]"
+    ),
 )
 @click.option(
-    "--model", "names", multiple=True, help="Only this model; repeatable [all].", metavar="NAME"
+    "--model",
+    "names",
+    multiple=True,
+    help="Model to include; repeatable. [default: all]",
+    metavar="NAME",
 )
 @click.option(
     "--by",
     type=click.Choice(["metric", "kind", "edit"]),
     default="metric",
     show_default=True,
-    help="One column per set with its headline metric, or the share of wrong captions preferred, as on Compare: by "
-    "kind of case, or also by type of edit and named slice.",
+    help="Columns of the table: metric prints the headline metric of each question set; kind and "
+    "edit print the share of wrong captions preferred, as on Compare, by kind of case (kind) "
+    "or also by type of edit and named slice (edit).",
 )
 @click.option(
     "--baseline",
     default="",
     metavar="NAME",
-    help="With --by kind or edit: add each model's difference from this one, or 'tied'.",
+    help=(
+        "With --by kind or --by edit, also print each model's difference from this model, or "
+        "'tied' if the difference is not significant."
+    ),
 )
 @AVERAGING
 @click.option(
@@ -195,8 +230,8 @@ _conditions = option_group(
     "how",
     type=SHOWN_FORMATS,
     default="table",
-    help="csv and json: one row per model and question set; model-index: metadata of one model for its card on the "
-    "Hugging Face hub.",
+    help="csv and json print one row per model and question set; model-index prints the metadata "
+    "of one model for a model card on the Hugging Face hub.",
 )
 @pass_results
 def leaderboard(
@@ -211,8 +246,9 @@ def leaderboard(
     """Print a leaderboard of the models over several question sets: each set's headline metric, with 95 %
     intervals and ties.
 
-    Models that share a letter in a column are tied there: no paired test by picture tells them apart (p adjusted
-    for all pairs, Holm). Models are sorted by the first set. A cell without a number gives the reason.
+    Models that share a letter in a column are tied there: paired tests by picture show no significant difference
+    between them (p < .05, Holm-adjusted for all pairs). Models are sorted by the first question set. A cell without
+    a number gives the reason.
     """
     from vlprobe import views
     from vlprobe.errors import InvalidInput, NotFound
@@ -229,7 +265,9 @@ def leaderboard(
         raise click.UsageError("A model-index contains only metrics. Omit --by.")
     keys = keys or [row.case_key for row in views.runs.question_set_rows(store)]
     if not keys:
-        raise InvalidInput("Nothing is stored yet. Run a probe first: vlprobe run --help.")
+        raise InvalidInput(
+            "There are no stored results yet. Run a probe first: vlprobe run --help."
+        )
     question_sets = question_sets_of(store, keys)
     models = [find_model(store, name) for name in names]
     pinned = find_model(store, baseline) if baseline else ""
@@ -262,29 +300,40 @@ def leaderboard(
 @click.command()
 @click.argument("key", shell_complete=complete_runs)
 @_conditions
-@click.option("--slice", "named_slice", default="", help="Only the cases of this named slice.")
-@click.option("--outcome", default="fooled", show_default=True, help="fooled, tied, held or all.")
+@click.option("--slice", "named_slice", default="", help="Only the cases in this named slice.")
+@click.option(
+    "--outcome",
+    default="fooled",
+    show_default=True,
+    help="Only cases with this outcome: fooled, tied, held (not fooled) or all.",
+)
 @click.option(
     "--crossed",
     default="",
     metavar="KIND=OUTCOME",
     help=(
-        "Only triplets with this outcome on the other side: t2t=fooled with --kind i2t "
-        "--outcome held."
+        "Only triplets with this outcome for the other kind of question: --kind i2t --outcome "
+        "held --crossed t2t=fooled lists triplets that fool the model only without the "
+        "picture."
     ),
 )
 @click.option(
     "--sort",
     default="worst",
     show_default=True,
-    help="worst, closest, best, models (most models fooled first) or dataset.",
+    help=(
+        "Order of the cases: worst, best, closest (smallest margins first), models (most "
+        "models fooled first) or dataset."
+    ),
 )
 @click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @FORMAT
 @pass_results
 def failures(store: "Store", key: str, page: int, size: int, how: str, **conditions: str) -> None:
-    """List the cases in which the model of run KEY is fooled, worst first. A model's name selects its newest run."""
+    """List the cases in which the model of run KEY is fooled, worst first. KEY can also be the name of a model,
+    which selects the model's newest run.
+    """
     from vlprobe import views
     from vlprobe.case.card import CHOICE_WORDS
     from vlprobe.render.attribution import published_text
@@ -321,18 +370,33 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
 @click.option(
     "--probe",
     default="",
-    help="Probe to report on [the one with results for the most steps].",
+    help="Probe to report on. [default: the probe with results for the most steps]",
     shell_complete=complete_names("probes"),
 )
 @click.option(
-    "--by", "slice_by", default="all", show_default=True, help="As in `show`: subtype, slice, ..."
+    "--by",
+    "slice_by",
+    default="all",
+    show_default=True,
+    help="Break the metrics down by subtype, slice or another value, as in `vlprobe show`.",
 )
-@click.option("--cases", is_flag=True, help="One row per case: the step that learned or forgot it.")
-@click.option("--kind", default="", help="Kind of these cases [the first that all steps answered].")
+@click.option(
+    "--cases",
+    is_flag=True,
+    help="Print one row per case, with the step at which the case was learned or forgotten.",
+)
+@click.option(
+    "--kind",
+    default="",
+    help="With --cases, kind of case to list. [default: the first kind that all steps answered]",
+)
 @click.option(
     "--outcome",
     default="",
-    help="Only cases that are learned, forgotten, always right, never right or unknown.",
+    help=(
+        "With --cases, list only cases with this outcome: learned, forgotten, always right, "
+        "never right or unknown."
+    ),
 )
 @AVERAGING
 @UNIT
@@ -350,10 +414,11 @@ def steps(
     unit: str,
     how: str,
 ) -> None:
-    """Print the metrics of a training run by step, from runs of the models NAME@STEP, or the history of each case.
+    """Print the metrics of a training run by step, or the history of each case, from runs of the models NAME@STEP.
 
-    A case is learned at the step from which the model stays right until the last step, and forgotten at the
-    step from which it stays fooled. `vlprobe gate NAME@STEP --against NAME@STEP` checks any step.
+    A case is learned at the step from which the model is right through the last step, and forgotten at the step
+    from which the model is fooled through the last step. To check a step for regressions, use `vlprobe gate
+    NAME@STEP --against NAME@STEP`.
     """
     from vlprobe import views
     from vlprobe.errors import NotFound
@@ -369,7 +434,7 @@ def steps(
     table = views.training_steps.cases_by_step(store, question_set, models, kind)
     counts = table["outcome"].value_counts()
     inform(
-        f"{len(models)} steps, {len(table):,} cases of {kind}: "
+        f"{len(models)} steps, {len(table):,} cases of kind {kind}: "
         + ", ".join(f"{counts.get(each, 0):,} {each}" for each in views.training_steps.OUTCOMES)
         + "."
     )
@@ -411,7 +476,7 @@ def save_slice(store: "Store", name: str, key: str, **conditions: str) -> None:
 @FORMAT
 @pass_results
 def list_slices(store: "Store", how: str) -> None:
-    """List all slices, with the questions that they were saved in and the address of their cases in Explore."""
+    """List all slices, with the question set in which each slice was saved and a link to its cases in Explore."""
     from urllib.parse import urlencode
 
     from vlprobe import views
@@ -433,7 +498,7 @@ def list_slices(store: "Store", how: str) -> None:
         )
         for named in views.named_slices.read(store).values()
     ]
-    print_rows("name cases questions link", rows, how, "No slice is saved.")
+    print_rows("name cases questions link", rows, how, "No slices are saved yet.")
 
 
 @named_slices.command("remove")
@@ -452,15 +517,18 @@ def remove_slice(store: "Store", name: str) -> None:
     "--init",
     "writes_init",
     is_flag=True,
-    help="Write a script that creates a view of each table, for duckdb -init, and print its path.",
+    help=(
+        "Write a script for `duckdb -init` that creates a view of each table, and print the "
+        "path of the script."
+    ),
 )
 @FORMAT
 @pass_results
 def sql(store: "Store", statement: str | None, writes_init: bool, how: str) -> None:
-    """Run a SELECT over all results, which are read-only, and print the rows (docs/sql.md).
+    """Run a SELECT statement on all results and print the rows (docs/sql.md).
 
-    The tables are the same as in `vlprobe export`: runs, cases, scores, estimates, annotations, and the probes'
-    own tables. The column `bundled` of `runs` marks bundled results. A STATEMENT cannot write, and cannot read
+    The tables are the same as in `vlprobe export`: runs, cases, scores, estimates, annotations, and the probes' own
+    tables. The column `bundled` of the table `runs` marks bundled results. STATEMENT cannot change anything or read
     other files.
     """
     from vlprobe import views
@@ -470,7 +538,7 @@ def sql(store: "Store", statement: str | None, writes_init: bool, how: str) -> N
             'Pass either a SQL statement or --init: vlprobe sql "SELECT * FROM runs".'
         )
     if statement:
-        print_table(views.sql.query(store, statement), how, "The query returns no rows.")
+        print_table(views.sql.query(store, statement), how, "The query returned no rows.")
     else:
         click.echo(views.sql.init_script(store))
     for error in views.runs.unread(store):

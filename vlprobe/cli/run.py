@@ -46,7 +46,10 @@ ALL = "all"
     "--dataset",
     "datasets",
     multiple=True,
-    help="Name of a dataset; repeatable. Each probe runs on the datasets it applies to. [default: its demo data]",
+    help=(
+        "Name of a dataset; repeatable. Each probe runs on the datasets it applies to. "
+        "[default: the probe's demo data]"
+    ),
     shell_complete=complete_names("datasets"),
 )
 @click.option(
@@ -55,11 +58,12 @@ ALL = "all"
     multiple=True,
     default=("lgip",),
     show_default=True,
-    help="Name of a probe, or all for every probe that applies to the dataset; repeatable.",
+    help="Name of a probe, or 'all' for every probe that applies to the dataset; repeatable.",
     shell_complete=complete_names("probes"),
 )
 @probe_options(
-    "Set an option for all probes that have it, such as rules=paper, or for one probe, such as lgip.rules=paper."
+    "Set an option for all probes that have it, such as rules=paper, or for one probe, "
+    "such as lgip.rules=paper; repeatable."
 )
 @SEED
 @item_choices
@@ -70,23 +74,28 @@ ALL = "all"
 @click.option(
     "--workers",
     type=int,
-    help="Number of threads that open pictures, and of processes that edit captions [one per core, up to 16].",
+    help=(
+        "Number of threads that decode pictures and of processes that edit captions. "
+        "[default: one per core, up to 16]"
+    ),
 )
 @run_settings("memory")
 @click.option(
     "--threads",
     default=0,
     type=click.IntRange(0, 1024),
-    help="Number of torch threads; 0: torch decides.",
+    help="Number of PyTorch threads; 0 lets PyTorch decide.",
 )
 @run_settings("executor", "ray_address")
 @COSTS
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
 @click.option(
-    "--verify", is_flag=True, help="Read all files again, including those with a cached digest."
+    "--verify",
+    is_flag=True,
+    help=("Compute the digests of all weights and pictures again instead of using cached digests."),
 )
-@click.option("--no-doctor", is_flag=True, help="Skip the sanity checks of the model.")
-@click.option("--profile", is_flag=True, help="Report the time spent on each step to stderr.")
+@click.option("--no-doctor", is_flag=True, help="Skip the model checks.")
+@click.option("--profile", is_flag=True, help="Print the time spent on each step to stderr.")
 @FORMAT
 @click.pass_context
 def run(

@@ -45,22 +45,25 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
     "names",
     multiple=True,
     metavar="NAME",
-    help="A host name that visitors use, such as that of a proxy, *.example.com, or * for any; repeatable "
-    "[this machine's].",
+    help="Additional host name under which visitors reach the dashboard, such as the name of a "
+    "proxy; *.example.com allows all subdomains, and * allows any name; repeatable.",
 )
 @click.option(
     "--root",
     "roots",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder that datasets and models may be read from; repeatable [everything].",
+    help=("Folder from which datasets and models may be read; repeatable. [default: all folders]"),
 )
 @click.option(
     "--remote",
     "remotes",
     multiple=True,
     metavar="URL",
-    help="Tables below this URL may be downloaded despite --root; repeatable [none].",
+    help=(
+        "URL below which tables may be downloaded even if --root is set; repeatable. "
+        "[default: none]"
+    ),
 )
 @click.option(
     "--read-only",
@@ -72,21 +75,25 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
     "people",
     multiple=True,
     metavar="WHO",
-    help="Require a sign-in (docs/security.md): an address, @domain, or * for everyone whom the provider admits.",
+    help=(
+        "Require a sign-in (docs/security.md), and admit WHO: an email address, @domain, or * "
+        "for everyone with an account at the provider; repeatable."
+    ),
 )
 @click.option(
     "--quiz", is_flag=True, help="Enable rooms, in which a class takes the quiz on Play together."
 )
 @allowances(
-    "A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; repeatable [none].",
-    "A server that visitors may send requests to, at your cost; repeatable [none].",
+    "Plug-in whose code visitors may run: the name of a plug-in, py:FILE.py or py:MODULE; "
+    "repeatable. [default: none]",
+    "Server to which visitors may send requests at your cost; repeatable. [default: none]",
 )
 @click.option(
     "--ray",
     "cluster",
     default="",
     metavar="HOST:PORT",
-    help="Ray cluster on which visitors may run models [none].",
+    help="Ray cluster on which visitors may run models. [default: none]",
 )
 @click.pass_context
 def dashboard(
@@ -103,15 +110,15 @@ def dashboard(
     apis: Sequence[str],
     cluster: str,
 ) -> None:
-    """Open the dashboard in a browser."""
+    """Start the dashboard and open it in a browser."""
     from vlprobe.runs import processes
     from vlprobe.storage.mirror import MIRROR
 
     if not (is_this_machine(address) or roots or read_only):
         raise InvalidInput(
-            f"With the address {address}, other people can reach the dashboard and read any file "
-            "through it. Restrict it to folders with --root FOLDER, or serve only stored "
-            "results with --read-only."
+            f"With the address {address}, other people can reach the dashboard and read any "
+            "file on this machine through it. Allow only some folders with --root FOLDER, or "
+            "serve only stored results with --read-only."
         )
     hosts = _hosts(address, names)
     _refuse_port_in_use(address, port)
@@ -131,8 +138,8 @@ def dashboard(
         pinned["server.headless"] = os.environ[HEADLESS].lower() not in ("", "0", "false", "no")
     if not is_this_machine(address) and ANY_HOST not in hosts:
         inform(
-            f"This dashboard accepts the host names {', '.join(hosts)}. Add other names with "
-            "--host NAME."
+            f"This dashboard can only be opened under these host names: {', '.join(hosts)}. "
+            "Add other names with --host NAME."
         )
     command = ["-m", "vlprobe.dashboard.server", str(app), json.dumps(pinned)]
     limits = access.settings(
@@ -227,7 +234,8 @@ def _refuse_port_in_use(address: str, port: int) -> None:
 )
 @click.pass_context
 def mcp(ctx: click.Context, allow_run: bool) -> None:
-    """Serve the results to an agent over stdin and stdout (Model Context Protocol); read-only unless --allow-run.
+    """Serve the results to an agent over stdin and stdout (Model Context Protocol). Access is read-only without
+    --allow-run.
 
     Requires the package mcp ('vlprobe[agents]').
     """

@@ -18,7 +18,7 @@ MOST_FAILURES = 10  # failures that are listed; the rest are counted
 def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
     """Remove stored runs, and question sets that no other run uses. Tags, notes and bundled results are kept.
 
-    Repeating `vlprobe run` recreates them.
+    To recreate a removed run, repeat its `vlprobe run` command.
     """
     from vlprobe.runs import verify as results
 
@@ -39,10 +39,10 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
 @click.argument("name")
 @click.pass_context
 def rename(ctx: click.Context, subject_name: str, name: str) -> None:
-    """Set the display name of a model or dataset. An empty NAME removes it.
+    """Set the display name of a model or dataset. An empty NAME restores the original name.
 
-    MODEL_OR_DATASET is the name used in commands, the current display name, or the beginning of a run's key for the
-    model of that run. Keys and numbers do not change.
+    MODEL_OR_DATASET is the name used in commands, the current display name, or the beginning of a run's key, which
+    selects the model of that run. Keys and numbers do not change.
     """
     from vlprobe import views
     from vlprobe.render.model_lookup import find_model
@@ -59,8 +59,8 @@ def rename(ctx: click.Context, subject_name: str, name: str) -> None:
             raise NotFound("stored model or dataset", subject_name, sorted(subjects)) from None
     if subjects[subject_name]:
         raise InvalidInput(
-            f"'{subject_name}' only appears in the bundled results, which are read-only. To rename "
-            "it, use it in a run of your own first."
+            f"'{subject_name}' only appears in the bundled results, which are read-only. To "
+            "rename it, use it in a run first."
         )
     display_names.rename(store, subject_name, name)
     words = f"is called {' '.join(name.split())}" if name.strip() else "has its original name again"
@@ -69,13 +69,14 @@ def rename(ctx: click.Context, subject_name: str, name: str) -> None:
 
 @click.command()
 @click.option(
-    "--repair", is_flag=True, help="Remove damaged entries; repeating the runs recreates them."
+    "--repair", is_flag=True, help="Remove damaged entries. To recreate them, repeat their runs."
 )
 @click.pass_context
 def verify(ctx: click.Context, repair: bool) -> None:
     """Check stored results against their checksums. Exit with 1 if anything is damaged, and with 2 on a usage error.
 
-    One line on stdout per damaged entry. --repair removes them; the same `vlprobe run` recreates them.
+    Print one line to stdout per damaged entry. --repair removes damaged entries; to recreate them, repeat their
+    `vlprobe run` commands.
     """
     from vlprobe.runs import verify
 
@@ -93,9 +94,15 @@ def verify(ctx: click.Context, repair: bool) -> None:
     if not damages:
         inform("All checksums match.")
     elif repair:
-        inform(f"{gone} of {len(damages)} removed. Repeat the runs to recreate them.")
+        inform(
+            f"{gone} of {len(damages)} damaged entries were removed. To recreate them, repeat "
+            "their runs."
+        )
     else:
-        inform(f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be recreated.")
+        inform(
+            f"Damaged entries: {len(damages)}. `vlprobe verify --repair` removes those that "
+            "can be recreated."
+        )
     ctx.exit(1 if damages and not (repair and all(damage.drop for damage in damages)) else 0)
 
 
@@ -106,14 +113,16 @@ def verify(ctx: click.Context, repair: bool) -> None:
     "host",
     default="",
     metavar="URL",
-    help="Mirror with the same folders as COCO's server [images.cocodataset.org].",
+    help=(
+        "URL of a mirror with the same folders as COCO's server. [default: images.cocodataset.org]"
+    ),
 )
-@click.option("--yes", is_flag=True, help="Download without asking for confirmation.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     """Download the COCO photographs that DATASET uses and that are not on this machine yet.
 
-    DATASET must be one that keeps questions without a picture, such as bundled:SugarCrepe or
+    DATASET must be one that includes questions whose picture is missing, such as bundled:SugarCrepe or
     triplets:FILE@FOLDER/val2017+unpictured. To resume an interrupted download, run the same command again.
     """
     from vlprobe import registry
@@ -126,7 +135,10 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     host = host.rstrip("/") or photographs.HOST
     addresses, n_other = photographs.missing(items, host)
     if n_other:
-        inform(f"{n_other:,} missing pictures are not COCO's. Add them yourself.")
+        inform(
+            f"{n_other:,} missing pictures are not from COCO, so they cannot be downloaded. "
+            "Add these pictures yourself."
+        )
     if not addresses:
         inform("No COCO photographs are missing.")
         return

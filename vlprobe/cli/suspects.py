@@ -17,23 +17,31 @@ KEY = click.argument("key", shell_complete=complete_runs)
 
 @click.command()
 @KEY
-@click.option("--kind", default="", help="Kind of case [the first with answers].")
+@click.option(
+    "--kind",
+    default="",
+    help=(
+        "Kind of case, such as flip, combined or paraphrase. [default: the first kind that every "
+        "model answered]"
+    ),
+)
 @click.option(
     "--accuracy",
     default=0.85,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="Minimum accuracy of a strong model.",
+    help="Minimum accuracy for a model to count as strong.",
 )
 @click.option("--size", default=20, show_default=True, type=click.IntRange(1, 10**6), help="Rows.")
 @FORMAT
 @pass_results
 def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, how: str) -> None:
-    """List the cases in run KEY's question set whose label most strong models reject. At least two strong
-    models, and at least two thirds of them, must reject it. A model's name selects its newest run.
+    """List the cases in run KEY's question set whose label is rejected by at least two strong models and by at
+    least two thirds of the strong models. KEY can also be the name of a model, which selects the model's newest
+    run.
 
-    Such a case is more often mislabeled than hard. Judge it in Lab > Suspect labels; `vlprobe errata export`
-    writes the verdicts.
+    Such a case is more often mislabeled than hard. Review the cases under Lab > Suspect labels, then export your
+    verdicts with `vlprobe errata export`.
     """
     from vlprobe import views
     from vlprobe.render.attribution import published_text
@@ -57,7 +65,8 @@ def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, ho
     print_rows(columns, rows, how, "No label is rejected by enough strong models.")
     for each in ranking.accuracies:
         inform(
-            f"{each.model}: right in {each.all_cases:.2%}, {each.without:.2%} without rejected labels"
+            f"{each.model}: right in {each.all_cases:.2%} of all cases, and in "
+            f"{each.without:.2%} of those whose label was not rejected"
         )
     if source := published_text(question_set.runs):
         inform(source)

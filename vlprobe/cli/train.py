@@ -19,7 +19,9 @@ from vlprobe.training.request import TrainRequest as Default
 
 @click.command()
 @click.option(
-    "--model", required=True, help="The model to fine-tune: demo:, openclip:, hf: or hf-itm:."
+    "--model",
+    required=True,
+    help="Model to fine-tune; its name begins with demo:, openclip:, hf: or hf-itm:.",
 )
 @click.option(
     "--dataset",
@@ -33,7 +35,7 @@ from vlprobe.training.request import TrainRequest as Default
     "--output",
     required=True,
     metavar="FILE.safetensors",
-    help="File for the weights; a card and a log are written next to it.",
+    help="File for the weights. A model card and a log are written next to this file.",
 )
 @click.option(
     "--loss",
@@ -49,7 +51,10 @@ from vlprobe.training.request import TrainRequest as Default
 @click.option(
     "--piece",
     default=Default.piece,
-    help="Rows per forward pass of a tower, to save memory; 0: all.",
+    help=(
+        "Number of rows per forward pass of a tower. Smaller values need less memory; 0 "
+        "processes all rows at once."
+    ),
 )
 @click.option("--rate", default=Default.rate, show_default=True, help="Peak learning rate.")
 @click.option("--warm-up", default=Default.warm_up, show_default=True, help="Steps.")
@@ -64,28 +69,34 @@ from vlprobe.training.request import TrainRequest as Default
     "--close",
     default=Default.close,
     show_default=True,
-    help="EqSim: number of close pairs per row; hardneg: number of hard negatives per row.",
+    help=(
+        "For eqsim, the number of close pairs per row; for hardneg, the number of hard "
+        "negatives per row."
+    ),
 )
 @click.option(
     "--eqsim",
     type=click.Choice(["hybrid", "v1", "v2", "v2-close", "v1+v2-close"]),
     default=Default.eqsim,
     show_default=True,
-    help="EqSim: v2 on close pairs and v1 on the others, or a variant of EqBen's table 6 (EqBen: v1+v2-close).",
+    help=(
+        "Variant of eqsim: hybrid uses v2 on close pairs and v1 on the others; the other "
+        "variants are from EqBen's table 6, and EqBen itself uses v1+v2-close."
+    ),
 )
 @click.option(
     "--margin",
     default=Default.margin,
     show_default=True,
-    help="EqSim: tolerated difference (margin).",
+    help="For eqsim, the largest difference that is not penalized (margin).",
 )
 @click.option(
     "--scores",
     type=click.Choice(["cosine", "softmax"]),
     default=Default.scores,
-    help="EqSim: the scores to compare.",
+    help="For eqsim, the type of scores to compare.",
 )
-@click.option("--curriculum", is_flag=True, help="Start with the weakest flips.")
+@click.option("--curriculum", is_flag=True, help="For flip, train on the weakest flips first.")
 @click.option("--seed", default=Default.seed, show_default=True)
 @click.option("--validate-every", default=Default.validate_every, show_default=True, help="Steps.")
 @DEVICE
@@ -94,10 +105,10 @@ from vlprobe.training.request import TrainRequest as Default
     "--workers",
     default=Default.workers,
     show_default=True,
-    help="Number of threads that read pictures.",
+    help="Number of threads that decode pictures.",
 )
 @click.option(
-    "--threads", default=Default.threads, help="Number of torch threads; 0: torch decides."
+    "--threads", default=Default.threads, help="Number of PyTorch threads; 0 lets PyTorch decide."
 )
 @FORMAT
 @click.pass_context
@@ -122,7 +133,8 @@ def train(
     for source in card["data"]:
         if count := source.get("not_english", 0):
             inform(
-                f"{source['name']}: {count:,} captions are not in English; consistency and flip do not edit them."
+                f"{source['name']}: {count:,} captions are not in English. The losses "
+                "consistency and flip do not edit these captions."
             )
     if "added_time" in card:
         inform(f"{added_time_text(card['added_time'])}.")
