@@ -20,22 +20,22 @@ from pathlib import Path
 
 SIZES = (250, 1000, 4000)
 FULL = (1000, 4000, 10_000, 40_000)
-SCENES = 500  # drawn scenes; further items repeat them with other bytes and changed captions
 
 
 def make(folder: Path, n: int) -> str:
-    """Write a dataset with n pictures, and return its name."""
+    """Write a dataset with n pictures, and return its name. Items after the 500 drawn scenes repeat them with other
+    bytes and changed captions.
+    """
     import io
 
-    from vlprobe.datasets.world.captions import captions
+    from vlprobe.datasets.world import items
     from vlprobe.datasets.world.renderer import render
-    from vlprobe.datasets.world.scene import distinct
 
-    scenes = distinct("test", min(n, SCENES))
-    shown, written = [], [captions(scene, 5) for scene in scenes]
-    for scene in scenes[:50]:
+    drawn = items.read("demo")[:n]
+    shown, written = [], [row.captions for row in drawn]
+    for row in drawn[:50]:
         buffer = io.BytesIO()
-        render(scene).resize((64, 64)).save(buffer, format="PNG")
+        render(row.scenes[0]).resize((64, 64)).save(buffer, format="PNG")
         shown.append(buffer.getvalue())
     content: dict[str, list] = {"images": [], "annotations": []}
     (folder / "images").mkdir(parents=True)

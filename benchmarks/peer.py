@@ -99,9 +99,8 @@ def copied(
 
 def pictures(folder: Path, count: int) -> list[tuple[str, list[str]]]:
     """Write the pictures to a folder, and return their names, each with five captions."""
-    from vlprobe.datasets.world.captions import captions
+    from vlprobe.datasets.world import items
     from vlprobe.datasets.world.renderer import render
-    from vlprobe.datasets.world.scene import distinct
 
     if (COCO / "annotations").is_dir():
         content = json.loads((COCO / "annotations" / "captions_val2017.json").read_bytes())
@@ -116,9 +115,9 @@ def pictures(folder: Path, count: int) -> list[tuple[str, list[str]]]:
         shown = [row for row in shown if len(row[1]) == 5 and (COCO / "val2017" / row[0]).is_file()]
         return [copied(folder, *divmod(number, len(shown)), shown) for number in range(count)]
     shown = []
-    for number, scene in enumerate(distinct("test", count)):
-        render(scene).resize((640, 480)).save(folder / f"{number:012d}.jpg")
-        shown.append((f"{number:012d}.jpg", captions(scene, 5)))
+    for number, row in enumerate(items.read("demo")[:count]):
+        render(row.scenes[0]).resize((640, 480)).save(folder / f"{number:012d}.jpg")
+        shown.append((f"{number:012d}.jpg", list(row.captions)))
     return shown
 
 

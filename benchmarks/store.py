@@ -40,9 +40,8 @@ def fill(root: Path, cases: int, pictures: int = 0) -> str:
     import numpy as np
     import pyarrow as pa
 
-    from vlprobe.datasets.world.captions import captions
+    from vlprobe.datasets.world import items
     from vlprobe.datasets.world.renderer import render
-    from vlprobe.datasets.world.scene import distinct
     from vlprobe.runs.request import Request
     from vlprobe.runs.run import execute
     from vlprobe.storage.store import Store
@@ -51,9 +50,9 @@ def fill(root: Path, cases: int, pictures: int = 0) -> str:
     data = root / "data"
     data.mkdir(parents=True)
     lines = ["image,caption"]
-    for number, scene in enumerate(distinct("test", 20)):
-        render(scene).save(data / f"{number}.png")
-        lines += [f'{data}/{number}.png,"{text}"' for text in captions(scene, 5)]
+    for number, row in enumerate(items.read("demo")[:20]):
+        render(row.scenes[0]).save(data / f"{number}.png")
+        lines += [f'{data}/{number}.png,"{text}"' for text in row.captions]
     (data / "captions.csv").write_text("\n".join(lines) + "\n")
     asked = Request(
         ("control:random",),

@@ -40,13 +40,13 @@ def photographs(folder: Path, count: int, size: tuple[int, int], name: str) -> N
     import numpy as np
     from PIL import Image
 
+    from vlprobe.datasets.world import items
     from vlprobe.datasets.world.renderer import render
-    from vlprobe.datasets.world.scene import distinct
 
     rng = np.random.default_rng(0)
     drawn = []
-    for scene in distinct("test", 20):
-        image = render(scene).resize(size)
+    for row in items.read("demo")[:20]:
+        image = render(row.scenes[0]).resize(size)
         grain = rng.normal(0, 12, (size[1], size[0], 3))
         pixels = np.clip(np.asarray(image) + grain, 0, 255).astype(np.uint8)
         buffer = io.BytesIO()

@@ -11,6 +11,7 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -36,6 +37,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from vlprobe import views
+from vlprobe.datasets.world import items
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
@@ -327,6 +329,23 @@ def tiers(values: Iterable[Any], quick: Container[Any]) -> list:
         )
         for value in values
     ]
+
+
+def draw_fewer(patch: pytest.MonkeyPatch, n: int) -> None:
+    """Keep the first n items of each kind in the demo datasets, so that a test draws for a moment."""
+    read = items.read
+
+    def first(dataset: str) -> list[items.DrawnItem]:
+        counts: Counter[str] = Counter()
+        kept = []
+        for row in read(dataset):
+            kind = row.id.rpartition("-")[0]
+            counts[kind] += 1
+            if counts[kind] <= n:
+                kept.append(row)
+        return kept
+
+    patch.setattr(items, "read", first)
 
 
 @pytest.fixture

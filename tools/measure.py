@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from tools.train_demo import TEMPLATES
-from vlprobe.datasets.world.captions import captions
+from tools.world.captions import captions
+from tools.world.scenes import COLORS, OBJECTS, distinct
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import COLORS, OBJECTS, distinct, pick, stream
+from vlprobe.datasets.world.scene import pick, stream
 from vlprobe.models.demo_weights import load_checkpoint
 
 _WORDS = {"color": COLORS, "object": OBJECTS, "number": ("one", "two", "three", "four", "five")}

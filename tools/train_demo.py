@@ -16,8 +16,7 @@ import click
 import numpy as np
 from PIL import Image
 
-from vlprobe.cli.output import ProgressBar
-from vlprobe.datasets.world.captions import (
+from tools.world.captions import (
     NUMBERS,
     PLACES,
     RELATIONS,
@@ -29,8 +28,10 @@ from vlprobe.datasets.world.captions import (
     doings,
     plural,
 )
+from tools.world.scenes import COLORS, OBJECTS, draw
+from vlprobe.cli.output import ProgressBar
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import COLORS, OBJECTS, draw, pick, stream
+from vlprobe.datasets.world.scene import pick, stream
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import CONTEXT, IMAGE_SIZE, build, tokenizer, write_checkpoint
 from vlprobe.models.modules import OpenClipModel

@@ -9,9 +9,8 @@ import pytest
 import vlprobe
 from tests.cli.test_failures import FIRST, SECOND, scores_file
 from tests.cli.test_main import call
-from tests.conftest import run_key_of, store_again
+from tests.conftest import draw_fewer, run_key_of, store_again
 from tests.datasets.test_pairs import valse
-from vlprobe.datasets import demo
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.render.words import model_name
 from vlprobe.storage.store import Store
@@ -108,7 +107,7 @@ def test_python_finds_models_by_their_display_names(named):
 
 def test_a_display_name_does_not_let_code_or_a_server_be_asked(tmp_path: Path, named, monkeypatch):
     """A cache may be somebody else's: only what was typed may import a plug-in or cost money."""
-    monkeypatch.setitem(demo.SIZES, "test", 6)  # drawing all 500 takes 5 s
+    draw_fewer(monkeypatch, 6)  # drawing all 500 takes 5 s
     cache = Path(shutil.copytree(named[0], tmp_path / "cache"))
     store = Store(cache)
     manifest = store.runs()[0]

@@ -58,7 +58,7 @@ def test_the_gallery_shows_the_edits_of_a_run_of_a_chosen_picture(monkeypatch, s
     assert not at.get("image")
     at.query_params["open"] = "gallery"
     at.run()
-    items = [item for item, _ in demo.draw_items("test", 4, store.root)]
+    items = [item for item, _ in demo.draw_items("demo", store.root, 4)]
     assert_shows(at, items[0], 3)
     at.selectbox(key="gallery_picture").set_value(3)
     at.button_group(key="gallery_severity").set_value(5).run()

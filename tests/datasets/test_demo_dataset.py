@@ -3,22 +3,25 @@ import shutil
 import pytest
 from PIL import Image
 
+from tests.conftest import draw_fewer
+from tools.world.scenes import draw
+from vlprobe import registry
 from vlprobe.datasets import demo
-from vlprobe.datasets.world.scene import draw
+from vlprobe.datasets.world import items
 from vlprobe.errors import InvalidInput, NotFound
 
 
 @pytest.fixture
 def three(monkeypatch):
     """Three scenes a split, so that a test draws for milliseconds."""
-    monkeypatch.setattr(demo, "SIZES", {"test": 3, "val": 3})
+    draw_fewer(monkeypatch, 3)
 
 
 @pytest.mark.parametrize("scenes", [11, pytest.param(500, marks=pytest.mark.full)])
 def test_the_demo_dataset_has_500_scenes_of_five_captions(scenes, tmp_path, monkeypatch):
-    assert demo.SIZES["test"] == 500
-    monkeypatch.setitem(demo.SIZES, "test", scenes)
-    dataset = demo.load("demo", tmp_path)
+    assert len(items.read("demo")) == len(items.read("demo:val")) == 500
+    draw_fewer(monkeypatch, scenes)
+    dataset = registry.load_dataset("demo", tmp_path)
     assert dataset.name == "demo"
     assert len(dataset.items) == len({item.id for item in dataset.items}) == scenes
     assert all(len(item.captions) == 5 for item in dataset.items)
@@ -33,7 +36,7 @@ def test_the_demo_dataset_has_500_scenes_of_five_captions(scenes, tmp_path, monk
 
 
 def test_the_first_item_says_what_its_scene_is(three, tmp_path):
-    item = demo.load("demo", tmp_path).items[0]
+    item = registry.load_dataset("demo", tmp_path).items[0]
     group = draw("test", 0).groups[0]
     assert item.tags == {
         "background": draw("test", 0).background,
@@ -45,39 +48,39 @@ def test_the_first_item_says_what_its_scene_is(three, tmp_path):
 
 
 def test_a_second_load_draws_nothing_and_gives_the_same_digest(three, tmp_path, monkeypatch):
-    first = demo.load("demo", tmp_path)
+    first = registry.load_dataset("demo", tmp_path)
     monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
-    second = demo.load("demo", tmp_path)
+    second = registry.load_dataset("demo", tmp_path)
     assert first == second
 
 
 def test_a_cut_off_first_load_goes_on_where_it_stopped(three, tmp_path):
-    whole = demo.load("demo", tmp_path / "a")
+    whole = registry.load_dataset("demo", tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     for name in ("demo-00001.png", "demo-00002.png"):
         next((tmp_path / "b").rglob(name)).unlink()
-    assert demo.load("demo", tmp_path / "b").digest == whole.digest
+    assert registry.load_dataset("demo", tmp_path / "b").digest == whole.digest
     assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_the_digest_covers_the_pixels(three, tmp_path):
-    before = demo.load("demo", tmp_path)
+    before = registry.load_dataset("demo", tmp_path)
     Image.new("RGB", (224, 224)).save(before.items[1].image.path)
-    assert demo.load("demo", tmp_path).digest != before.digest
+    assert registry.load_dataset("demo", tmp_path).digest != before.digest
 
 
 def test_val_is_another_split(three, tmp_path):
-    val, test = demo.load("demo:val", tmp_path), demo.load("demo", tmp_path)
+    val, test = registry.load_dataset("demo:val", tmp_path), registry.load_dataset("demo", tmp_path)
     assert val.items[0].id == "demo-val-00000"
     assert val.digest != test.digest
 
 
 def test_an_unknown_split_is_named_in_one_line(tmp_path):
     with pytest.raises(NotFound, match="demo:trian"):
-        demo.load("demo:trian", tmp_path)
+        registry.load_dataset("demo:trian", tmp_path)
 
 
 def test_a_cache_that_cannot_be_written_is_said_to_be_one(three, tmp_path):
     (tmp_path / "demo").write_text("a file where a folder should be")
     with pytest.raises(InvalidInput, match="Cannot write"):
-        demo.load("demo", tmp_path)
+        registry.load_dataset("demo", tmp_path)

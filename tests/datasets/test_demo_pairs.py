@@ -1,10 +1,14 @@
 import re
+from dataclasses import replace
 
 import pytest
 from PIL import Image
 
-from vlprobe.datasets import demo, demo_pairs
-from vlprobe.datasets.world.contrasts import KINDS, contrasts
+from tests.conftest import draw_fewer
+from tools.world.contrasts import KINDS, contrasts
+from vlprobe import registry
+from vlprobe.datasets import demo
+from vlprobe.datasets.world import items
 from vlprobe.datasets.world.renderer import render
 from vlprobe.errors import InvalidInput, NotFound
 
@@ -12,7 +16,7 @@ from vlprobe.errors import InvalidInput, NotFound
 @pytest.fixture
 def few(monkeypatch):
     """Three pairs of each subset, so that a test draws for a moment."""
-    monkeypatch.setattr(demo_pairs, "SIZE", 3)
+    draw_fewer(monkeypatch, 3)
 
 
 def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
@@ -21,8 +25,8 @@ def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
         "draw",
         lambda scene, path: path.parent.mkdir(parents=True, exist_ok=True) or path.touch(),
     )
-    monkeypatch.setattr(demo_pairs, "validated", lambda name, items, cache: items)
-    items = demo_pairs.load("demo-pairs", tmp_path)
+    monkeypatch.setattr(demo, "validated", lambda name, items, cache: items)
+    items = registry.families("datasets")["demo-pairs"].load("demo-pairs", tmp_path)
     subsets = [item.tags["subset"] for item in items]
     assert {subset: subsets.count(subset) for subset in subsets} == dict.fromkeys(KINDS, 300)
     assert (
@@ -31,7 +35,7 @@ def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
 
 
 def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
-    items = {item.id: item for item in demo_pairs.load("demo-pairs", tmp_path).items}
+    items = {item.id: item for item in registry.load_dataset("demo-pairs", tmp_path).items}
     assert len(items) == 15
     contrast = contrasts("swap", "test", 3)[2]
     item = items["demo-pairs-swap-002"]
@@ -48,37 +52,42 @@ def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
 
 
 def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
-    first = demo_pairs.load("demo-pairs", tmp_path)
+    first = registry.load_dataset("demo-pairs", tmp_path)
     monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
-    assert demo_pairs.load("demo-pairs", tmp_path) == first
+    assert registry.load_dataset("demo-pairs", tmp_path) == first
 
 
 def test_a_cut_off_first_load_goes_on_where_it_stopped(few, tmp_path):
-    whole = demo_pairs.load("demo-pairs", tmp_path)
+    whole = registry.load_dataset("demo-pairs", tmp_path)
     for item in whole.items[4:9]:
         item.foil_image.path.unlink()
-    assert demo_pairs.load("demo-pairs", tmp_path) == whole
+    assert registry.load_dataset("demo-pairs", tmp_path) == whole
     assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_the_digest_covers_the_pixels_of_both_pictures(few, tmp_path):
-    loaded = [demo_pairs.load("demo-pairs", tmp_path)]
+    loaded = [registry.load_dataset("demo-pairs", tmp_path)]
     for picture in (loaded[0].items[0].image, loaded[0].items[1].foil_image):
         Image.new("RGB", (224, 224)).save(picture.path)
-        loaded.append(demo_pairs.load("demo-pairs", tmp_path))
+        loaded.append(registry.load_dataset("demo-pairs", tmp_path))
     assert len({dataset.digest for dataset in loaded}) == 3
 
 
 def test_the_digest_covers_both_captions(few, tmp_path, monkeypatch):
-    digests = {demo_pairs.load("demo-pairs", tmp_path).digest}
-    for captions in (("A dog.", "A cat."), ("A dog.", "A horse."), ("A horse.", "A cat.")):
-        monkeypatch.setattr(demo_pairs.Contrast, "captions", captions)
-        digests.add(demo_pairs.load("demo-pairs", tmp_path).digest)
+    digests = {registry.load_dataset("demo-pairs", tmp_path).digest}
+    read = items.read
+    for caption, foil in (("A dog.", "A cat."), ("A dog.", "A horse."), ("A horse.", "A cat.")):
+        rows = [replace(row, captions=(caption,), foils=(foil,)) for row in read("demo-pairs")]
+        monkeypatch.setattr(items, "read", lambda dataset, rows=rows: rows)
+        digests.add(registry.load_dataset("demo-pairs", tmp_path).digest)
     assert len(digests) == 4
 
 
 def test_val_is_another_split(few, tmp_path):
-    val, test = demo_pairs.load("demo-pairs:val", tmp_path), demo_pairs.load("demo-pairs", tmp_path)
+    val, test = (
+        registry.load_dataset("demo-pairs:val", tmp_path),
+        registry.load_dataset("demo-pairs", tmp_path),
+    )
     assert val.items[0].id == "demo-pairs-val-object-000"
     assert not {item.image.path for item in val.items} & {item.image.path for item in test.items}
 
@@ -88,8 +97,8 @@ def test_printed_captions_have_the_templates_of_figures_14_and_15(few, tmp_path)
     relation = "on the (left|right)( side)? of|in front of|behind|above|below"
     located = rf"The .+ (is|are)( located| placed)? ({relation}) the .+\."
     alone = {"number": r"(There (is|are) .+|.+ (is|are) .+)\."}
-    printed = demo_pairs.load("demo-pairs:printed", tmp_path).items
-    test = demo_pairs.load("demo-pairs", tmp_path).items
+    printed = registry.load_dataset("demo-pairs:printed", tmp_path).items
+    test = registry.load_dataset("demo-pairs", tmp_path).items
     for item, plain in zip(printed, test, strict=True):
         kind = item.tags["subset"]
         pattern = alone.get(kind, r"A (photo|painting) of .+\.")
@@ -105,10 +114,10 @@ def test_an_unknown_split_is_named_in_one_line(tmp_path):
     with pytest.raises(
         NotFound, match=r"demo-pairs:train.*Known: demo-pairs, demo-pairs:test, demo-pairs:val"
     ):
-        demo_pairs.load("demo-pairs:train", tmp_path)
+        registry.load_dataset("demo-pairs:train", tmp_path)
 
 
 def test_a_cache_that_cannot_be_written_is_said_to_be_one(few, tmp_path):
     (tmp_path / "demo").write_text("a file where a folder should be")
     with pytest.raises(InvalidInput, match="Cannot write"):
-        demo_pairs.load("demo-pairs", tmp_path)
+        registry.load_dataset("demo-pairs", tmp_path)

@@ -4,7 +4,10 @@ from collections import Counter
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from vlprobe.datasets import demo, demo_pairs, demo_triplets
+from tests.conftest import draw_fewer
+from vlprobe import registry
+from vlprobe.datasets import demo
+from vlprobe.datasets.world import items
 from vlprobe.datasets.world.renderer import render
 from vlprobe.errors import NotFound
 from vlprobe.scoring.pictures import open_picture
@@ -13,15 +16,13 @@ from vlprobe.scoring.pictures import open_picture
 @pytest.fixture
 def few(monkeypatch):
     """Six triplets of each kind, so that a test draws for a moment."""
-    kinds = {subset: dict.fromkeys(sizes, 6) for subset, sizes in demo_triplets.SUBSETS.items()}
-    monkeypatch.setattr(demo_triplets, "SUBSETS", kinds)
+    draw_fewer(monkeypatch, 6)
 
 
 @pytest.fixture
-def all_items(tmp_path, monkeypatch):
+def all_items():
     """Every triplet, without pictures."""
-    monkeypatch.setattr(demo_triplets, "picture", lambda scene, folder: None)
-    return demo_triplets.load("demo-triplets", tmp_path).items
+    return items.read("demo-triplets")
 
 
 def words(text: str) -> list[str]:
@@ -64,11 +65,10 @@ def test_a_bag_of_words_is_wrong_about_almost_all_of_them(all_items):
     assert math.fsum(right) / len(right) < 0.1
 
 
-def test_an_item_has_its_picture_and_shares_it_with_the_pairs(few, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_pairs, "SIZE", 6)
-    pairs = {item.id: item for item in demo_pairs.load("demo-pairs", tmp_path).items}
+def test_an_item_has_its_picture_and_shares_it_with_the_pairs(few, tmp_path):
+    pairs = {item.id: item for item in registry.load_dataset("demo-pairs", tmp_path).items}
     drawn = set(tmp_path.rglob("*.png"))
-    triplets = {item.id: item for item in demo_triplets.load("demo-triplets", tmp_path).items}
+    triplets = {item.id: item for item in registry.load_dataset("demo-triplets", tmp_path).items}
     assert set(tmp_path.rglob("*.png")) == drawn
     for kind in ("object", "location"):
         pair, triplet = pairs[f"demo-pairs-{kind}-003"], triplets[f"demo-triplets-{kind}-003"]
@@ -79,15 +79,15 @@ def test_an_item_has_its_picture_and_shares_it_with_the_pairs(few, tmp_path, mon
 
 
 def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
-    first = demo_triplets.load("demo-triplets", tmp_path)
+    first = registry.load_dataset("demo-triplets", tmp_path)
     monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
-    assert demo_triplets.load("demo-triplets", tmp_path) == first
+    assert registry.load_dataset("demo-triplets", tmp_path) == first
     monkeypatch.setattr(demo, "render", render)
-    val = demo_triplets.load("demo-triplets:val", tmp_path)
+    val = registry.load_dataset("demo-triplets:val", tmp_path)
     assert val.digest != first.digest
     assert val.items[0].id == "demo-triplets-val-object-000"
 
 
 def test_an_unknown_split_is_named_in_one_line(tmp_path):
     with pytest.raises(NotFound, match=r"demo-triplets:tset.*Known: demo-triplets, "):
-        demo_triplets.load("demo-triplets:tset", tmp_path)
+        registry.load_dataset("demo-triplets:tset", tmp_path)

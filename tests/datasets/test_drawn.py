@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe.datasets import demo, demo_pairs, demo_triplets, drawn
-from vlprobe.datasets.world.contrasts import contrasts
+from tools.world.contrasts import contrasts
+from tools.world.scenes import distinct, draw
+from vlprobe.datasets import demo, drawn
 from vlprobe.datasets.world.renderer import VERSION, render, render_large
-from vlprobe.datasets.world.scene import SIZE, distinct, draw
+from vlprobe.datasets.world.scene import SIZE
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture, PictureEdit
@@ -76,20 +77,14 @@ def test_a_picture_whose_file_is_gone_is_drawn_all_the_same(tmp_path):
 
 
 def test_pictures_of_pairs_and_triplets_are_found_by_their_names(tmp_path):
-    folder = demo_pairs.picture_folder(tmp_path)
+    folder = tmp_path / "demo" / f"scenes-{VERSION}"
     contrast = contrasts("color", "test", 2)[1]
     for scene in (contrast.scene, contrast.changed):
-        picture = demo_pairs.picture(scene, folder)
+        picture = Picture(folder / f"{demo.picture_name(scene)}.png")
+        assert drawn.draw(picture).tobytes() == render(scene).tobytes()  # not yet written
+        demo.draw(scene, picture.path)
         assert drawn.scene_of(picture.path) == scene
         assert drawn.draw(picture).tobytes() == render(scene).tobytes()
-
-
-def test_every_demo_dataset_is_within_what_is_looked_up():
-    sizes = [
-        demo_pairs.SIZE,
-        *(size for sizes in demo_triplets.SUBSETS.values() for size in sizes.values()),
-    ]
-    assert max(sizes) <= drawn._LARGEST_SUBSET
 
 
 @pytest.mark.parametrize("kind", ["mix", "patch"])

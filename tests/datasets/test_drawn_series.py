@@ -2,8 +2,11 @@ from collections import Counter
 
 import pytest
 
-from vlprobe.datasets import drawn, drawn_series
-from vlprobe.datasets.world.scene import OPPOSITE
+from tests.conftest import draw_fewer
+from tools.world import items
+from tools.world.scenes import OPPOSITE, specification
+from vlprobe import registry
+from vlprobe.datasets import drawn
 from vlprobe.errors import NotFound
 from vlprobe.scoring.pictures import open_picture
 from vlprobe.types import Picture
@@ -11,22 +14,22 @@ from vlprobe.types import Picture
 
 def test_videos_change_one_thing_once():
     kinds = Counter()
-    for series in drawn_series.drawn("test"):
+    for series in items.series("test"):
         if not series.n_before:
             continue
-        kinds[series.subset] += 1
-        shown = [scene.specification for scene in series.scenes]
-        assert len(shown) == drawn_series.FRAMES
+        kinds[series.tags["subset"]] += 1
+        shown = [specification(scene) for scene in series.scenes]
+        assert len(shown) == items.FRAMES
         assert len(set(shown[: series.n_before])) == len(set(shown[series.n_before :])) == 1
         assert shown[0] != shown[-1]
-        assert min(series.n_before, len(shown) - series.n_before) >= drawn_series.LEAST_FRAMES
+        assert min(series.n_before, len(shown) - series.n_before) >= items.LEAST_FRAMES
         assert len({scene.seed for scene in series.scenes}) == len(shown)  # no frame twice
-    assert kinds == {f"video-{kind}": drawn_series.SIZE for kind in drawn_series.KINDS}
+    assert kinds == {f"video-{kind}": 15 for kind in ("color", "number", "object")}
 
 
 def test_candidates_get_worse_by_one_fact_each():
-    queries = [series for series in drawn_series.drawn("test") if not series.n_before]
-    assert len(queries) == drawn_series.QUERIES
+    queries = [series for series in items.series("test") if not series.n_before]
+    assert len(queries) == 40
     for series in queries:
         first = series.scenes[0]
 
@@ -41,22 +44,16 @@ def test_candidates_get_worse_by_one_fact_each():
 
 
 def test_the_files_are_those_that_their_names_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawn, "_LARGEST_SUBSET", 1)
-    monkeypatch.setattr(drawn_series, "SIZE", 1)
-    monkeypatch.setattr(drawn_series, "QUERIES", 1)
-    monkeypatch.setattr(drawn_series, "KINDS", ("color",))
-    items = drawn_series.load("demo-series:val", tmp_path).items
-    video, query = items
+    draw_fewer(monkeypatch, 1)
+    video, *_, query = registry.load_dataset("demo-series:val", tmp_path).items
     index = video.series.boundary_index
     assert (video.image, video.foil_image) == video.series.pictures[index : index + 2]
     assert query.series.times == () and query.image == query.series.pictures[0]
-    drawn._contrasts.cache_clear()
     picture = video.series.pictures[0]
     redrawn = drawn.draw(Picture(picture.path))
     assert redrawn and redrawn.tobytes() == open_picture(picture).tobytes()
-    drawn._contrasts.cache_clear()
 
 
 def test_another_split_is_refused():
     with pytest.raises(NotFound):
-        drawn_series.check_name("demo-series:train")
+        registry.check_name("datasets", "demo-series:train")

@@ -8,9 +8,9 @@ import torch
 
 from tests.demo_folder import export_local_dir
 from tools.train_demo import TEMPLATES, token_ids
-from vlprobe.datasets.world.captions import captions
+from tools.world.captions import captions
+from tools.world.scenes import distinct
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import distinct
 from vlprobe.errors import NotFound
 from vlprobe.models import demo
 from vlprobe.models.demo_weights import FOLDER, load_checkpoint

@@ -8,11 +8,11 @@ from dataclasses import fields
 import pytest
 
 from tools.measure import measure
+from tools.world.captions import captions
+from tools.world.scenes import distinct
 from vlprobe import registry
 from vlprobe.cli.train import train
-from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import distinct
 from vlprobe.models.demo_weights import FOLDER, load_checkpoint
 from vlprobe.training.request import TrainRequest
 

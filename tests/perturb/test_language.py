@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vlprobe.datasets.world.captions import captions as demo_captions
-from vlprobe.datasets.world.scene import distinct
+from tools.world.captions import captions as demo_captions
+from tools.world.scenes import distinct
 from vlprobe.perturb import language as language_check
 from vlprobe.perturb.language import foreign_captions, is_foreign
 

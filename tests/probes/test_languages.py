@@ -11,13 +11,13 @@ import vlprobe
 from tests.dashboard.test_pages import open_page
 from tests.perturb.test_language import FOREIGN
 from tests.runs.test_run import pictured
+from tools.world.captions import captions
+from tools.world.contrasts import KINDS, contrasts
+from tools.world.scenes import draw
 from vlprobe import registry
 from vlprobe.cli.main import main
 from vlprobe.datasets import languages
 from vlprobe.datasets.languages import foreign_captions
-from vlprobe.datasets.world.captions import captions
-from vlprobe.datasets.world.contrasts import KINDS, contrasts
-from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.perturb import language, other_languages

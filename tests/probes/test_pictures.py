@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.conftest import draw_fewer
 from vlprobe import registry
-from vlprobe.datasets import demo
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import picture_changes as metrics
 from vlprobe.perturb import picture_changes
@@ -99,7 +99,7 @@ def test_the_words_that_differ_are_those_of_each_caption(true_caption, wrong_cap
 
 
 def test_the_numbers_are_those_of_the_model_asked_directly(store: Store, monkeypatch):
-    monkeypatch.setitem(demo.SIZES, "test", 6)  # drawing all 500 takes 10 s
+    draw_fewer(monkeypatch, 6)  # drawing all 500 takes 10 s
     options = {"changes": ["pixelate", "rotation", "false-word"], "severities": [4]}
     request = Request(("demo:weak",), "demo", "pictures", options, examine=False)
     manifest = execute(request, store)[0]
@@ -151,7 +151,7 @@ def test_searches_with_changed_pictures_are_plain_rankings(store: Store, monkeyp
         return compose(picture, contents)
 
     monkeypatch.setattr(pictures, "compose", counting)
-    monkeypatch.setitem(demo.SIZES, "test", 14)  # drawing all 500 takes 10 s
+    draw_fewer(monkeypatch, 14)  # drawing all 500 takes 10 s
     options = {"changes": ["pixelate", "gaussian-noise"], "severities": [5], "search": True}
     request = Request(("demo:weak",), "demo", "pictures", options, limit=14, examine=False)
     manifest = execute(request, store)[0]

@@ -8,10 +8,10 @@ import pytest
 
 from tests.render.scenes import TRAINS
 from tools.ship import PROBES
+from tools.world.captions import NUMBERS as WORLD_NUMBERS
+from tools.world.captions import SYNONYMS
+from tools.world.scenes import COLORS, OBJECTS
 from vlprobe.case.card import ROLES, CaseText, case_card
-from vlprobe.datasets.world.captions import NUMBERS as WORLD_NUMBERS
-from vlprobe.datasets.world.captions import SYNONYMS
-from vlprobe.datasets.world.scene import COLORS, OBJECTS
 from vlprobe.render import showcase as words
 from vlprobe.render.sentences import frequency
 from vlprobe.render.words import presentations

@@ -366,9 +366,9 @@ def test_nothing_is_kept_on_a_read_only_dashboard(tmp_path: Path, monkeypatch: p
 
 
 def test_the_shelf_of_the_demo_is_that_of_its_dataset_and_stores_nothing(tmp_path: Path):
-    from vlprobe.datasets.world.captions import captions
+    from tools.world.captions import captions
+    from tools.world.scenes import distinct
     from vlprobe.datasets.world.renderer import render
-    from vlprobe.datasets.world.scene import distinct
 
     found = exhibits.shelf("demo", tmp_path)
     scenes = distinct("test", 3)

@@ -19,8 +19,7 @@ import psutil
 import pytest
 import torch
 
-from tests.conftest import make_tiny
-from vlprobe.datasets import demo
+from tests.conftest import draw_fewer, make_tiny
 from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
 from vlprobe.runs import answers, ray_cluster, ray_executor
 from vlprobe.runs.request import Progress, Request
@@ -107,7 +106,7 @@ def joined(started: TwoNodes) -> Iterator[TwoNodes]:
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store in which the demo's first pictures are drawn once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(demo.SIZES, "test", 24)
+        draw_fewer(patch, 24)
         yield Store(tmp_path_factory.mktemp("drawn") / "cache")
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tools.measure import flip, measure
-from vlprobe.datasets.world.captions import captions
+from tools.world.captions import captions
+from tools.world.scenes import distinct
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import distinct
 from vlprobe.models.demo_weights import FOLDER, load_checkpoint
 
 SCENES = 100

@@ -8,10 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from tests.conftest import make_tiny
+from tests.conftest import draw_fewer, make_tiny
 from tools import ship
 from vlprobe import registry
-from vlprobe.datasets import demo, demo_pairs, demo_triplets, drawn_series
 from vlprobe.datasets.world.renderer import VERSION
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
@@ -31,12 +30,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict]]:
     """A few items of every probe's own data, answered by a control."""
     store = Store(tmp_path_factory.mktemp("ship") / "cache")
     with pytest.MonkeyPatch.context() as patch:  # less to draw
-        patch.setattr(demo, "SIZES", {"test": 6})
-        patch.setattr(demo_pairs, "SIZE", 2)
-        patch.setattr(drawn_series, "SIZE", 2)
-        patch.setattr(
-            demo_triplets, "SUBSETS", {"generic": {"color": 2}, "spatial": {"location": 2}}
-        )
+        draw_fewer(patch, 6)
         manifests = [
             manifest
             for probe in ship.PROBES

@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 
 from tools import train_demo as training
 from tools.train_demo import batches, config, draw_lessons, token_ids
+from tools.world.scenes import draw
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import CONTEXT, build, tokenizer
 

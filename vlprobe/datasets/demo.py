@@ -1,66 +1,126 @@
-"""Held-out scenes of the demo world: 500 drawn pictures with five captions each."""
+"""Datasets of drawn scenes, none of which was used to train the bundled models. Pictures are drawn on first use.
+
+    demo              500 scenes with five captions each
+    demo-pairs        300 minimal pairs of each kind: two scenes that differ in an object, a color, a number, their
+                      places or swapped colors, and a caption for each. `:printed` has captions in the templates of
+                      EqBen's figures 14 and 15
+    demo-triplets     400 generic and 400 spatial triplets: two true captions and a wrong one
+    demo-series       45 videos with 12 frames, 2 per second, that change once, and 40 queries with 6 candidates, each
+                      worse than the previous
+    demo-train        3,000 scenes with eight captions each, to train on
+    demo-train:pairs  300 minimal pairs of each kind to train on; `:N` for 1 to 2,000
+
+`:val` is the split on which the bundled models were selected. For how the items are made, see `tools/world/items.py`.
+"""
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.validation import LoadedDataset, validated
+from vlprobe.datasets.world import items
+from vlprobe.datasets.world.items import DrawnItem
 from vlprobe.datasets.world.renderer import VERSION, render
-from vlprobe.datasets.world.scene import Scene, distinct
-from vlprobe.errors import NotFound
+from vlprobe.datasets.world.scene import Scene
+from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.scoring import pictures
 from vlprobe.storage.files import write_bytes
-from vlprobe.types import Item, Picture
+from vlprobe.types import Item, Picture, Series
 
 PREFIX = "demo"
-NAMES = (PREFIX,)  # `demo:val` is a second held-out split for choosing settings
-SIZES = {"test": 500, "val": 500}
-_CAPTIONS = 5
+FPS = 2  # frames per second of a video
+TRAINING_PAIRS = 300  # of each kind, if the name has no number
+MOST_TRAINING_PAIRS = 2000  # of each kind: 20,000 pictures
 
 
 @dataclass(frozen=True, slots=True)
-class DemoDataset:
-    """Dataset of drawn scenes that were not used to train the demo models."""
+class DrawnFamily:
+    """A registry family of drawn datasets."""
 
-    name: str
-    digest: str
-    items: tuple[Item, ...]
+    PREFIX: str
+    parts: tuple[str, ...]  # after a colon, as written in error messages
+    NAMES: tuple[str, ...]
+
+    def check_name(self, name: str) -> None:
+        """Raise NotFound for an unknown part, or InvalidInput for a number of pairs that is out of range."""
+        self._source(name)
+
+    def load(self, name: str, cache: Path) -> LoadedDataset:
+        """Load the items. On first use, draw their pictures into `cache/demo/`, which takes up to 20 seconds.
+
+        Raises:
+            NotFound: the family has no part with this name.
+            InvalidInput: the number of pairs is out of range, or the cache folder cannot be written.
+        """
+        dataset, n_pairs = self._source(name)
+        if self.PREFIX == PREFIX:
+            return _load_scenes(name, dataset, cache)
+        rows = [
+            row for row in items.read(dataset) if not n_pairs or _number_in_kind(row.id) < n_pairs
+        ]
+        folder = cache / "demo" / f"scenes-{VERSION}"
+        return validated(name, [_item(row, folder) for row in rows], cache)
+
+    def _source(self, name: str) -> tuple[str, int]:
+        """Return the name in items.parquet, and the number of pairs of each kind, or 0 for all items."""
+        _, _, part = name.partition(":")
+        if self.PREFIX == "demo-train" and part.partition(":")[0] == "pairs" and part[-1] != ":":
+            return "demo-train:pairs", _training_pairs(name, part.partition(":")[2])
+        if part and part not in self.parts:
+            raise NotFound("dataset", name, [self.PREFIX, *map(self._with_part, self.parts)])
+        return self.PREFIX if part in ("", "test") else self._with_part(part), 0
+
+    def _with_part(self, part: str) -> str:
+        return f"{self.PREFIX}:{part}"
 
 
-def check_name(name: str) -> None:
-    """Check the split in a dataset name. Raises NotFound."""
-    if (name.partition(":")[2] or "test") not in SIZES:
-        raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
+_SPLITS = ("test", "val")
+FAMILIES = (
+    DrawnFamily(PREFIX, _SPLITS, (PREFIX,)),
+    DrawnFamily("demo-pairs", (*_SPLITS, "printed"), ("demo-pairs",)),
+    DrawnFamily("demo-series", _SPLITS, ("demo-series",)),
+    DrawnFamily("demo-train", ("pairs", "pairs:1200"), ()),  # not offered to the probes
+    DrawnFamily("demo-triplets", _SPLITS, ("demo-triplets",)),
+)
 
 
-def load(name: str, cache: Path) -> DemoDataset:
-    """Load the items. On first use, draw their pictures into `cache/demo/`, which takes a few seconds.
+def _training_pairs(name: str, number: str) -> int:
+    """Return the number of pairs per kind that a dataset name requests. Raises InvalidInput."""
+    if not number:
+        return TRAINING_PAIRS
+    if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_TRAINING_PAIRS:
+        raise InvalidInput(
+            f"'{name}' requests '{number}' pairs of each kind. Expected a whole number from 1 to "
+            f"{MOST_TRAINING_PAIRS:,}, such as demo-train:pairs:1200."
+        )
+    return int(number)
 
-    Raises:
-        NotFound: the split is neither test nor val.
-        InvalidInput: the cache folder cannot be written.
-    """
-    check_name(name)
-    split = name.partition(":")[2] or "test"
+
+def _number_in_kind(item_id: str) -> int:
+    return int(item_id.rpartition("-")[2])
+
+
+def _load_scenes(name: str, dataset: str, cache: Path) -> LoadedDataset:
     hasher = hashlib.blake2b(digest_size=16)
-    items = []
-    for item, pixels in draw_items(split, SIZES[split], cache):
+    loaded = []
+    for item, pixels in draw_items(dataset, cache):
         hasher.update(pixels)
         hasher.update(json.dumps([item.id, item.captions, item.tags]).encode())
-        items.append(item)
-    return DemoDataset(name, hasher.hexdigest(), tuple(items))
+        loaded.append(item)
+    return LoadedDataset(name, hasher.hexdigest(), tuple(loaded))
 
 
-def draw_items(split: str, count: int, cache: Path) -> Iterator[tuple[Item, bytes]]:
-    """Yield the first items of a split, each with the bytes of its picture, which is drawn on first use."""
-    folder = cache / "demo" / f"{split}-{VERSION}"
-    prefix = "demo" if split == "test" else f"demo-{split}"
-    for index, scene in enumerate(distinct(split, count)):
-        path = folder / f"{prefix}-{index:05}.png"
-        pixels = path.read_bytes() if path.exists() else draw(scene, path)
-        yield Item(path.stem, Picture(path), captions(scene, _CAPTIONS), _tags(scene)), pixels
+def draw_items(dataset: str, cache: Path, count: int | None = None) -> Iterator[tuple[Item, bytes]]:
+    """Yield the items of `demo` or `demo:val` (all, or the first `count`), each with the bytes of its picture."""
+    folder = cache / "demo" / f"{'val' if dataset == 'demo:val' else 'test'}-{VERSION}"
+    for row in islice(items.read(dataset), count):
+        path = folder / f"{row.id}.png"
+        pixels = path.read_bytes() if path.exists() else draw(row.scenes[0], path)
+        yield Item(row.id, Picture(path), row.captions, row.tags), pixels
 
 
 def draw(scene: Scene, path: Path) -> bytes:
@@ -75,12 +135,34 @@ def encode(scene: Scene) -> bytes:
     return pictures.encode(render(scene), "PNG")
 
 
-def _tags(scene: Scene) -> dict[str, str]:
-    groups = scene.groups
-    return {
-        "background": scene.background,
-        "objects": "+".join(group.object for group in groups),
-        "colors": "+".join(group.color for group in groups),
-        "count": "+".join(str(group.count) for group in groups),
-        "relation": scene.relation or "none",
-    }
+def _item(row: DrawnItem, folder: Path) -> Item:
+    images = [_picture(scene, folder) for scene in row.scenes]
+    if len(images) <= 2:
+        foil_image = images[1] if len(images) == 2 else None
+        return Item(row.id, images[0], row.captions, row.tags, row.foils, foil_image)
+    n_before = row.n_before
+    times = tuple(number / FPS for number in range(len(images))) if n_before else ()
+    return Item(
+        row.id,
+        images[max(n_before - 1, 0)],
+        row.captions,
+        row.tags,
+        row.foils,
+        images[n_before] if n_before else None,
+        series=Series(tuple(images), times, (n_before - 0.5) / FPS if n_before else 0.0),
+    )
+
+
+def _picture(scene: Scene, folder: Path) -> Picture:
+    """Return the picture of a scene. Draw its file first if it is missing. Raises InvalidInput."""
+    path = folder / f"{picture_name(scene)}.png"
+    if not path.exists():
+        draw(scene, path)
+    return Picture(path)
+
+
+def picture_name(scene: Scene) -> str:
+    """Return the file name for a scene's picture: a hash of everything that affects its pixels, so that pairs and
+    triplets that show the same scene share one file.
+    """
+    return hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vlprobe.datasets import demo, demo_pairs, drawn_series
-from vlprobe.datasets.world.contrasts import KINDS, contrasts
+from vlprobe.datasets import demo
+from vlprobe.datasets.world import items
 from vlprobe.datasets.world.renderer import VERSION, render, render_large
-from vlprobe.datasets.world.scene import SIZE, Scene, distinct
+from vlprobe.datasets.world.scene import SIZE, Scene
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix, picture_changes
 from vlprobe.scoring import pictures
@@ -21,7 +21,7 @@ from vlprobe.types import Picture
 
 TOLERANCE = 3  # levels of 255: largest mean difference between a large drawing and its file
 _FOLDER = "demo"  # folder of drawn pictures in a cache
-_LARGEST_SUBSET = 400  # contrasts of one kind in any demo dataset
+_PAIRED = ("demo-pairs", "demo-triplets", "demo-series")  # datasets that share a folder of pictures
 
 
 def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
@@ -75,17 +75,12 @@ def scene_of(path: Path) -> Scene | None:
     """Return the scene identified by a file's folder and name; None if they identify no scene."""
     if path.suffix != ".png":
         return None
-    match = re.fullmatch(r"demo(?:-(val))?-(\d{5})", path.stem)
+    match = re.fullmatch(r"demo(?:-(val))?-\d{5}", path.stem)
     if match and path.parent.name == f"{match[1] or 'test'}-{VERSION}":
-        scenes, number = _scenes(match[1] or "test"), int(match[2])
-        return scenes[number] if number < len(scenes) else None
+        return _scenes(f":{match[1]}" if match[1] else "").get(path.stem)
     if path.parent.name == f"scenes-{VERSION}":
         return next(
-            (
-                _contrasts(split)[path.stem]
-                for split in demo_pairs.SPLITS
-                if path.stem in _contrasts(split)
-            ),
+            (found for part in ("", ":val") if (found := _paired_scenes(part).get(path.stem))),
             None,
         )
     return None
@@ -113,19 +108,18 @@ def _scene_of_file(path: Path) -> Scene | None:
     return scene if np.abs(difference).mean() < TOLERANCE else None
 
 
-@functools.cache  # .15 s, and each picture of the split needs it
-def _scenes(split: str) -> list[Scene]:
-    return distinct(split, demo.SIZES[split])
+@functools.cache  # 18 ms, and each picture needs it
+def _scenes(part: str) -> dict[str, Scene]:
+    """Return the scenes of `demo` ("") or `demo:val` (":val"), by item id."""
+    return {row.id: row.scenes[0] for row in items.read(f"demo{part}")}
 
 
-@functools.cache  # 2 s, and each picture of the split needs it
-def _contrasts(split: str) -> dict[str, Scene]:
+@functools.cache  # .16 s, and each picture needs it
+def _paired_scenes(part: str) -> dict[str, Scene]:
     """Return every scene in the pairs, triplets and series of a split, by picture name."""
-    scenes = [
-        scene
-        for kind in KINDS
-        for contrast in contrasts(kind, split, _LARGEST_SUBSET)
-        for scene in (contrast.scene, contrast.changed)
-    ]
-    scenes += [scene for series in drawn_series.drawn(split) for scene in series.scenes]
-    return {demo_pairs.picture_name(scene): scene for scene in scenes}
+    return {
+        demo.picture_name(scene): scene
+        for dataset in _PAIRED
+        for row in items.read(f"{dataset}{part}")
+        for scene in row.scenes
+    }

@@ -16,10 +16,9 @@ from typing import Literal
 from PIL import Image
 
 from vlprobe import registry
-from vlprobe.datasets import demo
-from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world import items
+from vlprobe.datasets.world.items import DrawnItem
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import Scene, distinct
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, mix
 from vlprobe.scoring import pictures
@@ -59,9 +58,7 @@ def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
     InvalidInput.
     """
     if dataset == "demo":
-        return tuple(
-            _exhibit_of(scene, index) for index, scene in enumerate(distinct("test", DEMO_SHELF))
-        )
+        return tuple(map(_exhibit_of, items.read(dataset)[:DEMO_SHELF]))
     exhibits = (
         Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image))
         for item in registry.load_dataset(dataset, cache).items
@@ -73,8 +70,8 @@ def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
     return offered
 
 
-def _exhibit_of(scene: Scene, index: int) -> Exhibit:
-    return Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
+def _exhibit_of(row: DrawnItem) -> Exhibit:
+    return Exhibit(row.id, row.captions, functools.partial(render, row.scenes[0]))
 
 
 def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
@@ -82,11 +79,8 @@ def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
     Raises NotFound or InvalidInput.
     """
     if dataset == "demo":
-        number = item_id.removeprefix("demo-")
-        index = int(number) if number.isdecimal() and len(number) == 5 else demo.SIZES["test"]
-        if index >= demo.SIZES["test"]:
-            return None
-        return _exhibit_of(distinct("test", index + 1)[index], index)  # drawn in memory
+        # Drawn in memory
+        return next((_exhibit_of(row) for row in items.read(dataset) if row.id == item_id), None)
     for item in registry.load_dataset(dataset, cache).items:
         if item.id == item_id and item.image:
             open_image = functools.partial(pictures.open_picture, item.image)

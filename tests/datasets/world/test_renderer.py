@@ -5,20 +5,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tools.world.scenes import BACKGROUNDS, COLORS, COUNTS, OBJECTS, draw
 from vlprobe.datasets.world import sprites
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import (
-    BACKGROUNDS,
-    COLORS,
-    COUNTS,
-    OBJECTS,
-    SIZE,
-    Group,
-    Scene,
-    draw,
-    facing,
-    placements,
-)
+from vlprobe.datasets.world.scene import SIZE, Group, Scene, facing, placements
 from vlprobe.datasets.world.sprites import sprite
 
 SIDE_BY_SIDE = ("", "left", "right", "above", "below")

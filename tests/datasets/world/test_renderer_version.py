@@ -17,19 +17,9 @@ import PIL
 import pytest
 from PIL import Image
 
+from tools.world.scenes import BACKGROUNDS, COLORS, COUNTS, OBJECTS, RELATIONS, draw
 from vlprobe.datasets.world import renderer, sprites
-from vlprobe.datasets.world.scene import (
-    BACKGROUNDS,
-    COLORS,
-    COUNTS,
-    OBJECTS,
-    RELATIONS,
-    SIZE,
-    Scene,
-    draw,
-    facing,
-    placements,
-)
+from vlprobe.datasets.world.scene import SIZE, Scene, facing, placements
 
 FOLDER = Path(__file__).parent
 INDICES = (

@@ -56,7 +56,7 @@ def draw(dataset: str) -> None:
             return
         try:
             if dataset in ("", demo.PREFIX):  # drawing all scenes takes half a minute
-                pictured = [item for item, _ in demo.draw_items("test", N_SCENES, store().root)]
+                pictured = [item for item, _ in demo.draw_items("demo", store().root, N_SCENES)]
             else:
                 pictured = pictured_items(dataset, str(store().root))[-1]
             if not pictured:

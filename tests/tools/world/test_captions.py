@@ -3,8 +3,9 @@ import re
 import pytest
 
 from tools.train_demo import TEMPLATES, vocabulary, wrapped
-from vlprobe.datasets.world.captions import NUMBERS, SYNONYMS, article, captions, plural
-from vlprobe.datasets.world.scene import COLORS, OPPOSITE, Group, Scene, draw, facing, placements
+from tools.world.captions import NUMBERS, SYNONYMS, article, captions, plural
+from tools.world.scenes import COLORS, OPPOSITE, draw, specification
+from vlprobe.datasets.world.scene import Group, Scene, facing, placements
 
 SCENES = [draw("test", index) for index in range(400)]
 TEXTS = [(scene, text) for scene in SCENES for text in captions(scene, 8)]
@@ -38,7 +39,7 @@ def mention(text, group):
 def test_every_caption_says_number_color_and_object_of_every_group():
     for scene, text in TEXTS:
         for group in scene.groups:
-            assert mention(text, group) >= 0, (scene.specification, text)
+            assert mention(text, group) >= 0, (specification(scene), text)
 
 
 def test_a_stated_relation_is_the_drawn_one():
@@ -56,7 +57,7 @@ def test_a_stated_relation_is_the_drawn_one():
             # the group that is NOT right after the relation's words
             told_of = 1 if at[0] < at[1] else 0
             expected = scene.relation if told_of == 0 else OPPOSITE[scene.relation]
-            assert name == expected, (scene.specification, text)
+            assert name == expected, (specification(scene), text)
             checked += 1
     assert checked > 1000
 
@@ -71,7 +72,7 @@ def test_the_side_of_a_flank_and_of_a_with_phrase_is_the_drawn_one():
             continue
         first = min((0, 1), key=lambda group: mention(text, scene.groups[group]))
         of_the_first = scene.relation if first == 0 else OPPOSITE[scene.relation]
-        assert (found[1] or found[2]) == OPPOSITE[of_the_first], (scene.specification, text)
+        assert (found[1] or found[2]) == OPPOSITE[of_the_first], (specification(scene), text)
         checked += 1
     assert checked > 50
 

@@ -9,14 +9,8 @@ import random
 import re
 from collections.abc import Callable
 
-from vlprobe.datasets.world.scene import (
-    OPPOSITE,
-    Group,
-    Scene,
-    facing,
-    pick,
-    stream,
-)
+from tools.world.scenes import OPPOSITE, specification
+from vlprobe.datasets.world.scene import Group, Scene, facing, pick, stream
 
 NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
 SYNONYMS = {
@@ -214,7 +208,7 @@ class Voice:
 
 def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, ...]:
     """Write n captions for a scene, each with a capital and a period. No form repeats until all have been used."""
-    rng = stream(scene.seed, scene.specification, purpose)
+    rng = stream(scene.seed, specification(scene), purpose)
     forms = [form for form in (_PAIRED if scene.relation else _ALONE) if _fits(form, scene)]
     texts: list[str] = []
     while len(texts) < n:

@@ -12,20 +12,18 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from vlprobe.datasets.world import captions
-from vlprobe.datasets.world.scene import (
+from tools.world import captions
+from tools.world.scenes import (
     BACKGROUNDS,
     COLORS,
     COUNTS,
     OBJECTS,
     OPPOSITE,
     RELATIONS,
-    Group,
-    Scene,
-    pick,
+    specification,
     split_of,
-    stream,
 )
+from vlprobe.datasets.world.scene import Group, Scene, pick, stream
 
 # Slots: {a} and {b} are the groups with their numbers, {the_a} and {the_b} the same with "the".
 ALONE = (
@@ -200,7 +198,7 @@ def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
     while len(by_specifications) < n:
         contrast = _contrast(kind, split, stream("contrast", kind, split, index))
         by_specifications.setdefault(
-            frozenset((contrast.scene.specification, contrast.changed.specification)),
+            frozenset((specification(contrast.scene), specification(contrast.changed))),
             contrast,
         )
         index += 1
