@@ -159,5 +159,5 @@ def test_the_doctor_judges_what_a_matrix_can_tell(tmp_path, store):
 def test_a_gallery_says_how_many_pairs_scores_of_cases_lack(tmp_path, store):
     data = make("prsm", tmp_path / "data")
     (tmp_path / "s.jsonl").write_text('{"label": "a_c0_i0", "score": 0.5}\n')
-    with pytest.raises(InvalidInput, match=r"\(6 x 12: 72 pairs, before .*\+matrix"):
+    with pytest.raises(InvalidInput, match=r"\(6 pictures x 12 captions = 72 pairs, .*\+matrix"):
         run(f"scores:{tmp_path}/s.jsonl", data, "prsm", store)

@@ -178,7 +178,7 @@ def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, ti
     assert facts["captions"]["danger.json"] == {
         "rule": "danger",
         "pictures": 0,
-        "left_out": {"2 captions where the layout has 5 or 6": 6},
+        "left_out": {"2 captions instead of 5 or 6": 6},
     }
 
 

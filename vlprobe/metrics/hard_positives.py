@@ -62,8 +62,8 @@ METRICS = (
     _metric(
         name="brittleness",
         label="Brittleness",
-        help="Share of pictures that score the wrong caption between the two true ones: a change of wording "
-        "changes the answer.",
+        help="Share of pictures that score the wrong caption between the two true ones, so that "
+        "the answer depends on the wording.",
         direction="down",
         chance=1 / 3,
         value=brittleness,

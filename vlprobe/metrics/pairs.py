@@ -278,7 +278,7 @@ METRICS = (
     _metric(
         name="average_score",
         label="Average",
-        help="Mean of the three scores, with equal weight for every subset.",
+        help="Mean of the text, image and group scores, with equal weight for every subset.",
         chance=(0.25 + 0.25 + 1 / 6) / 3,
         source="EqBen, table 3",
         value=lambda rows: (text_score(rows) + image_score(rows) + group_score(rows)) / 3,
@@ -290,8 +290,8 @@ METRICS = (
     _metric(
         name="equivariance_deviation",
         label="Equivariance deviation",
-        help="How unequally the score responds to equal changes; 0 is perfectly even. Compare "
-        "models in spread units.",
+        help="How unequally the score responds to equal changes; 0 means that the responses are "
+        "equal. Use spread units to compare models.",
         unit="cosine",
         direction="down",
         chance=math.nan,
@@ -301,16 +301,16 @@ METRICS = (
     _order_metric(
         name="matched_12",
         label="Matched, captions in order",
-        help="Share of picture pairs matched with their captions when the left picture's caption "
-        "is listed first.",
+        help="Share of picture pairs matched with their captions when the caption of the picture "
+        "on the left is listed first.",
         chance=0.5,
         orders=("order_12",),
     ),
     _order_metric(
         name="matched_21",
         label="Matched, captions swapped",
-        help="Share of picture pairs matched when the right picture's caption is listed first; a "
-        "model that follows the order fails.",
+        help="Share of picture pairs matched with their captions when the caption of the picture "
+        "on the right is listed first. A model that follows the order fails.",
         chance=0.5,
         orders=("order_21",),
     ),
@@ -350,7 +350,7 @@ METRICS = (
     _foil_metric(
         name="judged_rightly",
         label="Correct judgments (acc)",
-        help="Mean of the shares of accepted captions and rejected foils; chance is 0.5.",
+        help="Mean of two shares: accepted captions and rejected foils. Chance is 0.5.",
         chance=0.5,
         value=judged_rightly,
         tied=lambda rows: _caption_tied(rows) | _rejection_tied(rows),
@@ -358,8 +358,8 @@ METRICS = (
     _foil_metric(
         name="weaker_side",
         label="Weaker side (min)",
-        help="The lower of the shares of accepted captions and rejected foils; low for a model "
-        "that always says yes.",
+        help="The lower of two shares: accepted captions and rejected foils. A model that always "
+        "says yes gets 0.",
         chance=math.nan,
         value=weaker_side,
         tied=lambda rows: np.where(

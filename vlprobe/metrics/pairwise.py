@@ -123,8 +123,9 @@ METRICS = (
         name="invariance_error",
         version=3,
         label="Invariance error",
-        help="How much the similarity changes when a caption is only reworded; 0 means little if paraphrases are "
-        "erased.",
+        help="How much the similarity changes when a caption is only reworded. A value of 0 is no "
+        "evidence of understanding if the paraphrases have the same embeddings as their "
+        "originals.",
         unit="cosine",
         direction="down",
         source="LGIP, eq. 2",
@@ -137,7 +138,7 @@ METRICS = (
         help="Share of paraphrases with the same embedding as their original; their invariance error is 0.",
         unit="rate",
         direction="none",
-        source="Not in the paper; read it with eq. 2",
+        source="Not in the paper; explains values of 0 in eq. 2",
         value=erased_share,
     ),
     _gap(

@@ -86,7 +86,9 @@ METRICS = (
     _metric(
         name="decision_flips",
         label="Decision flips",
-        help="Share of cases where the change to the picture changes which caption wins.",
+        help=(
+            "Share of cases where the change to the picture changes which caption scores higher."
+        ),
         direction="down",
         source="Not in the papers",
         value=decision_flips,
@@ -125,7 +127,10 @@ METRICS = (
     _metric(
         name="typographic_positive_rate",
         label="Positive rate (false word on the picture)",
-        help="Share of pictures with the wrong caption's word written on them whose true caption still scores higher.",
+        help=(
+            "Share of pictures whose true caption still scores higher when the wrong "
+            "caption's word is written on the picture."
+        ),
         source="Goh et al. 2021 (typographic attacks)",
         kinds=(WRITTEN,),
         value=positive_rate,
@@ -133,7 +138,10 @@ METRICS = (
     _metric(
         name="typographic_flips",
         label="Decision flips (false word on the picture)",
-        help="Share of cases where the false word written on the picture changes which caption wins.",
+        help=(
+            "Share of cases where the false word written on the picture changes which caption "
+            "scores higher."
+        ),
         direction="down",
         source="Goh et al. 2021 (typographic attacks)",
         kinds=(WRITTEN,),
@@ -192,8 +200,8 @@ def _search_metrics(direction: str, query: str, target: str) -> Iterator[Metric]
         yield metric(
             name=f"changed_{direction}_r{k}_kept",
             label=f"R@{k} kept, changed pictures",
-            help=f"Share of {query} with the right {target} among the first {k} results that still "
-            "have it there when the pictures are changed.",
+            help=f"Among the {query} whose right {target} is in the first {k} results, the share "
+            "for which it is still there when the pictures are changed.",
             direction="up",
             source="RoCOCO, section 4 (1 - drop rate), on changed pictures",
             value=functools.partial(recall, column=f"{direction}_rank_changed", k=k),
@@ -213,7 +221,10 @@ def _search_metrics(direction: str, query: str, target: str) -> Iterator[Metric]
     yield metric(
         name=f"changed_{direction}_mmi",
         label="Impact on recall (MMI)",
-        help=f"Share of R@1 + R@5 + R@10 of {query} that is lost when the pictures are changed.",
+        help=(
+            f"Share of the sum R@1 + R@5 + R@10 for {query} that is lost when the pictures are "
+            "changed."
+        ),
         direction="down",
         chance=0.0,
         source="MMRB (arXiv 2212.08044), MMI",

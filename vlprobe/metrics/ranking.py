@@ -292,12 +292,12 @@ METRICS = (
         name="prsm_global_idlist",
         version=2,
         label="Id-list correlation (not a stability measure)",
-        help="Correlation of the lists of picture ids; reproduces values like the paper's. Do not use it to measure "
-        "stability.",
+        help="Correlation between the lists of picture ids, which gives values like the paper's. "
+        "It does not measure stability.",
         unit="correlation",
         direction="none",
         chance=0.0,
-        source="PRSM, table 1, as its values suggest",
+        source="PRSM, table 1 (inferred from its values)",
         value=_column("global_idlist"),
     ),
 )

@@ -88,7 +88,10 @@ def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
         metric(
             name=f"{kind}_rsms",
             label="Altered on top (RSMS)",
-            help=f"Share of {query} with an altered candidate ranked first; ties count.",
+            help=(
+                f"Share of {query} for which an altered candidate is ranked first or tied for "
+                "first."
+            ),
             direction="down",
             chance=0.5,
             value=lambda rows: rows["top_altered"].to_numpy(np.float64),

@@ -74,7 +74,7 @@ _order_metric = functools.partial(
     unit="rate",
     direction="none",
     chance=math.nan,
-    source="EqBen, figures 1 and 7 (no numbers printed)",
+    source="EqBen, figures 1 and 7 (without numbers)",
     kinds=("order",),
     tied=None,
 )
@@ -106,8 +106,8 @@ METRICS = (
     _agreement_metric(
         name="order_agreement_edit",
         label="Agreement after the edit",
-        help="Rank correlation between the model's and the human order for the edited query, where people ranked it "
-        "too.",
+        help="Rank correlation between the model's and the human order for the edited query, if "
+        "people also ranked the candidates for that query.",
         value=lambda rows: rows["agreement_edit"].to_numpy(np.float64),
     ),
     _order_metric(
@@ -121,8 +121,8 @@ METRICS = (
     _order_metric(
         name="order_moved",
         label="Change after the edit",
-        help="How much the edit changes the model's order: 0 is unchanged, 100 % is reversed. Compare it with the "
-        "human order.",
+        help="How much the edit changes the model's order: 0 is unchanged, 100 % is reversed. "
+        "Compare this value with the change in the human order.",
         chance=0.5,
         value=lambda rows: (1 - rows["kept"].to_numpy(np.float64)) / 2,
     ),

@@ -104,7 +104,7 @@ class EqBen(file_options.ProbeWithEdits):
     presentation = PRESENTATION
     options = (
         file_options.edits_option(
-            "Those with a different meaning are foils of the picture's captions."
+            "Edits with a different meaning become foils of the picture's captions."
         ),
     )
     metrics = pairs.METRICS

@@ -75,7 +75,7 @@ _EDITS = FileOption(
     called="The edits file",
     max_bytes=512 << 20,
     when_large="Split it into smaller files.",
-    when_unreadable="Create one with vlprobe perturb.",
+    when_unreadable="Check the path, or create a file with `vlprobe perturb`.",
 )
 
 
@@ -85,7 +85,7 @@ def edits_option(uses: str) -> Option:
         name="edits",
         default="",
         label="Edits from a file",
-        help=f"JSON lines, one edit per line (docs/edits.md). {uses}",
+        help=f"File of JSON lines with one edit per line (docs/edits.md). {uses}",
         refers_to="file",
     )
 
@@ -121,7 +121,8 @@ def load_edits(options: Mapping[str, object]) -> EditsFile | None:
     if edits is None:
         raise InvalidInput(
             f"The edits file '{options['edits']}' is in LGIP format, which only the lgip probe "
-            "can read. To write one edit per line: vlprobe perturb --format edits."
+            "can read. For other probes, write one edit per line with `vlprobe perturb "
+            "--format edits`."
         )
     return edits
 
@@ -143,7 +144,7 @@ _WORDS = FileOption(
     kind="the vocabulary",
     called="The vocabulary",
     max_bytes=16 << 20,  # BERT's list has 0.2 MB
-    when_large="Expected one word per line.",
+    when_large="Expected a smaller text file with one word per line.",
     when_unreadable="Expected a text file with one word per line.",
 )
 VOCABULARY_POLICY = "rand-voca"
@@ -155,8 +156,8 @@ def vocabulary_option(uses: str) -> Option:
         name="vocabulary",
         default="",
         label="Words from a file",
-        help="A text file with one word per line, such as BERT's vocab.txt. Its nouns in English letters "
-        f"{uses}",
+        help="A text file with one word per line, such as BERT's vocab.txt. Its nouns that consist "
+        f"of the letters a to z {uses}",
         refers_to="file",
     )
 

@@ -127,8 +127,8 @@ def _pairs(items: Sequence[Item]) -> str:
     if not n_pictures:
         return ""
     return (
-        f" ({n_pictures:,} x {n_captions:,}: {n_pictures * n_captions:,} pairs, before anything is altered or "
-        "reworded)"
+        f" ({n_pictures:,} pictures x {n_captions:,} captions = {n_pictures * n_captions:,} "
+        "pairs, without altered or reworded candidates)"
     )
 
 

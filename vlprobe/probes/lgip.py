@@ -120,8 +120,9 @@ class Lgip(file_options.ProbeWithEdits):
             name="rules",
             default="strict",
             label="Rule set",
-            help="Strict keeps captions grammatical and drops flips that stay true; paper follows LGIP literally. "
-            "Name a plug-in to use its rules.",
+            help="strict keeps captions grammatical and drops flips that leave the caption true; "
+            "paper follows LGIP literally. The name of a plug-in selects that plug-in's "
+            "rules.",
             choices=lgip.RULES,
             pattern=RULES_OF_PLUGIN,
             expected=f"one of: {', '.join(lgip.RULES)}, or a plug-in's name",
@@ -141,29 +142,38 @@ class Lgip(file_options.ProbeWithEdits):
             name="k_same",
             default=6,
             label="Rewordings per caption (max)",
-            help="More rewordings give more cases. Only LGIP's kinds count.",
+            help=(
+                "More rewordings give more cases. The limit applies only to LGIP's kinds of edit."
+            ),
             minimum=0,
         ),
         Option(
             name="k_diff",
             default=6,
             label="Wrong captions per caption (max)",
-            help="More flips give more cases. Only LGIP's kinds count.",
+            help=(
+                "More wrong captions give more cases. The limit applies only to LGIP's kinds "
+                "of edit."
+            ),
             minimum=0,
         ),
         Option(
             name="tag",
             default="rule",
             label="How advanced rewordings are recognized",
-            help="The rule that made them, or the paper's test for marker words.",
+            help=(
+                "rule uses the rule that made the rewording; marker uses the paper's test for "
+                "marker words."
+            ),
             choices=lgip.TAGS,
         ),
         file_options.edits_option(
-            "Edits replace the rules: 'same' marks a rewording, 'different' a wrong "
-            "caption. LGIP's format also works."
+            "These edits replace the edits made by rules: 'same' marks a rewording, and "
+            "'different' marks a wrong caption. LGIP's format is also accepted."
         ),
         file_options.vocabulary_option(
-            "replace the 11 objects of LGIP's flips: any noun of a caption is exchanged for one of them."
+            "replace the 11 objects in LGIP's flips. A flip can then replace any noun in "
+            "a caption with one of these words."
         ),
     )
     metrics = pairwise.METRICS

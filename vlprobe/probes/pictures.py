@@ -117,8 +117,9 @@ class ChangedPictures(Probe):
             name="changes",
             default=tuple(picture_changes.KINDS),
             label="Picture changes",
-            help="Every change adds one picture to encode per picture and severity. false-word "
-            "writes the word of the wrong caption, true-word that of the true caption.",
+            help="Each change creates one changed version of every picture per severity. "
+            "false-word writes the wrong caption's word on the picture, and true-word writes "
+            "the true caption's word.",
             choices=tuple(picture_changes.KINDS),
             min_values=1,
         ),
@@ -126,7 +127,10 @@ class ChangedPictures(Probe):
             name="severities",
             default=(3,),
             label="Severities",
-            help="From 1 (barely visible) to 5 (strong). Several severities give curves.",
+            help=(
+                "Strength of the changes, from 1 (barely visible) to 5 (strong). Choose "
+                "several severities to see curves."
+            ),
             choices=picture_changes.SEVERITIES,
             min_values=1,
             expected="whole numbers from 1 to 5",
@@ -136,7 +140,7 @@ class ChangedPictures(Probe):
             default=False,
             label="Search with changed pictures",
             help="Also rank all captions for each changed picture, and all changed pictures for "
-            "each true caption. Needs a model that embeds pictures and texts.",
+            "each true caption. Requires a model that embeds pictures and texts.",
         ),
     )
     optional_metrics = metrics.SEARCH_METRICS

@@ -92,26 +92,36 @@ class Prsm(file_options.ProbeWithEdits):
             name="gallery",
             default="",
             label="Pictures of",
-            help="The dataset whose pictures are ranked; empty: the queries' own dataset.",
+            help=(
+                "Dataset whose pictures are ranked. If empty, the pictures of the queries' "
+                "dataset are ranked."
+            ),
             refers_to="dataset",
         ),
         Option(
             name="group",
             default="",
             label="Grouped by the tag",
-            help="Each query ranks only the pictures with its own value of this tag; empty: all pictures.",
+            help=(
+                "Each query ranks only the pictures that have the same value of this tag as "
+                "the query. If empty, each query ranks all pictures."
+            ),
         ),
         file_options.edits_option(
-            "Edits with the same meaning are the versions of a query and replace the rules."
+            "Edits with the same meaning become the versions of a query, instead of the "
+            "versions that the rules write."
         ),
         Option(
             name="sampled",
             default=0,
             label="Candidates for the rank correlation (0 = all)",
-            help="Each query samples this many: an estimate of the rank correlation, for galleries too large to sort.",
+            help=(
+                "Number of candidates sampled per query to estimate the rank correlation, for "
+                "galleries that are too large to sort."
+            ),
             minimum=MIN_SAMPLED,
             off_value=0,
-            expected=f"0 (all), or {MIN_SAMPLED} candidates or more",
+            expected=f"0 (all candidates) or at least {MIN_SAMPLED}",
         ),
     )
     metrics = ranking.METRICS

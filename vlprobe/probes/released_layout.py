@@ -73,7 +73,7 @@ def layouts(
 def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
     """Return the reason why a picture's captions do not fit the format, or "" if they do."""
     if len(originals) not in N_ORIGINALS:
-        return f"{len(originals)} captions where the layout has 5 or 6"
+        return f"{len(originals)} captions instead of 5 or 6"
     is_whole = len(altered) == (N_ALTERED if rule == RELEASED else len(originals))
     return "" if is_whole else "a caption that could not be altered"
 

@@ -67,8 +67,9 @@ OPTIONS = (
         name="policies",
         default=("rand-voca", "same-concept", "diff-concept", "danger"),
         label="Altered captions",
-        help="Words to insert. NAME replaces one noun of a caption, NAME:K replaces K, delete:WHICH deletes one. "
-        "None: no caption search; if there are no altered pictures either, only the clean gallery.",
+        help="How captions are altered: NAME replaces one noun of a caption, NAME:K replaces K "
+        "nouns, and delete:WHICH deletes one noun. Without policies, there is no search among "
+        "captions; without altered pictures as well, only the clean gallery is searched.",
         choices=(*substitution.POLICIES, *(f"delete:{which}" for which in substitution.DELETIONS)),
         pattern=f"({'|'.join(substitution.POLICIES)}):0*[1-5]",
         expected="NAME, NAME:K (2 to 5 words) or delete:WHICH, where NAME is one of "
@@ -78,8 +79,9 @@ OPTIONS = (
         name="pictures",
         default=("mix:0.9", "patch:0.9"),
         label="Altered pictures",
-        help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the "
-        "share that remains. None: no picture search.",
+        help="mix:LAM blends a picture with another one, and patch:LAM pastes a part of another "
+        "picture into it. LAM is the share of the original that remains. Without a value, "
+        "there is no search among pictures.",
         choices=tuple(f"{kind}:{lam}" for lam in mix.LAMBDAS for kind in ("mix", "patch")),
         pattern=r"(mix|patch):0?\.[0-9]*[1-9][0-9]*",
         expected="mix:LAM or patch:LAM, 0 < LAM < 1",
@@ -88,7 +90,7 @@ OPTIONS = (
         name="picture_seeds",
         default=mix.SEEDS,
         label="Seeds of altered pictures",
-        help="Each seed draws its own partners and patches.",
+        help="Each seed draws its own pictures to mix in and its own patches.",
         choices=mix.SEEDS,
         pattern="[0-9]+",
         expected="whole numbers, 0 or more",
@@ -98,8 +100,8 @@ OPTIONS = (
         name="caption_seeds",
         default=(),
         label="Seeds of altered captions",
-        help="Each seed draws its own words, and results are averaged over seeds. None: one draw "
-        "with the run's seed.",
+        help="Each seed draws its own words, and results are averaged over the seeds. Without "
+        "seeds, words are drawn once, with the run's seed.",
         choices=mix.SEEDS,
         pattern="[0-9]+",
         expected="whole numbers, 0 or more",
@@ -111,8 +113,9 @@ OPTIONS = (
         default=(),
         label="Encoders that vote on the word",
         help="Text encoders that vote on which nouns matter least. Policies replace the nouns with "
-        "the most votes; delete:high-ei deletes the noun voted most influential. None: nouns are "
-        "chosen at random, and delete:low-ei and delete:high-ei are not available.",
+        "the most votes; delete:high-ei deletes the noun voted most influential. Without "
+        "encoders, nouns are chosen at random, and delete:low-ei and delete:high-ei are not "
+        "available.",
         pattern=".+",
         refers_to="model",
     ),

@@ -14,21 +14,24 @@ SETTINGS = (
         name="limit",
         default=Request.limit,
         label="First N pictures (0 = all)",
-        help="Only the first N items, after the filters and the sample.",
+        help=("After filtering and sampling, use only the first N items; 0 uses all items."),
         minimum=0,
     ),
     Option(
         name="sample",
         default=Request.sample,
         label="Random sample of N pictures (0 = all)",
-        help="Draw N items at random, using the seed, after the filters.",
+        help=("After filtering, draw N items at random, using the seed; 0 uses all items."),
         minimum=0,
     ),
     Option(
         name="item",
         default=Request.item,
         label="Only these items",
-        help="Only the items with these ids, as shown on the cards of cases; empty: all items.",
+        help=(
+            "Use only the items with these ids, as shown on the case cards. Leave empty for "
+            "all items."
+        ),
         pattern=".+",
         expected="the id of an item",
     ),
@@ -37,8 +40,9 @@ SETTINGS = (
         default=Request.where,
         label="Only items with a tag",
         help=(
-            "Only items with a tag, such as subset=color. Values of the same tag are alternatives; "
-            "different tags must all match; empty: all items."
+            "Use only items with this tag, such as subset=color. Values of the same tag are "
+            "alternatives (OR); different tags must all match (AND). Leave empty for all "
+            "items."
         ),
         pattern="[^=]+=.*",
         expected="TAG=VALUE, such as subset=color",
@@ -47,7 +51,7 @@ SETTINGS = (
         name="without_tag",
         default=Request.without_tag,
         label="Exclude cases with these tags",
-        help="Exclude cases with these tags, such as wrong label; empty: exclude none.",
+        help="Exclude cases with these tags, such as wrong label. Leave empty to exclude none.",
         pattern=".+",
         expected="the tag of a case",
     ),
@@ -55,7 +59,10 @@ SETTINGS = (
         name="without",
         default=Request.without,
         label="Exclude these cases",
-        help="Exclude the cases with these ids, as shown on cards; empty: exclude none.",
+        help=(
+            "Exclude the cases with these ids, as shown on the case cards. Leave empty to "
+            "exclude none."
+        ),
         pattern=".+",
         expected="the id of a case",
     ),
@@ -87,7 +94,7 @@ SETTINGS = (
         name="batch_size",
         default=Request.batch_size,
         label="Batch size",
-        help="Pictures or texts per forward pass; affects speed and device memory.",
+        help="Number of pictures or texts per forward pass; affects speed and device memory.",
         minimum=1,
         maximum=65_536,
     ),
@@ -95,7 +102,7 @@ SETTINGS = (
         name="workers",
         default=Request.workers,
         label="Workers",
-        help="Threads that decode pictures and processes that edit captions.",
+        help="Number of threads that decode pictures and of processes that edit captions.",
         minimum=1,
         maximum=1024,
     ),
@@ -116,7 +123,7 @@ SETTINGS = (
         name="examine",
         default=Request.examine,
         label="Run model checks",
-        help="Check once per dataset that each model behaves as a working model should.",
+        help="Run the model checks for each model, once per dataset.",
     ),
     Option(
         name="verify",
@@ -137,7 +144,10 @@ SETTINGS = (
         name="ray_address",
         default=Request.ray_address,
         label="Ray address",
-        help="HOST:PORT of the Ray cluster; empty: RAY_ADDRESS, or a new cluster on this machine.",
+        help=(
+            "HOST:PORT of the Ray cluster. If empty, the cluster in RAY_ADDRESS is used, or "
+            "else a new cluster on this machine."
+        ),
         pattern=f"|local|{ray_cluster.ADDRESS.pattern}",
         expected="HOST:PORT",
     ),
@@ -146,8 +156,8 @@ SETTINGS = (
         default=Request.price,
         label="Price per million tokens",
         help=(
-            "Price per million tokens of a model on a server (http:): one price (0.02), or input/output "
-            "prices (2.5/10)."
+            "Price per million tokens for a model on a server (http:): a single price (0.02), "
+            "or separate prices for input and output (2.5/10)."
         ),
         pattern=f"|{PRICE.pattern}",
         expected=PRICE_FORM,
@@ -157,8 +167,8 @@ SETTINGS = (
         default=Request.max_cost,
         label="Cost limit",
         help=(
-            "Stop before a request that could exceed this cost, in the currency of the price; run it "
-            "again to continue."
+            "Stop before a request that could exceed this total cost, in the currency of the "
+            "price. To continue, start the run again."
         ),
         pattern=f"|{AMOUNT.pattern}",
         expected="an amount such as 1.50",

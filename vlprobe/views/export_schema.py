@@ -12,8 +12,8 @@ TABLES: dict[str, dict[str, str]] = {
         "model": "stored name of the model",
         "dataset": "stored name of the dataset",
         "probe": "name of the probe, such as lgip",
-        "limit": "maximum number of items; 0: all",
-        "seed": "seed of all draws",
+        "limit": "maximum number of items; 0 means all",
+        "seed": "seed for all random choices",
         "options": "options that differ from the probe's defaults, as ' · name value'",
         "n_items": "number of items",
         "n_cases": "number of cases",
@@ -21,7 +21,8 @@ TABLES: dict[str, dict[str, str]] = {
         "seconds": "duration of the run in seconds",
         "finished": "end of the run (ISO 8601, UTC)",
         "older": (
-            "components (probe, metrics) that have a newer version in this vlprobe; '' for none"
+            "components of the run (probe, metrics) that are older than in this version "
+            "of vlprobe; '' for none"
         ),
         "note": "caveats of the numbers; '' for none",
         "bundled": "true if the run is bundled with vlprobe",
@@ -42,7 +43,7 @@ TABLES: dict[str, dict[str, str]] = {
         "images": "names of the pictures",
         "texts": "captions, in the order of scores",
         "roles": "role of each text, in the order of texts",
-        "tags": "tags of the item (name to value)",
+        "tags": "tags of the item, as a map from name to value",
     },
     "scores": {
         "run": RUN,
@@ -53,14 +54,14 @@ TABLES: dict[str, dict[str, str]] = {
         "rule": "same as in cases",
         "strength_bin": "strength of the edit, such as weak or strong",
         "scores": (
-            "scores of the case's texts and pictures, in the probe's order; NULL or NaN: unknown"
+            "scores of the case's texts and pictures, in the probe's order; NULL or NaN if unknown"
         ),
         "text_scores": "similarities between the texts of the case",
         "margin": "score of the true caption minus the best score of a wrong one; 0 or less: fooled",
         "top": "candidate ranked first",
         "rank_clean": (
             "rococo: rank of the best correct candidate among originals, from 1; ties count "
-            "against it"
+            "against the candidate"
         ),
         "rank": (
             "rococo: rank of the best correct candidate among all candidates, altered ones included"
@@ -77,7 +78,7 @@ TABLES: dict[str, dict[str, str]] = {
         "averaging": "micro: all cases pooled; macro: mean of the per-caption means",
         "by": "breakdown: all, subtype, rule, strength_bin or tag:NAME",
         "slice": "value of the breakdown; '' for all",
-        "value": "value of the metric; NaN: unknown",
+        "value": "value of the metric; NaN if unknown",
         "low": "lower bound of the 95 % interval",
         "high": "upper bound of the 95 % interval",
         "n_items": "number of items",
@@ -96,23 +97,29 @@ TABLES: dict[str, dict[str, str]] = {
         "case_key": "key of the question set",
         "case": "index of the case in its question set, from 0",
         "id": "id of the case",
-        "digest": "digest of the case's kind and texts; a slice with a changed case is refused",
+        "digest": "digest of the case's kind and texts; if it has changed, the slice is rejected",
         "filter": "filter that selected the cases when the slice was saved, as JSON",
     },
     "fronts": {
         "run": RUN,
         "case": CASE,
         "clean_items": "items of the top candidates in the clean gallery, best first",
-        "clean_texts": "captions of these candidates",
-        "clean_scores": "similarities of these candidates to the query",
+        "clean_texts": "captions of the candidates in clean_items",
+        "clean_scores": "similarities to the query of the candidates in clean_items",
         "whole_items": "items of the top candidates in the whole gallery, altered ones included",
-        "whole_texts": "captions of these candidates",
-        "whole_partners": "item whose picture was mixed in; '' for an unmixed picture",
-        "whole_altered": "true for altered candidates",
-        "whole_scores": "similarities of these candidates to the query",
+        "whole_texts": "captions of the candidates in whole_items",
+        "whole_partners": (
+            "for each candidate in whole_items: item whose picture was mixed in, '' for an "
+            "unmixed picture"
+        ),
+        "whole_altered": "for each candidate in whole_items: true if the candidate is altered",
+        "whole_scores": "similarities to the query of the candidates in whole_items",
         "partner": "item whose picture is mixed into the picture of the case; '' for captions",
-        "own_altered": "similarity of the best altered candidate of the case's item to the query",
-        "own_altered_rank": "rank of that candidate from 1, with ties counted in its favor",
+        "own_altered": (
+            "similarity to the query of the best candidate that was altered from the case's "
+            "own item"
+        ),
+        "own_altered_rank": "rank of the candidate in own_altered, from 1; ties count in its favor",
     },
     "comparisons": {
         "run": RUN,

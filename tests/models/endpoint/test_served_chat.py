@@ -151,7 +151,7 @@ def test_a_gallery_is_refused_with_the_number_of_requests(
     server: Server, asking: Request, store: Store, tmp_path: Path
 ):
     data = make("rococo", tmp_path / "gallery")
-    with pytest.raises(InvalidInput, match=r"6 x 12: 72 pairs.*without \+chat"):
+    with pytest.raises(InvalidInput, match=r"6 pictures x 12 captions = 72 pairs.*without \+chat"):
         execute(replace(asking, dataset=data, probe="rococo"), store)
 
 
