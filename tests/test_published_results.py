@@ -313,15 +313,17 @@ def test_home_present_and_the_quiz_show_no_suspect_label_and_begin_with_a_failur
         assert fooled == {"published:GPT-4V", "published:CLIP ViT-B/32"}
         assert views.rows.are_here(card.images)
     assert len(failures) == 20 and not suspects & {each.card.id for each in failures}
-    of_gpt4v = [
-        next(v.verdict for v in each.card.verdicts if v.model == "published:GPT-4V")
-        for each in failures
+    # The models that each failure really fools, not in one order of the captions only
+    fooled = [
+        [each.model for each in case.card.verdicts if each.verdict == "fooled"] for case in failures
     ]
-    order = {"fooled": 0, "tied": 1, "held": 2}
-    assert of_gpt4v == sorted(of_gpt4v, key=order.__getitem__)
+    counts = [len(names) + 1.5 * ("published:GPT-4V" in names) for names in fooled]
+    assert counts == sorted(counts, reverse=True) and all(fooled)
     for seed in range(3):
         quiz = views.quiz.quiz_round(STORE, asked, "foil", "hard", seed)
-        assert len(quiz.questions) == 10
+        assert len(quiz.questions) == 10 and quiz.n_fooled == 2
+        for question in quiz.questions:
+            assert sum(each.verdict == "fooled" for each in question.verdicts) >= 2
         assert not suspects & {each.id for each in quiz.questions}
     everything = views.rows.CaseTable(STORE, asked.key).numbers("kind = ?", ["foil"])
     is_suspect = views.suspects.are_suspect(STORE, asked, "foil", everything)

@@ -35,11 +35,16 @@ def test_a_model_that_is_right_in_one_order_only_is_counted_as_on_home(is_scored
     assert words.outcome(None, asked(is_scored, **margins)) == heading
 
 
-def test_an_answer_in_one_order_only_has_a_state_of_its_own_and_is_not_right():
+def test_an_answer_in_one_order_only_has_a_state_of_its_own_and_counts_half():
     quiz = QuizRound("s", "foil", "hard", (asked(False, **ANSWERS),), tuple(ANSWERS), 1, 1, 2, ())
     states = words.model_states(quiz, 1)
     assert states == {"a": ("wrong",), "b": ("wrong",), "c": ("tied",), "d": ("right",)}
-    assert Participant("c", states["c"]).total == 0
+    participant = Participant("c", (*states["c"], "right"))
+    assert participant.total == 1.5
+    assert words.scores_data([participant])[0]["total"] == "1.5"
+    assert words.summary(Participant("You", ("right", "wrong")), [participant]) == (
+        "You spotted one of two lies. C spotted 1.5."
+    )
     scored = dataclasses.replace(quiz, questions=(asked(True, **ANSWERS),))
     assert words.model_states(scored, 1)["c"] == ("wrong",)
 
@@ -56,6 +61,9 @@ def test_a_room_is_counted_in_questions_that_somebody_answered():
 def test_where_only_some_pictures_are_here_the_shares_say_which_lies_they_are_about():
     quiz = QuizRound("s", "foil", "fair", (), ("a", "b"), 148, 7512, 0, (0.7, 0.91))
     told = words.how_drawn(quiz)
-    assert told.startswith("Drawn at random from 148 of 7,512 lies whose picture is here.")
-    assert "Over the 148 of 7,512 lies" in told
-    assert "Over all 148 lies" in words.how_drawn(dataclasses.replace(quiz, n_all=148))
+    assert told.startswith(
+        "Drawn at random from 148 lies (of 7,512) with a picture on this computer. On these, "
+    )
+    hard = dataclasses.replace(quiz, draw="hard", n_fooled=2)
+    assert "On the 148 lies (of 7,512) with a picture" in words.how_drawn(hard)
+    assert "On the 148 lies, the" in words.how_drawn(dataclasses.replace(hard, n_all=148))

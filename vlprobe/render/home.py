@@ -67,7 +67,12 @@ def failure(
         for verdict in showcase.card.verdicts
         if verdict.model in names and verdict.verdict in ("fooled", "tied")
     ]
-    marked = [] if kind.is_movement else fooled
+    chose = [
+        verdict.model
+        for verdict in showcase.card.verdicts
+        if verdict.model in fooled and not verdict.is_in_one_order
+    ]
+    marked = [] if kind.is_movement else chose or fooled
     # Kinds with words of their own for a wrong answer have no caption that a model could choose
     is_choice = not kind.is_movement and not card_type(kind).chose
     right = [

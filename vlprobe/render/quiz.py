@@ -47,9 +47,9 @@ class Participant:
     look: Look | None = None  # None for a person
 
     @property
-    def total(self) -> int:
-        """Number of questions that the participant answered correctly."""
-        return self.states.count("right")
+    def total(self) -> float:
+        """Number of questions answered correctly. An answer that is right in one order only counts half."""
+        return self.states.count("right") + self.states.count(IN_ONE_ORDER) / 2
 
     @property
     def n_answered(self) -> int:
@@ -84,24 +84,31 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
 def summary(person: Participant, models: Sequence[Participant]) -> str:
     """Return a heading that sums up a whole round: how many wrong captions the player and the best model spotted."""
     total, n_questions = person.total, len(person.states)
-    spotted = (
-        f"You spotted {count_word(total) if total else 'none'} of {count_word(n_questions)} lies."
-    )
+    spotted = f"You spotted {_total(total)} of {count_word(n_questions)} lies."
     if not models:
         return spotted
     best = max(models, key=lambda model: model.total)
     n_best = [model for model in models if model.total == best.total]
     name = best.name if len(n_best) == 1 else "the best models"
-    return (
-        f"{spotted} {capitalized(name)} spotted {count_word(best.total) if best.total else 'none'}."
-    )
+    return f"{spotted} {capitalized(name)} spotted {_total(best.total)}."
+
+
+def _total(total: float) -> str:
+    """Write a number of right answers, which may have a half.
+
+    >>> _total(0), _total(3.0), _total(7.5)
+    ('none', 'three', '7.5')
+    """
+    if total % 1:
+        return f"{total:g}"
+    return count_word(int(total)) if total else "none"
 
 
 def room_summary(room: Participant) -> tuple[str, str]:
     """Return a heading that sums up a round of a room, and a sentence about how a room is counted."""
     if not room.n_answered:
         return "Nobody voted.", ""
-    n_right = count_word(room.total) if room.total else "none"
+    n_right = _total(room.total)
     answered = count_word(room.n_answered)
     return (
         f"The room spotted {n_right} of {answered} {'lie' if room.n_answered == 1 else 'lies'}.",
@@ -114,14 +121,14 @@ def how_drawn(quiz: QuizRound) -> str:
     n_models = len(quiz.models)
     lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
     if quiz.n_cases < quiz.n_all:
-        lies = f"{quiz.n_cases:,} of {quiz.n_all:,} lies whose picture is here"
+        lies += f" (of {quiz.n_all:,}) with a picture on this computer"
     rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
     right = ""
     if rates:
         between = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else f"{rates[0]}"
         who = "the model is" if n_models == 1 else "the models are"
-        every = "all" if quiz.n_cases == quiz.n_all else "the"
-        right = f" Over {every} {lies} {who} right {between} % of the time."
+        which = "these" if quiz.draw == "fair" else f"the {lies}"
+        right = f" On {which}, {who} right {between} % of the time."
     if quiz.draw == "fair":
         return f"Drawn at random from {lies}.{right}"
     if n_models == 1:
@@ -204,7 +211,7 @@ def scores_data(participants: Sequence[Participant]) -> list[dict[str, Any]]:
         {
             "name": each.name,
             **(mark_values(each.look) if each.look else {"path": "", "color": ""}),
-            "total": str(each.total) if each.n_answered else "-",
+            "total": f"{each.total:g}" if each.n_answered else "-",
             "unit": f"of {each.n_answered}" if each.n_answered else "",
             "pips": list(each.states),
         }

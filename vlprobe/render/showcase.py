@@ -39,7 +39,8 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
     seen, answered = case_card(showcase.card, kind).heading(subject, n_believing != 1, name)
     if not n_believing and not kind.is_movement:
         return seen, f"{subject} {hesitate(n_ties, n_changes)}."
-    return seen, f"{answered.removesuffix('.')}{undecided(n_ties, n_changes)}."
+    # Models that are right in one order only are named below the caption
+    return seen, f"{answered.removesuffix('.')}{undecided(n_ties, 0)}."
 
 
 def verdict(

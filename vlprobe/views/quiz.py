@@ -138,7 +138,8 @@ def quiz_round(
     """Draw a round of quiz questions from one kind of cases. The same seed gives the same questions.
 
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
-    of the models, one per picture, with varied types. If there are too few, it adds cases that fooled fewer models.
+    of the models (`rows.are_fooled`), one per picture, with varied types. If there are too few, it
+    adds cases that fooled fewer models.
 
     Args:
         kind: One of `quiz_kinds`.
@@ -151,7 +152,7 @@ def quiz_round(
     numbers = numbers if is_pictured is None else numbers[is_pictured]  # people need pictures
     margins = quiz_margins(store, question_set, kind, models, numbers)
     generator = np.random.default_rng([seed, len(numbers)])
-    fooled = np.count_nonzero(margins <= 0, axis=0)
+    fooled = np.count_nonzero(views_rows.are_fooled(question_set, models, margins), axis=0)
     if draw == "hard":  # a wrong label is not a hard question
         fooled[views_suspects.are_suspect(store, question_set, kind, numbers)] = 0
     positions, threshold = _drawn(

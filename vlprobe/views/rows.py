@@ -441,6 +441,15 @@ def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
     return np.where(margins == 0, 0.5, is_right) if n_orders == 2 else is_right
 
 
+def are_fooled(question_set: QuestionSet, models: Sequence[str], margins: np.ndarray) -> np.ndarray:
+    """Return whether each case fools each model: bool of shape (n_models, n_cases), as `margins` has it.
+
+    A tie fools a model. An answer that changes with the order of the captions does not: it is half right.
+    """
+    in_one_order = [[question_set.run(model).n_orders == 1] for model in models]
+    return (margins < 0) | ((margins == 0) & np.array(in_one_order, dtype=bool).reshape(-1, 1))
+
+
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:
     """Return the number of the case with the given id, or None if there is no such case."""
     with store.cursor() as cursor:

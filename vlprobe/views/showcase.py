@@ -121,9 +121,9 @@ def showcases(
         moved = np.nan_to_num(-own_margins)
         strength, is_shown = moved, moved > 0
     else:
-        strength, is_shown = n_fooled, n_fooled > 0
         is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
-        strength = strength + len(models) * views_suspects.clear_failures(is_suspect, own_margins)
+        strength = failure_strengths(question_set, models, margins, model, is_suspect)
+        is_shown = strength > 0 if strength.any() else n_fooled > 0
         is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
     is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
     if is_pictured is not None and (is_shown & is_pictured).any():
@@ -137,6 +137,31 @@ def showcases(
             for card, position in zip(cards, positions, strict=True)
         ]
     )
+
+
+def failure_strengths(
+    question_set: QuestionSet,
+    models: Sequence[str],
+    margins: np.ndarray,
+    model: str,
+    is_suspect: np.ndarray,
+) -> np.ndarray:
+    """Rank cases for Home and the slides by the number of models that they fool (`rows.are_fooled`).
+
+    In published questions, whose labels may be wrong, a failure of the selected model counts as one and a half more,
+    because a strong model rarely fails together with several weak ones.
+
+    Args:
+        margins: Margins of `models`, shape (n_models, n_cases).
+        model: The selected model; it counts only once if it is not one of `models`.
+        is_suspect: bool of shape (n_cases,), as `suspects.are_suspect` returns it.
+
+    Returns:
+        int of shape (n_cases,): 0 if the case fools no model.
+    """
+    is_fooled = views_rows.are_fooled(question_set, models, margins)
+    is_leading = np.array([name == model and bool(is_suspect.any()) for name in models])
+    return (2 + 3 * is_leading) @ is_fooled
 
 
 def _one_a_picture(

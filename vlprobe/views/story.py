@@ -22,7 +22,7 @@ from vlprobe.views.records import RunRow
 from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet, question_set_rows
 from vlprobe.views.runs import question_set as open_set
-from vlprobe.views.showcase import headline_models
+from vlprobe.views.showcase import failure_strengths, headline_models
 from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
@@ -103,7 +103,8 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     Among equals, each pair of replaced words appears once before any repeats, and the clearest failures (lowest mean
     margin) come first. No picture appears twice. If some pictures are not on this machine, only cases with pictures are
     used, if there are any. Margins are divided by each model's standard deviation over the kind. For published
-    questions, cases with suspect labels are excluded, and cases that fool the first model come first.
+    questions, cases with suspect labels are excluded, and a failure of the first model counts more
+    (`failure_strengths`).
 
     Returns:
         Case numbers, which callers must not modify.
@@ -125,8 +126,7 @@ def _order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     table = pd.DataFrame(
         {
             "number": numbers,
-            "leads": views_suspects.clear_failures(is_suspect, margins[0]),
-            "n_fooled": np.count_nonzero(margins <= 0, axis=0),
+            "strength": failure_strengths(question_set, models, margins, models[0], is_suspect),
             "margin": relative.mean(axis=0),
             "picture": cases.picture_codes[numbers],
             "source": cases.codes("source")[0][numbers],
@@ -136,12 +136,11 @@ def _order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
     is_chosen = ~is_suspect if is_pictured is None else ~is_suspect & is_pictured
     table = table.loc[is_chosen] if is_chosen.any() else table
-    strength = ["leads", "n_fooled"]
-    table = table.sort_values([*strength, "margin", "number"], ascending=[False, False, True, True])
+    table = table.sort_values(["strength", "margin", "number"], ascending=[False, True, True])
     table = table.drop_duplicates("picture").head(50 * MOST_OPENERS)
-    again = table.groupby([*strength, "source", "target"]).cumcount()
+    again = table.groupby(["strength", "source", "target"]).cumcount()
     table = table.assign(again=again).sort_values(
-        [*strength, "again", "margin", "number"], ascending=[False, False, True, True, True]
+        ["strength", "again", "margin", "number"], ascending=[False, True, True, True]
     )
     return table["number"].to_numpy()[:MOST_OPENERS]
 

@@ -140,24 +140,6 @@ def are_suspect(
     return np.isin(numbers, every[n_rejecting >= threshold])
 
 
-def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """Rank cases by how clearly they fool a model, to choose cases for the slides and the Home
-    page.
-
-    The rank is used only for published questions, whose labels may be wrong. For other questions,
-    all cases get rank 0.
-
-    Args:
-        is_suspect: bool of shape (n,), as `are_suspect` returns it.
-        margins: The model's margin on each case; NaN if not answered.
-
-    Returns:
-        int of shape (n,): 2 if the wrong side wins, 1 if the sides tie (one of two answers is
-        wrong), else 0.
-    """
-    return ((margins < 0).astype(int) + (margins <= 0)) * bool(is_suspect.any())
-
-
 def _rejections(
     margins: np.ndarray, runs: Sequence[RunRow], least_accuracy: float
 ) -> tuple[np.ndarray, int]:

@@ -183,7 +183,7 @@ def _draw_end(
     sources = addresses(store().root, names)
     note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
     if any(IN_ONE_ORDER in row["pips"] for row in rows):
-        note += f" =: {CHANGES}, which is not counted as right."
+        note += f" =: {CHANGES}, which counts half."
     values = {
         "question": number,
         "open": False,
