@@ -200,7 +200,8 @@ def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank
     blank.keyboard.press("t")
     blank.keyboard.type("pho")  # P is a key of the drawer
     blank.evaluate(
-        """() => document.querySelector(".st-key-case_tags").append(document.createElement("input"))"""
+        """() => document.querySelector(".st-key-case_tags").append(
+          document.createElement("button"), document.createElement("input"))"""
     )
     blank.wait_for_function(
         "() => document.querySelector('.st-key-case_tags input').value === 'pho'"
@@ -210,11 +211,26 @@ def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank
     assert blank.evaluate("window.pressed") == "Notes"
 
 
+def test_arrow_keys_lead_on_after_a_press_on_a_tab_and_move_among_tabs_from_the_keyboard(blank):
+    mount(blank, "keys", {"ways": []})
+    blank.evaluate("""() => { const drawer = document.createElement("div");
+      Object.assign(drawer, { role: "dialog", tabIndex: -1, className: "st-key-case_tab" });
+      drawer.innerHTML = "<div role='tab' tabindex='0'>Why</div>";
+      drawer.addEventListener("click", (event) => event.stopPropagation()); // as Streamlit's tabs do
+      document.body.append(drawer); }""")
+    role = "() => document.activeElement.role"
+    blank.get_by_role("tab").click()
+    assert blank.evaluate(role) == "dialog"
+    blank.keyboard.press("Tab")
+    blank.get_by_role("tab").dispatch_event("click")
+    assert blank.evaluate(role) == "tab"
+
+
 def test_the_field_of_tags_does_not_take_the_focus_from_a_note_that_somebody_goes_to(blank):
     mount(blank, "keys", {"ways": []})
     active = blank.evaluate("""async () => { const fold = document.createElement("div");
       fold.className = "st-key-case_tags";
-      fold.innerHTML = "<textarea></textarea>";
+      fold.innerHTML = "<button>Remove ambiguous</button><textarea></textarea>";
       document.body.append(fold);
       document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "t", bubbles: true }));
       fold.lastChild.focus();

@@ -15,6 +15,8 @@ class Line {
     this.typed = null; // letters since T that wait for the field
     this.listen = (event) => this.key(event);
     document.addEventListener("keydown", this.listen, true);
+    this.release = (event) => this.releaseTab(event);
+    document.addEventListener("click", this.release, true);
   }
 
   draw({ ways }) {
@@ -44,6 +46,13 @@ class Line {
     event.preventDefault();
   }
 
+  // A tab keeps the arrow keys for those who reached it by Tab. After a press of the mouse, they lead to the next picture again.
+  releaseTab(event) {
+    const isPointed = event.detail > 0; // a press of the keyboard or of this script has 0
+    const tab = isPointed && event.target.closest?.(".st-key-case_tab [role=tab]");
+    if (tab) tab.closest("[role=dialog]")?.focus({ preventScroll: true });
+  }
+
   // The field of tags opens and moves for some frames, in which it would drop letters: they are typed into it afterwards.
   wait(event) {
     if (event.key.length === 1) {
@@ -66,7 +75,7 @@ class Line {
   }
 
   focus(frames, nSettled) {
-    const field = document.querySelector(".st-key-case_tags :is(input, button)");
+    const field = document.querySelector(".st-key-case_tags input");
     if (isTyping() && document.activeElement !== field) return (this.typed = null); // somebody went to another field, such as the note
     if (field && document.activeElement !== field) {
       field.scrollIntoView({ block: "center" });
@@ -107,6 +116,7 @@ class Line {
 
   leave() {
     document.removeEventListener("keydown", this.listen, true);
+    document.removeEventListener("click", this.release, true);
     clearTimeout(this.timer);
   }
 }
