@@ -239,7 +239,7 @@ def test_every_caption_comes_out_as_it_went_in(filled):
         found = views.cases.failures(
             filled,
             views.runs.question_set(filled, key_of(filled)),
-            every(contains=words),
+            every(contains=words if '"' in words else f'"{words}"'),
             1,
             10_000,
         )[0]

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 
@@ -171,7 +173,7 @@ def test_a_filter_passes_what_a_loop_passes_in_its_order(
         if (not chosen.kind or row.kind == chosen.kind)
         and (not chosen.subtype or row.subtype in chosen.subtype)
         and (not tag or dict(row.tags).get(tag) == value)
-        and chosen.contains.lower() in "\n".join(row.texts).lower()
+        and chosen.contains.lower() in ["", *re.findall(r"\w+", " ".join(row.texts).lower())]
         and outcome[chosen.outcome](row.margin)
     ]
     expected = sorted(passing, key=lambda row: (order[chosen.sort](row), row.case))
@@ -213,6 +215,32 @@ def test_what_people_type_is_looked_for_as_it_is(filled: Store, asked: str, text
         views.filter.Filter.parse(RANDOM, tag=f"thing={text}"),
     ):
         assert views.cases.failures(filled, views.runs.question_set(filled, asked), chosen)[1] == 0
+
+
+def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes():
+    captions = [
+        "a red dog on a blue bench",
+        "a sheared, colored dog",
+        "the blue-red dog, a Röd bench",
+        "一只红色的狗",
+    ]
+
+    def found(words: str) -> set[str]:
+        condition, values = views.filter.Filter(RANDOM, kind="", contains=words).where((), ())
+        with duckdb.connect() as database:
+            database.execute("CREATE TABLE cases AS SELECT [unnest(?)] AS texts", [captions])
+            rows = database.execute(f"SELECT texts[1] FROM cases WHERE {condition}", values)
+            return {text for (text,) in rows.fetchall()}
+
+    first, second, third, fourth = captions
+    assert found("") == set(captions)
+    assert found("red") == found("RED") == {first, third}
+    assert found("dog red") == {first, third}
+    assert found('"red dog"') == {first, third} and found('"dog red"') == set()
+    assert found("blue dog") == {first, third} and found('"blue bench" red') == {first}
+    assert found("röd") == {third} and found("r") == set()
+    assert found("colored") == {second} and found('"sheared, colored"') == {second}
+    assert found("红色") == {fourth}
 
 
 def test_unknown_names_are_refused_with_what_there_is(filled: Store, asked: str):

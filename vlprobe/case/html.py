@@ -272,7 +272,8 @@ def command(run_key: str, card: CaseCard) -> str:
     case_ = card.case
     arguments = ["vlprobe", "failures", run_key[:8], "--kind", case_.kind, "--rule", case_.rule]
     text = case_.texts[min(1, len(case_.texts) - 1)]
-    return shlex.join([*arguments, "--outcome", "all", "--contains", text])
+    words = text if '"' in text else f'"{text}"'  # a phrase, if possible
+    return shlex.join([*arguments, "--outcome", "all", "--contains", words])
 
 
 def data_address(name: str, side: int) -> str:

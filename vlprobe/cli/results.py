@@ -155,7 +155,9 @@ _conditions = option_group(
     click.option("--rule", default=""),
     click.option("--tag", default="", metavar="NAME=VALUE"),
     click.option(
-        "--contains", default="", help="Only cases with a caption that contains these words."
+        "--contains",
+        default="",
+        help="Only cases whose captions contain all of these words, and phrases in double quotes.",
     ),
     click.option(
         "--caption",

@@ -441,7 +441,7 @@ def draw_chips(case_filter: Filter) -> None:
 
 def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the column next to the wall: the caption search, a filter by model, and the facets."""
-    search("Caption contains", "words", "such as: bench")
+    search("Caption contains", "words", 'such as: bench, or "red dog"')
     embeddings.draw_search(subject)
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)

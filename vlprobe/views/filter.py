@@ -5,6 +5,8 @@ import binascii
 import functools
 import itertools
 import math
+import re
+import unicodedata
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -111,7 +113,7 @@ class Filter:
         subtype: Types of edit.
         rule: Rules that made the edit.
         tag: Tags from the dataset, written NAME=VALUE.
-        contains: Words that a text of the case must contain.
+        contains: Words that the texts of the case must contain, each in one of them, and phrases in double quotes.
         outcome: One of OUTCOMES.
         sort: One of SORTS.
         other: A second model that answered the same questions.
@@ -325,9 +327,9 @@ class Filter:
                 terms.append((f"cases.{column} IN (SELECT unnest(?))", [values]))
         for name, values in values_by_name(self.tag).items():
             terms.append(("cases.tags[?] IN (SELECT unnest(?))", [name, values]))
-        if self.contains:
-            text = "lower(array_to_string(cases.texts, chr(10)))"
-            terms.append((f"contains({text}, lower(?))", [self.contains]))
+        for pattern in _word_patterns(self.contains):
+            text = "array_to_string(cases.texts, chr(10))"
+            terms.append((f"regexp_matches({text}, ?)", [pattern]))
         if self.tagged:
             terms.append(('cases."case" IN (SELECT unnest(?::BIGINT[]))', [tuple(tagged_cases)]))
         for name, values in values_by_name(self.bin).items():
@@ -342,6 +344,21 @@ class Filter:
             terms.append(_answered_on_other_side(self.crossed))
         condition = " AND ".join(["true", *(term for term, _ in terms)])
         return Where(condition, tuple(value for _, values in terms for value in values))
+
+
+def _word_patterns(search: str) -> list[str]:
+    """Return a regular expression of RE2 for each word of a caption search, and for each phrase in double quotes.
+
+    Upper and lower case are equal. Words are found as whole words: "red" is not a part of "sheared". Letters of scripts
+    without upper and lower case, such as Chinese, are found anywhere, because many of them have no spaces.
+    """
+
+    def edge(character: str, side: str) -> str:
+        is_bounded = character.isalnum() and unicodedata.category(character) != "Lo"
+        return rf"({side}|[^\pL\pM\pN_])" if is_bounded else ""
+
+    found = (phrase or word for phrase, word in re.findall(r'"([^"]+)"|(\S+)', search))
+    return [f"(?i){edge(part[0], '^')}{re.escape(part)}{edge(part[-1], '$')}" for part in found]
 
 
 def facet_field(facet: str) -> tuple[str, str]:
