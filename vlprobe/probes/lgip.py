@@ -28,7 +28,7 @@ from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role, Run
 from vlprobe.types.options import Option
-from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
+from vlprobe.types.presentation import KindPresentation, OtherSide, Presentation, TradeOff
 
 PRESENTATION = Presentation(
     title="Edits of captions (LGIP)",
@@ -37,7 +37,14 @@ PRESENTATION = Presentation(
     position=1,
     sentence="A model that understands captions keeps its score when a caption is only reworded (**invariance**), and "
     "lowers it when a word is wrong (**sensitivity**). The chart shows both for every model.",
-    trade_off=TradeOff(down="invariance_error", ups=("positive_rate", "sensitivity_gap")),
+    trade_off=TradeOff(
+        down="invariance_error",
+        ups=("positive_rate", "sensitivity_gap"),
+        others={
+            up: OtherSide("pictures", f"picture_{up}", "changed pictures")
+            for up in ("positive_rate", "sensitivity_gap")
+        },
+    ),
     value_labels={
         "color": "Color",
         "number": "Number",

@@ -43,7 +43,7 @@ from vlprobe.types import (
     Run,
 )
 from vlprobe.types.options import Option
-from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
+from vlprobe.types.presentation import KindPresentation, OtherSide, Presentation, TradeOff
 
 ROLES: tuple[Role, ...] = ("original", "different")
 SAMPLE_SIDE = 64  # pixels of the small copy that shows whether a change does anything
@@ -62,6 +62,10 @@ PRESENTATION = Presentation(
         down="picture_invariance_error",
         ups=("picture_positive_rate", "picture_sensitivity_gap"),
         shifted_by="a change to the picture",
+        others={
+            f"picture_{up}": OtherSide("lgip", up, "edited captions")
+            for up in ("positive_rate", "sensitivity_gap")
+        },
     ),
     subtype_label="Kind of change",
     value_labels={

@@ -43,7 +43,7 @@ from vlprobe.probes.rococo_galleries import (
 from vlprobe.scoring import pictures
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Run
 from vlprobe.types.options import Option
-from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
+from vlprobe.types.presentation import KindPresentation, OtherSide, Presentation, TradeOff
 
 # Policies that need votes from encoders
 VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")
@@ -202,6 +202,10 @@ PRESENTATION = Presentation(
         x_words="correct first results lost to decoys",
         y_words="first results that are right without decoys",
         downs={"t2i_r1": "t2i_drop_rate"},
+        others={
+            "i2t_r1": OtherSide("rococo", "t2i_r1", "mixed pictures as decoys"),
+            "t2i_r1": OtherSide("rococo", "i2t_r1", "altered captions as decoys"),
+        },
     ),
     retrieval_metrics=("i2t_r1", "t2i_r1"),
     subtype_label="Alteration",

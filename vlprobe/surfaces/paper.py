@@ -17,7 +17,7 @@ from PIL import Image
 from vlprobe import views
 from vlprobe.case.card import preferred, wrong_captions
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
-from vlprobe.features.tradeoff.data import trade_off_data, trade_off_figure
+from vlprobe.features.tradeoff.data import other_note, trade_off_data, trade_off_figure
 from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.render import charts, findings, forest
 from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
@@ -48,7 +48,10 @@ def trade_off(store: Store, question_set: QuestionSet) -> Drawing:
     names = sentence_names(question_set.models, display_names.read(store))
     finding = trade.finding(names)
     figure = trade_off_figure(trade, styles(views.runs.models(store)), names)
-    return figure, f"{finding.heading} {finding.detail} {RESAMPLED} Averages: {POOLED}."
+    return (
+        figure,
+        f"{finding.heading} {finding.detail} {other_note(trade)}{RESAMPLED} Averages: {POOLED}.",
+    )
 
 
 def strength(store: Store, question_set: QuestionSet) -> Drawing:

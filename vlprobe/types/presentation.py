@@ -5,7 +5,7 @@ drawn only from this data, so that no page's code names a probe or a kind.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # Contents of a card below its verdict:
 #   captions         one picture and its texts, each with its score
@@ -63,6 +63,14 @@ class KindPresentation:
         return self.lie or self.label
 
 
+class OtherSide(NamedTuple):
+    """Where the trade-off of the other side of a pair of picture and caption is measured."""
+
+    probe: str
+    up: str  # its metric on the y axis
+    words: str  # what is changed there, such as "changed pictures"
+
+
 @dataclass(frozen=True, slots=True)
 class TradeOff:
     """Two properties that a model should have at once, each measured by a metric of the probe."""
@@ -75,6 +83,8 @@ class TradeOff:
     y_words: str = ""  # the meaning of the y axis; "" for wrong captions rejected
     # Metrics on the x axis that replace `down`, by metric on the y axis
     downs: Mapping[str, str] = field(default_factory=dict)
+    # The same trade-off with the pictures changed instead of the captions, or the reverse, by metric on the y axis
+    others: Mapping[str, "OtherSide"] = field(default_factory=dict)
 
     def x_metric(self, up: str) -> str:
         """Return the metric on the x axis for a metric on the y axis."""

@@ -3,6 +3,7 @@ caption and by strength.
 """
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 
@@ -11,8 +12,8 @@ from vlprobe.errors import NotFound
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
-from vlprobe.types.presentation import TradeOff
-from vlprobe.views import estimates, published
+from vlprobe.types.presentation import OtherSide, TradeOff
+from vlprobe.views import estimates, published, runs
 from vlprobe.views.paired_tests import fit_models, pareto_front, wins
 from vlprobe.views.papers import chances, rescaled
 from vlprobe.views.runs import QuestionSet, list_kinds, metrics, question_set_rows
@@ -42,22 +43,21 @@ def trade_off(
     if up not in sides.ups:
         raise NotFound("trade-off metric", up, sides.ups)
     down = sides.x_metric(up)
-    table = estimates.estimates(store, question_set, "all", averaging, unit)
-    points = _points(table.loc[table["metric"] == down], table.loc[table["metric"] == up])
+    of_models = points(store, question_set, up, averaging, unit)
     credible, chance = fit_models(store, question_set), chances(store, question_set)[up]
-    models = [model for model in points["model"] if model in credible]
+    models = [model for model in of_models["model"] if model in credible]
     won: set[tuple[str, str, str]] = set()
     for model in models:
         rivals = tuple(rival for rival in models if rival != model)
         won |= wins(store, question_set, model, rivals, averaging, unit, (down, up))
     front = pareto_front(
-        points,
+        of_models,
         credible,
         chance,
         lambda *pair: (down, *pair) in won,
         lambda *pair: (up, *pair) in won,
     )
-    return points.assign(front=front)
+    return of_models.assign(front=front)
 
 
 def trade_off_sides(probe: str) -> TradeOff:
@@ -71,6 +71,40 @@ def trade_off_sides(probe: str) -> TradeOff:
         ]
         raise NotFound("probe with a trade-off", probe, offering)
     return sides
+
+
+def other_side(
+    store: Store, question_set: QuestionSet, up: str
+) -> tuple[QuestionSet, OtherSide] | None:
+    """Return the question set with the other side of a trade-off on the same dataset; None if no model has both.
+
+    For edited captions, it has changed pictures, and the reverse. Of several sets, it is the one with the most
+    models in common, then with as many pictures.
+    """
+    side = trade_off_sides(question_set.probe).others.get(up)
+    if side is None or side.probe == question_set.probe:
+        return side and (question_set, side)
+    newest, models = question_set.runs[0], set(question_set.models)
+    rows = [
+        row
+        for row in question_set_rows(store)
+        if (row.probe, row.dataset) == (side.probe, newest.dataset) and models & {*row.models}
+    ]
+    if not rows:
+        return None
+    best = max(rows, key=lambda row: (len(models & {*row.models}), row.n_items == newest.n_items))
+    found = runs.question_set(store, best.case_key)
+    common = tuple(run for run in found.runs if run.model in models)
+    return replace(found, runs=common), side
+
+
+def points(
+    store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
+) -> pd.DataFrame:
+    """Return the two metrics of the trade-off for each model, as `trade_off` does, without the column front."""
+    down = trade_off_sides(question_set.probe).x_metric(up)
+    table = estimates.estimates(store, question_set, "all", averaging, unit)
+    return _points(table.loc[table["metric"] == down], table.loc[table["metric"] == up])
 
 
 def sets_with_trade_off(store: Store) -> list[str]:
@@ -94,12 +128,12 @@ def published_trade_off(up: str) -> pd.DataFrame:
     cells = cells.loc[cells["table"] == 2]
     values = cells.pivot(index="model", columns="metric", values="value")
     notes = cells.loc[cells["metric"].isin(["invariance_error", up])].groupby("model")["note"]
-    points = pd.DataFrame({"x": values["invariance_error"], "y": values[up]})
-    points["note"] = notes.agg(
+    table = pd.DataFrame({"x": values["invariance_error"], "y": values[up]})
+    table["note"] = notes.agg(
         lambda of_model: "; ".join(dict.fromkeys(note for note in of_model if note))
     )
     return (
-        points.reindex(list(dict.fromkeys(cells["model"]))).rename_axis(index="model").reset_index()
+        table.reindex(list(dict.fromkeys(cells["model"]))).rename_axis(index="model").reset_index()
     )
 
 
@@ -155,9 +189,9 @@ def published_by_type(up: str) -> pd.DataFrame:
         published_values("lgip", PUBLISHED_BY_TYPE[up], up),
         published_values("lgip", PUBLISHED_COMBINED, OF_COMBINED[up]),
     ]
-    points = pd.concat(tables, ignore_index=True).rename(columns={"slice": "type", "value": "y"})
-    points["x"] = [invariance_errors.get(model, math.nan) for model in points["model"]]
-    return points.loc[:, ["type", "model", "x", "y", "note"]]
+    table = pd.concat(tables, ignore_index=True).rename(columns={"slice": "type", "value": "y"})
+    table["x"] = [invariance_errors.get(model, math.nan) for model in table["model"]]
+    return table.loc[:, ["type", "model", "x", "y", "note"]]
 
 
 def _points(down: pd.DataFrame, up: pd.DataFrame) -> pd.DataFrame:

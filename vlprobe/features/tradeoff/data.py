@@ -74,6 +74,9 @@ class TradeOffData:
         frame: The ends of both axes, if several figures share them.
         x_words: The meaning of the x axis; "" for how far `shifted_by` moves the score.
         y_words: The meaning of the y axis; "" for wrong captions rejected.
+        changed: What is changed, such as "edited captions"; "" if `other` is None.
+        other: The same models where the other side is changed, pictures instead of captions or the reverse, on the
+            same axes; None if no model has both or only one side is to be shown.
     """
 
     down: Metric
@@ -91,6 +94,8 @@ class TradeOffData:
     frame: Frame | None = None
     x_words: str = ""
     y_words: str = ""
+    changed: str = ""
+    other: "TradeOffData | None" = None
 
     @property
     def x_unit(self) -> str:
@@ -106,6 +111,28 @@ class TradeOffData:
     def known(self) -> list[PointRow]:
         """The models whose values for both metrics are known."""
         return [point for point in self.points if not math.isnan(point.x + point.y)]
+
+    def point(self, model: str) -> PointRow:
+        """Return a model's point. All its values are NaN if the model was not tested."""
+        unknown = PointRow(model, *[math.nan] * 6)
+        return next((point for point in self.points if point.model == model), unknown)
+
+    def rows(self, model: str) -> list[tuple[str, tuple[float, float, float, str]]]:
+        """Return the values of a model on both axes, and then on those of the other side, if the figure has it.
+
+        Returns:
+            Label of the metric, and its value, both ends of the interval, and unit.
+        """
+        sides = [self, *([self.other] if self.other else [])]
+        labels = [metric.label for side in sides for metric in (side.up, side.down)]
+        is_unique = len({*labels}) == len(labels)
+        rows = []
+        for side in sides:
+            point, words = side.point(model), "" if is_unique else f" ({side.changed})"
+            y = point.y, point.y_low, point.y_high, side.y_unit
+            x = point.x, point.x_low, point.x_high, side.x_unit
+            rows += [(side.up.label + words, y), (side.down.label + words, x)]
+        return rows
 
     def finding(self, names: Mapping[str, str]) -> findings.Finding:
         """Return the heading for the page and the model that the heading is about."""
@@ -129,7 +156,8 @@ class TradeOffData:
         """
         if self.frame:
             return self.frame
-        marks = [point for point in self.known if point.model in self.fit] or self.known
+        known = [*self.known, *(self.other.known if self.other else ())]
+        marks = [point for point in known if point.model in self.fit] or known
         return (
             _range(
                 [end for mark in marks for end in (mark.x, mark.x_low, mark.x_high)], self.x_unit
@@ -171,6 +199,7 @@ def trade_off_data(
     averaging: str = POOLED,
     unit: str = "cosine",
     shows_published: bool = True,
+    shows_other: bool = True,
 ) -> TradeOffData:
     """Read the data for the trade-off figure of a question set from the store.
 
@@ -181,6 +210,7 @@ def trade_off_data(
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".
         shows_published: Whether to include the models that LGIP publishes, which have only cosines.
+        shows_other: Whether to include the other side, if some of the models have it.
 
     Raises:
         NotFound: The probe has no trade-off, or none with this metric.
@@ -190,7 +220,7 @@ def trade_off_data(
     table = views.tradeoff.trade_off(store, question_set, up, averaging, unit)
     leaders = views.paired_tests.leaders(store, question_set, averaging, unit)
     is_printed = shows_published and unit == "cosine" and question_set.probe == "lgip"
-    return TradeOffData(
+    trade_off = TradeOffData(
         question_set.metrics[sides.x_metric(up)],
         question_set.metrics[up],
         unit,
@@ -206,6 +236,32 @@ def trade_off_data(
         x_words=sides.x_words,
         y_words=sides.y_words,
     )
+    return _with_other_side(store, question_set, trade_off) if shows_other else trade_off
+
+
+def _with_other_side(
+    store: Store, question_set: QuestionSet, trade_off: TradeOffData
+) -> TradeOffData:
+    """Add the other side of the trade-off, if some of its models have it."""
+    found = views.tradeoff.other_side(store, question_set, trade_off.up.name)
+    if found is None:
+        return trade_off
+    questions, side = found
+    sides = views.tradeoff.trade_off_sides(side.probe)
+    names = sides.x_metric(side.up), side.up
+    choices = trade_off.averaging, trade_off.unit
+    other = replace(
+        trade_off,
+        down=views.runs.metrics(side.probe)[names[0]],
+        up=views.runs.metrics(side.probe)[names[1]],
+        points=_ordered(views.tradeoff.points(store, questions, side.up, *choices)),
+        front=frozenset(),
+        printed=(),
+        shifted_by=sides.shifted_by,
+        changed=side.words,
+    )
+    own_words = sides.others[side.up].words
+    return replace(trade_off, changed=own_words, other=other) if other.known else trade_off
 
 
 def _ordered(table: pd.DataFrame) -> tuple[PointRow, ...]:
@@ -232,7 +288,7 @@ def trade_offs_by_type(
     """
     choices = overall.up.name, overall.averaging, overall.unit
     table = views.tradeoff.trade_off_by_type(store, question_set, *choices)
-    frame = replace(overall, points=tuple(records(PointRow, table))).ranges()
+    frame = replace(overall, points=tuple(records(PointRow, table)), other=None).ranges()
     published = views.tradeoff.published_by_type(overall.up.name) if overall.printed else None
     by_type = {}
     for name, of_type in table.dropna(subset=["x"]).groupby("type", sort=False):
@@ -246,6 +302,7 @@ def trade_offs_by_type(
             printed=tuple(printed),
             front=frozenset(),
             frame=frame,
+            other=None,
         )
     return by_type
 
@@ -263,7 +320,8 @@ def figure_table(
 
     Returns:
         type, model, name, source ("run" or "published"), and for each of the two metrics, y axis first, its value in
-        a column with the metric's name, and the columns _low, _high and _n (number of pictures) for it.
+        a column with the metric's name, and the columns _low, _high and _n (number of pictures) for it. Rows of
+        type "all" have the same for the metrics of the other side, if the figure has it.
     """
     figures = {"all": trade_off} | trade_offs_by_type(store, question_set, trade_off)
     rows = [
@@ -272,22 +330,36 @@ def figure_table(
         for source, points in (("run", figure.points), ("published", figure.printed))
         for point in points
     ]
+    table = _with_metric_names(rows, trade_off)
+    table.insert(2, "name", [names.get(model, model) for model in table["model"]])
+    if trade_off.other is None:
+        return table
+    rows = [{"type": "all", "source": "run", **asdict(point)} for point in trade_off.other.points]
+    other = _with_metric_names(rows, trade_off.other)
+    return table.merge(other, how="left", on=["type", "model", "source"])
+
+
+def _with_metric_names(rows: list[dict], trade_off: TradeOffData) -> pd.DataFrame:
+    """Return points as a table whose columns x, y and so on have the names of the metrics."""
     ends = ("", "_low", "_high", "_n")
     axes = {"y": trade_off.up.name, "x": trade_off.down.name}
     columns = {f"{axis}{end}": f"{name}{end}" for axis, name in axes.items() for end in ends}
     table = pd.DataFrame(rows).astype({"x_n": "Int64", "y_n": "Int64"})
-    table["name"] = [names.get(model, model) for model in table["model"]]
-    return table.loc[:, ["type", "model", "name", "source", *columns]].rename(columns=columns)
+    return table.loc[:, ["type", "model", "source", *columns]].rename(columns=columns)
 
 
 def in_columns(
     store: Store, question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`."""
-    figures = {"all": trade_off} | trade_offs_by_type(store, question_set, trade_off)
+    figures = {"All": trade_off}
+    if trade_off.other:
+        figures[f"All, {trade_off.other.changed}"] = trade_off.other
+    by_type = trade_offs_by_type(store, question_set, trade_off)
+    figures |= {value_label(name): figure for name, figure in by_type.items()}
     return pd.DataFrame(
         {
-            "Type": "All" if name == "all" else value_label(name),
+            "Type": name,
             "Model": names.get(point.model, point.model),
             trade_off.up.label: with_interval(point.y, *ends[:2], trade_off.y_unit)
             if ends
@@ -346,13 +418,16 @@ def trade_off_figure(
     drawn = [point for point in data.known if not data.side(point)]
     for point in drawn:
         _draw_mark(figure, data, point, looks, names[point.model])
+    others = [point for point in data.other.known if not data.side(point)] if data.other else []
+    _draw_other_side(figure, data, others, looks, names)
     labels: dict[PointRow | PrintedRow, str] = {
         point: f"<b>{safe(names[point.model])}</b>"
         for point in drawn
         if not is_crowded or point.model in named
     } | {ring: safe(short_name(ring.model)) for ring in rings}
     if not is_panel:
-        _draw_names(figure, data, labels, [point for point in drawn if point not in labels])
+        unnamed = [point for point in drawn if point not in labels]
+        _draw_names(figure, data, labels, [*unnamed, *others])
     bottom, top = data.ranges()[1]
     if bottom <= data.chance <= top:
         guessing(figure, "h", data.chance)
@@ -426,6 +501,50 @@ def _draw_mark(
         text=[described(data, point, safe(name)).replace("; ", "<br>").replace(": ", "<br>", 1)],
         hovertemplate="%{text}<extra></extra>",
         unselected={"marker": {"opacity": 1}},
+    )
+
+
+def _draw_other_side(
+    figure: go.Figure,
+    data: TradeOffData,
+    points: Sequence[PointRow],
+    looks: Looks,
+    names: Mapping[str, str],
+) -> None:
+    """Draw each model's open mark for the other side, and a dotted line to it from the model's own mark."""
+    if not data.other:
+        return
+    marks = {point.model: point for point in data.known if not data.side(point)}
+    thin = {"thickness": 1}
+    for point in points:
+        color, symbol = looks[point.model]
+        start = marks.get(point.model)
+        text = described(data.other, point, safe(names[point.model]))
+        figure.add_scatter(
+            x=[start.x if start else math.nan, point.x],
+            y=[start.y if start else math.nan, point.y],
+            error_x=arms([math.nan, point.x], [math.nan, point.x_low], [0, point.x_high], color)
+            | thin,
+            error_y=arms([math.nan, point.y], [math.nan, point.y_low], [0, point.y_high], color)
+            | thin,
+            mode="lines+markers",
+            line={"color": color, "width": 1, "dash": "dot"},
+            marker={"color": color, "symbol": f"{symbol}-open", "size": [0, 13]}
+            | {"opacity": 1, "line": {"width": 2}},
+            showlegend=False,
+            customdata=[[point.model], [point.model]],
+            text=["", text.replace("; ", "<br>").replace(": ", "<br>", 1)],
+            hovertemplate="%{text}<extra></extra>",
+            unselected={"marker": {"opacity": 1}},
+        )
+    figure.add_scatter(
+        x=[None],
+        y=[None],
+        mode="lines+markers",
+        line={"color": QUIET, "width": 1, "dash": "dot"},
+        marker={"symbol": "square-open", "size": 11, "color": QUIET, "line": {"width": 2}},
+        name=f"open: {data.other.changed}; filled: {data.changed}",
+        hoverinfo="skip",
     )
 
 
@@ -511,7 +630,8 @@ def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     words = {"xref": "paper", "yref": "paper", "showarrow": False, "align": "left"}
     up = data.y_words or UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
     better = "lower" if data.down.direction == "down" else "higher"
-    right = data.x_words or f"how far {data.shifted_by} moves the score"
+    shifted_by = " or ".join(filter(None, [data.shifted_by, data.other and data.other.shifted_by]))
+    right = data.x_words or f"how far {shifted_by} moves the score"
     start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
     up_title = f"<b>↑ {heading(data.up)}</b><br>{up}"
     right_title = f"<b>{heading(data.down)}: {better} →</b><br>{right}"
@@ -555,6 +675,12 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
             for point in data.known
             if data.side(point) == side
         ]
+        if data.other:
+            phrases += [
+                f"{names[point.model]} {number(value(point), unit)} ({data.other.changed})"
+                for point in data.other.known
+                if data.side(point) == side
+            ]
         if rings := [ring for ring in data.printed if data.side(ring) == side]:
             low, high = (number(end(map(value, rings)), unit) for end in (min, max))
             between = low if low == high else f"{low.removesuffix(' %')} to {high}"
@@ -580,7 +706,18 @@ def alternative(data: TradeOffData, names: Mapping[str, str]) -> str:
     return (
         f"{data.up.label} against {data.down.label} of {len(data.known)} models: {names[best.model]} is highest with "
         f"{number(best.y, data.y_unit)}, {names[right.model]} furthest right with {number(right.x, data.x_unit)}. "
+        f"{other_note(data)}"
         "The list below has them all."
+    )
+
+
+def other_note(data: TradeOffData) -> str:
+    """Return a sentence that says what the open marks are, with a space after it, or "" if there are none."""
+    if data.other is None:
+        return ""
+    return (
+        f"Filled marks: {data.changed}. Open marks: the same models with {data.other.changed}, "
+        f"{len(data.other.known)} of {len(data.points)}. "
     )
 
 

@@ -66,6 +66,7 @@ from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
 MOST_PANELS = 4  # panels per row
+SIDES = {"both": "Both", "one": "These questions only"}
 PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
 PUBLISHED_HELP = (
     "The paper's values for nine models on COCO. The pictures differ, so compare only roughly."
@@ -244,6 +245,10 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
         unit = frame.unit(subject)
         averaging = frame.averaging(subject)
         shows_published = _pick_published(subject, unit)
+        other = view(views.tradeoff.other_side, subject.question_set, up)
+        side = (
+            choose("Captions and pictures", "sides", SIDES, "both", segments=True) if other else ""
+        )
         for metric in (subject.metrics[sides.x_metric(up)], subject.metrics[up]):
             tables.explain(metric)
         quiet(HOW_TO_READ)
@@ -251,7 +256,15 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
             "Hollow: as published, on other pictures. A model is fooled where the wrong caption scores at least as "
             "high as the true one."
         )
-    return view(data.trade_off_data, subject.question_set, up, averaging, unit, shows_published)
+    return view(
+        data.trade_off_data,
+        subject.question_set,
+        up,
+        averaging,
+        unit,
+        shows_published,
+        side == "both",
+    )
 
 
 def _pick_published(subject: PageSubject, unit: str) -> bool:
@@ -279,7 +292,8 @@ def _draw_figure(
         BETWEEN.join(sorted(named)),
         table=partial(data.figure_table, *arguments),
         text=lambda how: formatted(data.in_columns(*arguments), how),
-        caption=f"{finding.heading} {finding.detail} {data.arms_note(trade_off)}",
+        caption=f"{finding.heading} {finding.detail} {data.other_note(trade_off)}"
+        f"{data.arms_note(trade_off)}",
     )
     rules = [
         f'.st-key-tradeoff .annotation[data-index="{place}"] {{ display: none; }}'
@@ -314,7 +328,7 @@ def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> N
             required=True,
             on_change=lambda: pin(st.session_state["pinned"]),
         )
-    quiet(data.arms_note(trade_off))
+    quiet(data.other_note(trade_off) + data.arms_note(trade_off))
     rules = [
         marked_before(f".st-key-pinned button:nth-of-type({nth})", subject.looks[name])
         for nth, name in enumerate(models, 1)
@@ -352,12 +366,10 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
         st.html(str(html.captions(described.texts)))
     else:
         quiet(f"None of the {wrong_captions(kind)} fools it here.")
-    point = next(point for point in trade_off.points if point.model == model)
-    rows = (
-        (trade_off.up, with_interval(point.y, point.y_low, point.y_high, trade_off.y_unit)),
-        (trade_off.down, with_interval(point.x, point.x_low, point.x_high, trade_off.x_unit)),
+    cells = (
+        htpy.tr[htpy.th(scope="row")[label], htpy.td[with_interval(*values)]]
+        for label, values in trade_off.rows(model)
     )
-    cells = (htpy.tr[htpy.th(scope="row")[metric.label], htpy.td[value]] for metric, value in rows)
     st.html(str(htpy.table(".vp-values")[cells]))
     if n_fooled := counts(subject, failures)["fooled"]:
         with st.container(key="failures"):

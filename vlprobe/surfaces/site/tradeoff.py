@@ -53,7 +53,7 @@ def tradeoff_values(subject: Subject) -> tuple[Values, list[int]]:
                     htpy.p(".quiet.small")[note]
                     for note in data.edge_notes(trade_off, subject.names)
                 ),
-                htpy.p(".quiet.small")[data.arms_note(trade_off)],
+                htpy.p(".quiet.small")[data.other_note(trade_off), data.arms_note(trade_off)],
                 _table(subject, trade_off),
             ]
         ),
@@ -77,12 +77,11 @@ def _table(subject: Subject, trade_off: TradeOffData) -> htpy.Node:
                 " ",
                 htpy.a(href=f"#model={subject.keys[point.model]}")[subject.names[point.model]],
             ],
-            cell(point.y, point.y_low, point.y_high, trade_off.y_unit),
-            cell(point.x, point.x_low, point.x_high, trade_off.x_unit),
+            (cell(*values) for _, values in trade_off.rows(point.model)),
         ]
         for point in trade_off.points
     ]
-    heads = column_heads(["Model", trade_off.up.label, trade_off.down.label])
+    heads = column_heads(["Model", *(label for label, _ in trade_off.rows(""))])
     return embed(table("Trade-off of each model", heads, [str(row) for row in rows]))
 
 
