@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page
+from tests.dashboard.walls import figure_of
 from tests.features.test_tradeoff_data import boxes
 from vlprobe import views
 from vlprobe.features.tradeoff.data import (
@@ -13,6 +15,7 @@ from vlprobe.features.tradeoff.data import (
     MARGINS,
     figure_table,
     in_columns,
+    other_note,
     short_name,
     trade_off_data,
     trade_off_figure,
@@ -22,6 +25,8 @@ from vlprobe.render.charts.names import LETTER, LINE, NARROW, WIDTHS
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.text_tables import formatted
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage.shipped import FOLDER
 from vlprobe.storage.store import Store
 
@@ -132,3 +137,80 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
     assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[5]
     assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions, drawn)}
+
+
+@pytest.fixture(scope="module")
+def both_sides(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Return a store with edited captions for two controls, and changed pictures for one of them."""
+    folder = tmp_path_factory.mktemp("both_sides")
+    store, dataset = Store(folder / "cache"), make_tiny(folder / "tiny")
+    edits = {"k_same": 1, "k_diff": 2}
+    changes = {"changes": ["pixelate", "crop"]}
+    models = ("control:random", "control:constant")
+    execute(Request(models, dataset, "lgip", edits, limit=4, examine=False), store)
+    execute(Request(models[:1], dataset, "pictures", changes, limit=4, examine=False), store)
+    return store
+
+
+def open_marks(figure: dict) -> dict[str, tuple[list[float], list[float]]]:
+    """Return the ends of the line to each model's mark of the other side."""
+    return {
+        trace["customdata"][1][0]: (list(trace["x"]), list(trace["y"]))
+        for trace in figure["data"]
+        if trace["marker"].get("symbol", "").endswith("-open") and trace.get("customdata")
+    }
+
+
+@pytest.mark.parametrize(
+    ("probe", "x", "y"),
+    [
+        ("lgip", "picture_invariance_error", "picture_positive_rate"),
+        ("pictures", "invariance_error", "positive_rate"),
+    ],
+)
+def test_each_model_with_edited_captions_and_changed_pictures_has_a_mark_for_both(
+    both_sides: Store, probe: str, x: str, y: str
+):
+    sets = {row.probe: row.case_key for row in views.runs.question_set_rows(both_sides)}
+    questions = views.runs.question_set(both_sides, sets[probe])
+    other_set = views.runs.question_set(both_sides, sets["pictures" if probe == "lgip" else "lgip"])
+    data = trade_off_data(both_sides, questions)
+    names = sentence_names(questions.models, {})
+    figure = trade_off_figure(data, styles(questions.models), names)
+    table = views.estimates.estimates(both_sides, other_set).set_index(["metric", "model"])
+    marks = open_marks(figure.to_dict())
+    assert "control:random" in marks and "control:constant" not in marks
+    for model, (xs, ys) in marks.items():
+        own = data.point(model)
+        expected = table.loc[(x, model), "value"], table.loc[(y, model), "value"]
+        assert (xs[1], ys[1]) == pytest.approx(expected)
+        assert (xs[0], ys[0]) == pytest.approx((own.x, own.y), nan_ok=True)
+    (left, right), (bottom, top) = data.ranges()
+    (x_end, y_end) = (ends[1] for ends in marks["control:random"])
+    assert left < x_end < right and bottom < y_end < top
+    exported = figure_table(both_sides, questions, data, names)
+    whole = exported[exported["type"] == "all"].set_index("model")
+    assert whole.loc["control:random", [x, y]].tolist() == pytest.approx([x_end, y_end])
+    in_words = in_columns(both_sides, questions, data, names)
+    of_other = in_words[in_words["Type"] == f"All, {data.other.changed}"]
+    assert len(of_other) == len(data.other.points)
+    assert other_note(data).endswith(f"1 of {len(questions.models)}. ")
+    assert trade_off_data(both_sides, questions, shows_other=False).other is None
+
+
+def test_the_page_shows_both_sides_or_one(monkeypatch, both_sides: Store):
+    sets = {row.probe: row.case_key for row in views.runs.question_set_rows(both_sides)}
+    at = open_page(monkeypatch, both_sides, "tradeoff", set=sets["lgip"], model="control:random")
+    assert not at.exception and "control:random" in open_marks(figure_of(at, "tradeoff"))
+    assert "Positive rate (changed picture)" in bodies(at)
+    (sides,) = [group for group in at.button_group if group.key == "sides"]
+    sides.set_value("one").run()
+    assert not open_marks(figure_of(at, "tradeoff"))
+    assert "Positive rate (changed picture)" not in bodies(at)
+
+
+def test_decoys_of_both_sides_are_told_apart_where_their_metrics_have_one_name():
+    questions = question_set("rococo")
+    data = trade_off_data(STORE, questions)
+    labels = [label for label, _ in data.rows(questions.models[0])]
+    assert len({*labels}) == 4 and labels[2] == "R@1, clean gallery (mixed pictures as decoys)"

@@ -253,7 +253,7 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
             tables.explain(metric)
         quiet(HOW_TO_READ)
         quiet(
-            "Hollow: as published, on other pictures. A model is fooled where the wrong caption scores at least as "
+            "Gray rings: as published, on other pictures. A model is fooled where the wrong caption scores at least as "
             "high as the true one."
         )
     return view(
