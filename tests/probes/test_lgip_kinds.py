@@ -125,6 +125,17 @@ def test_each_kind_is_a_row_of_the_trade_off_with_its_own_estimates(
     assert np.isfinite(whole.loc["weighted_positive_rate", "value"])
 
 
+def test_a_run_of_one_type_of_flips_is_not_compared_with_totals_of_the_paper(tmp_path: Path):
+    store, options = Store(tmp_path / "cache"), {"flips": ["color"], "k_same": 1}
+    folder = make_tiny(tmp_path / "tiny")
+    execute(Request(("control:random",), folder, "lgip", options, limit=3, examine=False), store)
+    (row,) = views.runs.question_set_rows(store)
+    question_set = views.runs.question_set(store, row.case_key)
+    assert views.estimates.mixed_kinds(store, question_set) == {"flip", "combined"}
+    asked = views.estimates.choices(store, question_set)
+    assert set(asked.loc[asked["kind"] == "flip", "subtype"]) == {"color"}
+
+
 @pytest.mark.parametrize(("probe", "n_texts"), [("eqben", 2), ("rococo", 2)])
 def test_lies_of_these_kinds_are_written_for_other_probes(tmp_path: Path, probe: str, n_texts: int):
     edited = lgip.edits(CAPTIONS, ITEM.id, kinds=["relation"])
@@ -165,3 +176,46 @@ def test_a_vocabulary_is_part_of_the_key_and_refused_where_nothing_uses_it(tmp_p
     file.write_text("zebra\n")
     with pytest.raises(InvalidInput, match="has only one noun, 'zebra'"):
         probe.pin({**defaults, "vocabulary": str(file)}, tmp_path)
+
+
+@pytest.mark.parametrize("rules", lgip.RULES)
+@pytest.mark.parametrize("types", [["color"], ["object", "color"], ["number"]])
+def test_chosen_types_of_flips_are_the_same_edits_without_the_other_types(
+    rules: str, types: list[str]
+):
+    captions = ("Two dogs near a red car.", "A black cat and three birds.")
+    item = Item("a", Picture(Path("/data/1.jpg")), (*captions, "Un perro rojo y dos gatos."))
+    defaults = {**PROBE.defaults, "rules": rules}
+
+    def texts(options: dict) -> dict[tuple[str, ...], str]:
+        cases, _ = PROBE.cases(item, PROBE.pin(options, Path()), seed=42)
+        return {case.texts: case.edit.subtype for case in cases if case.edit.kind != "paraphrase"}
+
+    every = texts(defaults)
+    chosen = texts({**defaults, "flips": types})
+    assert chosen == {text: kind for text, kind in every.items() if kind in types}
+    assert set(chosen.values()) == set(types) and len(chosen) < len(every)
+
+
+def test_types_of_flips_are_in_the_key_in_one_order_and_reasons_of_other_types_are_not_counted():
+    first, second = (
+        PROBE.pin({**PROBE.defaults, "flips": names}, Path())["flips"]
+        for names in (["object", "color"], ["color", "object"])
+    )
+    assert first == second == ["color", "object"]
+    every = PROBE.pin({**PROBE.defaults, "flips": ["object", "number", "color"]}, Path())
+    assert every == PROBE.pin(PROBE.defaults, Path())
+    item = Item("a", Picture(Path("/data/1.jpg")), ("No red cars near one of the dogs.",))
+    _, dropped = PROBE.cases(item, PROBE.defaults, seed=42)
+    assert any(reason.startswith("flip:color, ") for reason in dropped)
+    _, dropped = PROBE.cases(item, {**PROBE.defaults, "flips": ["object"]}, seed=42)
+    assert not any(reason.startswith(("flip:color, ", "flip:number, ")) for reason in dropped)
+
+
+@pytest.mark.parametrize(
+    "options", [{"edits": "x.jsonl"}, {"rules": "py:x.py"}, {"kinds": ["paraphrase", "typo"]}]
+)
+def test_types_of_flips_that_nothing_uses_are_refused(options: dict):
+    with pytest.raises(InvalidInput, match="nothing uses them"):
+        PROBE.check_options({**PROBE.defaults, "flips": ["color"], **options})
+    PROBE.check_options({**PROBE.defaults, "flips": ["color"]})

@@ -64,6 +64,7 @@ def edit_other_languages(
     seed: int = 42,
     kinds: Iterable[str] = KINDS,
     k_diff: int = 6,
+    flip_types: Collection[str] = flips.TYPES,
 ) -> CaptionEdits:
     """Replace the edits for captions that are not in English by flips of colors and numbers.
 
@@ -79,6 +80,7 @@ def edit_other_languages(
         seed: Any whole number.
         kinds: Kinds of edit; the tables make flips only.
         k_diff: Maximum number of flips per caption.
+        flip_types: Which of flips.TYPES to make.
     """
     caption_edits = in_english(captions, caption_edits, foreign)
     if not has_tables(rules, kinds) or foreign.keys().isdisjoint(captions):
@@ -91,6 +93,7 @@ def edit_other_languages(
     dropped.update(reasons)
     out = list(caption_edits.edits)
     for index, (code, of_caption) in enumerate(zip(codes, made, strict=True)):
+        of_caption = [flip for flip in of_caption if flip.type in flip_types]
         if code not in other_languages.languages():
             out[index] = tuple(_false_edits(out[index], of_image, dropped))
             continue
@@ -137,6 +140,7 @@ def edits(
     k_diff: int = 6,
     tag: str = "rule",
     words: substitution.Vocabulary | None = None,
+    flip_types: Collection[str] = flips.TYPES,
     foreign: Mapping[str, str] = MappingProxyType({}),
 ) -> CaptionEdits:
     """Edit all captions of one image. Flips that are still true of the image, judging by its captions, are rejected.
@@ -166,6 +170,7 @@ def edits(
             ..." advanced.
         words: Nouns for flips of objects, from `substitution.vocabulary`; any noun in a caption is then exchanged for
             one of them, and no combined edit is made from these flips.
+        flip_types: Which of flips.TYPES to make, alone and in combined edits.
         foreign: The language of each caption that is not in English (see `edit_other_languages`).
 
     Returns:
@@ -202,7 +207,7 @@ def edits(
                 different = [flip for flip in different if flip.type != "object"]
                 different += filter(None, [things[index]])
             different = capped(
-                different,
+                [flip for flip in different if flip.type in flip_types],
                 k_diff,
                 draw(seed, item_id, index, "flips"),
                 dropped,
@@ -228,10 +233,22 @@ def edits(
         edits_by_text.pop(captions[index], None)
         edits_by_text.pop(reading.text, None)
         out.append(tuple(edits_by_text.items()))
-    made = CaptionEdits(tuple(out), dict(dropped))
-    return edit_other_languages(
-        captions, item_id, made, foreign, rules=rules, seed=seed, kinds=kinds, k_diff=k_diff
+    made = edit_other_languages(
+        captions,
+        item_id,
+        CaptionEdits(tuple(out), dict(dropped)),
+        foreign,
+        rules=rules,
+        seed=seed,
+        kinds=kinds,
+        k_diff=k_diff,
+        flip_types=flip_types,
     )
+    others = tuple(f"flip:{name}, " for name in flips.TYPES if name not in flip_types)
+    reasons = {
+        reason: count for reason, count in made.dropped.items() if not reason.startswith(others)
+    }
+    return CaptionEdits(made.edits, reasons)
 
 
 def _checked(

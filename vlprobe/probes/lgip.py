@@ -18,7 +18,7 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
-from vlprobe.perturb import lgip, lgip_format, other_languages
+from vlprobe.perturb import flips, lgip, lgip_format, other_languages
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.other_languages import OTHER_LANGUAGES
@@ -112,6 +112,7 @@ class LgipOptions(TypedDict):
     edits: str
     edits_digest: NotRequired[str]
     vocabulary: NotRequired[str]
+    flips: NotRequired[list[str]]
 
 
 class Lgip(file_options.ProbeWithEdits):
@@ -143,6 +144,14 @@ class Lgip(file_options.ProbeWithEdits):
             "word-order make a caption wrong; case, punctuation and typo keep its meaning. "
             "Each of these adds at most one edit per caption.",
             choices=lgip.OFFERED_KINDS,
+            min_values=1,
+        ),
+        Option(
+            name="flips",
+            default=flips.TYPES,
+            label="Types of wrong word",
+            help="Which words LGIP's flips change, also in reworded captions.",
+            choices=flips.TYPES,
             min_values=1,
         ),
         Option(
@@ -186,16 +195,27 @@ class Lgip(file_options.ProbeWithEdits):
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise a VlprobeError if a vocabulary is given but not used, or if the plug-in with the rules is missing, is
-        not allowed, or cannot make one of the chosen kinds of edits.
+        """Raise a VlprobeError if a vocabulary or types of flips are given but not used, or if the plug-in with the
+        rules is missing, is not allowed, or cannot make one of the chosen kinds of edits.
         """
+        types = cast(LgipOptions, options).get("flips", flips.TYPES)
         is_strict = options["rules"] == "strict" and not options["edits"]
         if options.get("vocabulary") and not (
-            is_strict and "flip" in cast(LgipOptions, options)["kinds"]
+            is_strict and "flip" in cast(LgipOptions, options)["kinds"] and "object" in types
         ):
             raise InvalidInput(
                 "A vocabulary is set, but nothing uses it: only the rules 'strict' do, and only "
-                "for edits of kind 'flip'. Choose both, or remove the option 'vocabulary'."
+                "for edits of kind 'flip' that change objects. Choose both, or remove the option "
+                "'vocabulary'."
+            )
+        if len(types) < len(flips.TYPES) and (
+            options["edits"]
+            or options["rules"] not in lgip.RULES
+            or {"flip", "combined"}.isdisjoint(cast(LgipOptions, options)["kinds"])
+        ):
+            raise InvalidInput(
+                "Types of wrong word are chosen, but nothing uses them: only the rules 'strict' and 'paper' "
+                "do, for edits of kind 'flip' or 'combined'. Choose these, or remove the option 'flips'."
             )
         if options["rules"] in lgip.RULES:
             return
@@ -209,11 +229,17 @@ class Lgip(file_options.ProbeWithEdits):
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digests of the plug-in's rules, the edits file and the vocabulary, for those that are used."""
+        """Add the digests of the plug-in's rules, the edits file and the vocabulary, for those that are used. Remove
+        the types of flips if all are chosen, so that the run keeps its key.
+        """
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
         options = file_options.pin_vocabulary(options)
+        types = cast(LgipOptions, options).get("flips", flips.TYPES)
+        chosen = [name for name in flips.TYPES if name in types]
+        options = {**options, "flips": chosen if len(chosen) < len(flips.TYPES) else []}
+        options = file_options.without_unset(options, "flips")
         return file_options.with_edits_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
@@ -300,6 +326,7 @@ def _new_edits(
             k_diff=options["k_diff"],
             tag=options["tag"],
             words=file_options.load_vocabulary(options),
+            flip_types=options.get("flips", flips.TYPES),
             foreign=foreign,
         )
     rules = registry.load_rules(options["rules"])

@@ -174,9 +174,13 @@ def count_values(store: Store, question_set: QuestionSet, kind: str, column: str
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """Return the kinds of cases that include edits from outside the LGIP paper, whose totals then do not apply."""
+    """Return the kinds of cases whose totals are not those of the LGIP paper, because they include edits that the paper
+    does not have, or only some types of its flips.
+    """
     case_counts = choices(store, question_set)
-    return frozenset(case_counts.loc[case_counts["subtype"].isin(list(kind_edits.NAMES)), "kind"])
+    mixed = set(case_counts.loc[case_counts["subtype"].isin(list(kind_edits.NAMES)), "kind"])
+    is_chosen = bool(_option(store, question_set, "flips"))
+    return frozenset(mixed | ({"flip", "combined"} if is_chosen else set()))
 
 
 def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> dict[str, list[str]]:
@@ -264,8 +268,12 @@ def _of_run(
 
 def grouped_by(store: Store, question_set: QuestionSet) -> str:
     """Return the tag that splits the gallery into groups that are searched separately; "" for a single gallery."""
-    run = store.run(question_set.runs[0].key).manifest()["run"]
-    return str(run["options"].get("group", ""))
+    return str(_option(store, question_set, "group") or "")
+
+
+def _option(store: Store, question_set: QuestionSet, name: str) -> object:
+    """Return the value of an option of the runs; None if it is off or unknown."""
+    return store.run(question_set.runs[0].key).manifest()["run"]["options"].get(name)
 
 
 def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccuracy | None:

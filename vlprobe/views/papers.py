@@ -33,8 +33,8 @@ SEEDED_RULE = r"^(?P<drawn>.+):seed(?P<seed>[0-9]+)$"
 HISTOGRAM_QUANTILE = 0.995  # of the deviations; the last bin includes all larger ones
 SAME_INCREASE = 1e-6  # increases that differ by less come from the same answers
 MIXED = (
-    "The run has kinds of edits that the paper does not have, so its overall value is "
-    "not a number from the paper."
+    "The run has kinds of edits that the paper does not have, or only some types of its flips, so its "
+    "overall value is not a number from the paper."
 )
 Numbers = tuple[float, float, float, int, int]  # value, low, high, n_items, ties
 _UNKNOWN: Numbers = (math.nan, math.nan, math.nan, 0, 0)
