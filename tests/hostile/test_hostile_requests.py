@@ -40,7 +40,9 @@ OPTIONS = {
     ("rococo", "influence"): "models",
     ("rococo", "vocabulary"): "file",
     ("rococo", "caption_seeds"): "",
-    **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
+    **dict.fromkeys(
+        [("lgip", name) for name in ("rules", "kinds", "flips", "k_same", "k_diff", "tag")], ""
+    ),
     **dict.fromkeys([("prsm", name) for name in ("group", "sampled")], ""),
     **dict.fromkeys([("pictures", name) for name in ("changes", "severities", "search")], ""),
     **dict.fromkeys(
