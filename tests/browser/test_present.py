@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import another, mount
+from tests.browser.conftest import PIXEL, another, mount
 from tests.browser.test_keyboard import ACTIVE
 from tests.render.test_slides import hostile_file
 
@@ -82,6 +82,59 @@ def test_no_text_of_a_slide_is_smaller_than_20_pixels_and_the_keys_fade(blank):
     assert blank.locator(".still").count() == 0
 
 
+# The slides that are higher than their frame or screen, of all that are drawn.
+CUT = """() => [...document.querySelector('#host').shadowRoot.querySelectorAll('.slide')]
+  .filter((one) => one.parentElement.clientHeight && one.offsetHeight > one.parentElement.clientHeight + 1)
+  .map((one) => one.className)"""
+
+
+def wordy_reveal() -> dict:
+    """Return slides with two votes: the answers have names of models, and captions of three lines."""
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    mark = {"path": "M0 0h9v9z", "color": "#123456", "state": "held", "word": "not fooled"}
+    marks = [mark | {"name": f"CLIP_TROHN-Text {number}"} for number in range(3)]
+    caption = [["A woman riding a pink bike down a wet street next to a man who walks.", ""]]
+    options = [{"caption": caption, "style": style, "marks": marks} for style in ("lie", "true")]
+    slide = sent["slides"][0] | {
+        "heading": [["One of six models believes the lie, one right in one order only.", ""]],
+        "detail": "CLIP_COCO, CLIP_TROHN-Img and CLIP_TROHN-Text noticed.",
+        "layout": "beside",
+        "pictures": [{"key": "p0", "alt": "A street", "label": "", "style": "", "name": "a.png"}],
+        "on": True,
+    }
+    sent["pictures"] = {"p0": PIXEL}
+    plain = [one | {"style": "", "marks": []} for one in options]
+    vote = slide | {"id": "vote", "options": plain}
+    sent["slides"] = [vote, slide | {"id": "reveal", "options": options}]
+    return sent
+
+
+@pytest.mark.parametrize("width, height", [(1280, 800), (1280, 720), (1024, 768)])
+def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_size_of_type(
+    blank, width: int, height: int
+):
+    blank.set_viewport_size({"width": width, "height": height})
+    mount(blank, "slides", wordy_reveal())
+    blank.locator("button.small").nth(1).click()
+    assert blank.evaluate(CUT) == []
+    blank.locator("button.start").click()
+    for key in "112":
+        blank.keyboard.press(key)
+    blank.keyboard.press("ArrowRight")
+    assert blank.get_by_text("2 in the room").count()
+    named = blank.locator(".show .chip .named").first
+    for _ in range(6):
+        assert blank.evaluate(CUT) == []
+        assert width < 1280 or blank.evaluate(LEAST) >= 20
+        if "hidden" in named.get_attribute("class"):
+            assert blank.locator(".show .tally").first.inner_text() == "3 of 6 models"
+        blank.keyboard.press("+")
+    assert blank.locator(".show .tally").first.is_visible()
+    blank.keyboard.press("n")
+    blank.locator(".speaker").wait_for()
+    blank.wait_for_function(f"() => ({CUT})().length === 0")
+
+
 def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page
@@ -108,8 +161,8 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     assert last()["notes"] == {keys[1]: "Say hello"}
     blank.get_by_role("button", name="Add this case: Two dogs").click()
     assert last()["order"][1] == "case:b"
-    blank.locator(".strip li").first.scroll_into_view_if_needed()
-    first, third = (blank.locator(".strip li").nth(place).bounding_box() for place in (0, 2))
+    blank.locator(".strip > li").first.scroll_into_view_if_needed()
+    first, third = (blank.locator(".strip > li").nth(place).bounding_box() for place in (0, 2))
     assert first and third
     blank.mouse.move(first["x"] + 60, first["y"] + 20)
     blank.mouse.down()
@@ -171,6 +224,7 @@ def test_plus_and_minus_change_the_type_and_not_the_picture(blank):
     blank.set_viewport_size({"width": 1280, "height": 800})
     mount(blank, "slides", sent)
     blank.locator("button.start").click()
+    blank.keyboard.press("End")  # a slide with room for larger type
     sizes = [blank.evaluate(LEAST)]
     width = blank.locator(".stage .slide").evaluate("one => getComputedStyle(one).paddingLeft")
     for key in ("+", "-", "-"):

@@ -14,6 +14,9 @@ const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, Arrow
 const MOST_NAMED = 6;
 const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
 const EDGE = 0.15; // share of the width in which a tap turns the slide
+// How a slide is made smaller until it fits: the share of its size, and whether details are left out.
+const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], [.78, true], [.7, true], [.62, true], [.54, true],
+  [.46, true], [.4, true]];
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 
 function picture(shown, pictures) {
@@ -40,7 +43,10 @@ function list(style, rows, draw) {
 // A model with its name, or a symbol only where there are many.
 function drawMark(mark, place, all) {
   if (all.length <= MOST_NAMED) {
-    return [make("span", "chip", markOf(mark), mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name)];
+    const word = mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name;
+    const chip = make("span", "chip", markOf(mark), make("span", "named", word));
+    chip.title = word;
+    return [chip];
   }
   const word = mark.word ? `${mark.name}: ${mark.word}` : mark.name;
   const box = make("span", `answer ${mark.state}`, markOf(mark), make("span", "hidden", word));
@@ -48,10 +54,11 @@ function drawMark(mark, place, all) {
   return [box];
 }
 
-function drawOption(option, index, votes) {
+function drawOption(option, index, votes, nModels) {
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
   const count = votes?.[index] ? make("span", "votes", `${votes[index]} in the room`) : "";
-  const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), count);
+  const tally = option.marks.length ? make("span", "tally", `${option.marks.length} of ${nModels} models`) : "";
+  const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
   return [make("span", "sign", sign), words];
 }
 
@@ -99,22 +106,35 @@ function draw(slide, pictures, level, votes) {
   words.append(title, slide.detail && written("p", "detail", slide.detail));
   if (slide.verdict) words.append(make("p", "verdict-line", slide.verdict));
   words.append(list("marks", slide.marks, drawMark));
-  words.append(list("options", slide.options, (option) => drawOption(option, slide.options.indexOf(option), votes)));
+  const nModels = slide.options.reduce((sum, option) => sum + option.marks.length, 0);
+  words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
   if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 for each vote."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
   const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
   parts.push(slide.note && written("p", "note quiet", slide.note));
   const body = make("div", `slide ${slide.layout} is-${slide.id}`);
+  body.style.setProperty("--pictures", Math.max(slide.pictures.length, 1));
   if (slide.layout === "beside" && frames) body.append(frames, words, ...parts);
   else body.append(words, frames, ...parts);
   return body;
 }
 
-// Slides that are higher than a page are made smaller.
+// Make slides smaller until nothing is cut off: first type and pictures, then models have symbols instead of names, and
+// hints are left out. Type stops at a least size; what is too high even then scrolls on the screen, and is zoomed elsewhere.
 function fit(root) {
-  for (const sheet of root.querySelectorAll(".sheets .stage")) {
-    const slide = sheet.firstChild;
-    slide.style.zoom = Math.min(1, sheet.clientHeight / slide.offsetHeight);
+  let slides = [...root.querySelectorAll(".slide")];
+  for (const [size, isShort] of FITS) {
+    for (const slide of slides) {
+      slide.style.zoom = "";
+      slide.style.setProperty("--fit", size);
+      slide.classList.toggle("is-short", isShort);
+      for (const name of slide.querySelectorAll(".named")) name.classList.toggle("hidden", isShort);
+    }
+    slides = slides.filter((slide) => slide.offsetHeight > slide.parentElement.clientHeight + 1);
+    if (!slides.length) return;
+  }
+  for (const slide of slides) {
+    if (!slide.closest(".whole")) slide.style.zoom = slide.parentElement.clientHeight / slide.offsetHeight;
   }
 }
 
@@ -162,6 +182,15 @@ class Show {
     };
     this.dialog.append(this.whole);
     root.replaceChildren(this.page, this.dialog);
+    // Pictures that are decoded, votes, notes and windows change the room; a change of size within the callback would loop
+    this.sizes = new ResizeObserver((changes) => requestAnimationFrame(() =>
+      changes.forEach(({ target }) => target.isConnected && fit(target.parentElement))));
+  }
+
+  // Fit all slides of a part, now and when their sizes change.
+  fit(part) {
+    fit(part);
+    part.querySelectorAll(".slide").forEach((slide) => this.sizes.observe(slide));
   }
 
   foot() {
@@ -253,6 +282,7 @@ class Show {
     }
     const more = data.editable && this.additions();
     this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side, more));
+    this.fit(this.page);
   }
 
   // The same slide in the newest data, which may have come since the page was drawn.
@@ -447,6 +477,7 @@ class Show {
     const slide = this.slides[place];
     this.ask(slide.id);
     this.stage.replaceChildren(draw(slide, this.data.pictures, "h2", this.votes[slide.case]));
+    this.fit(this.whole);
     this.wake();
     this.stage.scrollTop = 0;
     this.count.textContent = `${place + 1} of ${this.slides.length}`;
@@ -476,6 +507,7 @@ class Show {
   resize(step) {
     this.size = Math.max(0, Math.min(SIZES.length - 1, this.size + step));
     this.stage.style.setProperty("--size", SIZES[this.size]);
+    fit(this.whole);
     this.status.textContent = `Type at ${Math.round(100 * SIZES[this.size])} %`;
   }
 
