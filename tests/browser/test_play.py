@@ -77,6 +77,25 @@ def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
     assert len(blank.evaluate("() => window.sent")) == 2
 
 
+def test_f_shows_the_page_on_the_whole_screen_and_back(blank):
+    mount(blank, "quiz", told("a red dog"))
+    blank.keyboard.press("f")
+    blank.wait_for_function("() => document.fullscreenElement === document.documentElement")
+    blank.keyboard.press("f")
+    blank.wait_for_function("() => document.fullscreenElement === null")
+
+
+def test_the_last_screen_shows_all_ten_questions_on_a_phone(blank):
+    blank.set_viewport_size({"width": 390, "height": 844})
+    pips = ["right"] * 9 + ["tied"]
+    row = {"name": "CLIP_TROHN-Text", "path": "", "color": "", "total": "9.5", "unit": "of 10"}
+    end = {"detail": "", "pictures": [""] * 10, "rows": [row | {"pips": pips}], "credits": []}
+    mount(blank, "quiz", told("a", end=end | {"source": ""}))
+    widths = blank.locator(".scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert widths[0] <= widths[1]
+    blank.set_viewport_size({"width": 1280, "height": 900})
+
+
 def test_a_vote_can_be_changed_after_a_press_on_one_s_own_caption(blank):
     data = told("a")
     data["captions"] = [data["captions"][0], data["captions"][1] | {"own": "you"}]

@@ -377,6 +377,19 @@ def test_verdicts_on_the_first_screen_are_those_of_the_scores(shown):
     assert at.title[0].value.endswith("of 22 wrong captions.")
 
 
+def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(shown):
+    at = shown(models=["demo:softmax"])
+    true = at.text_input(key="caption").set_value("A wall with zyx on it.").run().text_input
+    at.session_state[tryit.KEY] = {"claim": "A wall with xyz on it."}
+    at.run()
+    beat = rows_of(at)["beat"]
+    assert true(key="caption").value == "A wall with zyx on it."
+    assert beat["verdicts"] == [{"state": "tie", "text": "a tie"}] and beat["count"] == "0 of 1"
+    assert beat["note"] == (
+        "A tie does not count here: Tiny CLIP scores both captions the same. Unknown words: “xyz”. "
+    )
+
+
 def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_named(shown):
     at = shown(models=["demo:softmax"])
     at.session_state[tryit.KEY] = {"claim": at.text_input(key="caption").value.upper()}

@@ -39,7 +39,7 @@ KEYS = {
     "↑ ↓ ← → Enter": "on the wall: move, open",
     "X": "on the wall: select a case (or Shift and click), then tag, add to the deck, save as a slice",
     "+ - [": "on Explore: larger pictures, smaller pictures, show or hide facets",
-    "1 2": "in the quiz: choose a caption",
+    "1 2 F": "in the quiz: choose a caption, full screen",
     "← → B Esc": "on slides: previous, next, black screen, end",
     "Y W B U": "on Suspect labels: a verdict",
 }

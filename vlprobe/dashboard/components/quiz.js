@@ -81,6 +81,12 @@ function kept(voter) {
   return voter;
 }
 
+// The whole page on the whole screen, or back.
+function fullScreen() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else document.documentElement.requestFullscreen?.().catch(() => {}); // a browser may refuse
+}
+
 class Quiz {
   constructor(root) {
     this.root = root;
@@ -228,7 +234,7 @@ class Quiz {
   keys(data) {
     const line = make("span", "keys tiny quiet");
     if (data.captions.length) line.append(make("kbd", "", "1"), make("kbd", "", "2"), make("span", "", "vote"));
-    line.append(make("kbd", "", "→"), make("span", "", "next"));
+    line.append(make("kbd", "", "→"), make("span", "", "next"), make("kbd", "", "F"), make("span", "", "full screen"));
     return line;
   }
 
@@ -253,6 +259,7 @@ class Quiz {
     if (document.querySelector("[role=dialog]")) return;
     if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
     else if (event.key === "ArrowRight") this.next();
+    else if (event.key.toLowerCase() === "f") fullScreen();
     else return;
     this.isKeyed = true;
     event.preventDefault();

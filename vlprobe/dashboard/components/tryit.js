@@ -1,7 +1,7 @@
 // Try it: a row for each kind of edit with the verdict of each model, and a field for a wrong caption of one's own.
 //
 // data: models [{name, path, color}], rows [{kind, label, runs [[text, style]], verdicts [{state, text}], more}],
-// chips [{kind, label}], all {label, id} (link to all edits), beat {text, verdicts, count, note}. A state is "right", "fooled", "moved" or "unknown".
+// chips [{kind, label}], all {label, id} (link to all edits), beat {text, verdicts, count, note}. A state is "right", "fooled", "tie", "moved" or "unknown".
 // Triggers: renew (a kind), add (a kind), claim (the text, while one types).
 
 const SIGNS = { right: TICK, fooled: CROSS };

@@ -40,7 +40,7 @@ from vlprobe.render.attribution import (
     photo_values,
     published_text,
 )
-from vlprobe.render.html.elements import tag
+from vlprobe.render.html.elements import embed, tag
 from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
 from vlprobe.render.sentences import CHANGES, count_word, sentence_names
 from vlprobe.render.words import presentations
@@ -100,8 +100,8 @@ def draw_quiz(bar: DeltaGenerator) -> None:
             "The pictures of these questions are not here.", icon=":material/image_not_supported:"
         )
         return
-    frame.say_strangers(subject)
     _draw_solo(subject, _solo(quiz), clock)
+    frame.say_strangers(subject)  # below, where a phone shows both answers first
 
 
 def _draw_nothing() -> None:
@@ -389,9 +389,7 @@ ROOM_KEY = "room_quiz"  # of the component
 QR_SIDE = 280  # pixels
 LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
-REVEALS = (
-    " The person who opened the room reveals the answer. Until then, you can change your vote."
-)
+REVEALS = "The person who opened the room reveals the answer. Until then, you can change your vote."
 ABOUT_ROOMS = (
     "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's memory and are "
     "deleted after a day. Votes on random questions give the human baseline in Compare."
@@ -513,11 +511,15 @@ def _draw_room_question(code: str) -> None:
     if problem := st.session_state.pop("vote_problem", ""):
         st.warning(problem, icon=":material/info:")
     subject = page_subject(quiz.set_key)
-    frame.say_strangers(subject)
     if tally.is_over:
         scores, texts = _room_scores(subject, quiz, tally), render_quiz.room_summary(_room(tally))
         _draw_end(subject, quiz, tally.number, texts, scores, "", ROOM_KEY)
         return
+    # Drawn outside the component, which is sent again with its picture whenever a value changes
+    if not tally.is_revealed:
+        voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
+        leads = "" if tally.is_host else REVEALS
+        st.html(tag("p", embed(tag("b", voted) + tag("span", leads)), class_="vp-voted"))
     draw_question(
         subject,
         quiz,
@@ -528,11 +530,7 @@ def _draw_room_question(code: str) -> None:
         _room_values(subject, quiz, tally),
         key=ROOM_KEY,
     )
-    # Drawn outside the component, which is sent again with its picture whenever a value changes.
-    if not tally.is_revealed:
-        voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
-        leads = "" if tally.is_host else REVEALS
-        quiet(voted + leads)
+    frame.say_strangers(subject)
 
 
 def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:

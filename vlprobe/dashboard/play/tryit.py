@@ -8,6 +8,7 @@ import streamlit as st
 from vlprobe.dashboard.components import component
 from vlprobe.perturb import picture_changes
 from vlprobe.render.charts.styles import Looks, mark_values
+from vlprobe.render.sentences import listed
 from vlprobe.render.words import value_label
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
@@ -73,6 +74,7 @@ def draw_rows(
             values = _row(caption, edited, [_verdict(each, place, edited.wrong) for each in scored])
             rows.append(values | {"kind": kind, "label": _label(kind), "more": True})
     beaten = [_verdict(each, len(shown), is_wrong=True) for each in scored] if claims else []
+    ties = _explain_ties(players, caption, claim, beaten, names) if claims else ""
     n_fooled = sum(verdict["state"] == "fooled" for verdict in beaten)
     others = [kind for kind in (*by_kind, *PICTURE_CHANGES) if kind not in kinds]
     can_add = len(rows) < MOST_ROWS
@@ -89,7 +91,7 @@ def draw_rows(
                 "text": claim,
                 "verdicts": beaten,
                 "count": f"{n_fooled} of {len(players)}" if claims else "",
-                "note": TRUE_CLAIM if claim and is_true else "",
+                "note": TRUE_CLAIM if claim and is_true else ties,
             },
         },
         on_renew_change=lambda: None,
@@ -168,8 +170,34 @@ def _verdict(answer: Answer, place: int, is_wrong: bool) -> Values:
         return _moved(margin)
     if not is_wrong:
         return _moved(float(answer.scores[place]) - answer.true)
-    state = "fooled" if margin <= 0 else "right"
+    if margin == 0:
+        return {"state": "tie", "text": "a tie"}
+    state = "fooled" if margin < 0 else "right"
     return {"state": state, "text": state}
+
+
+def _explain_ties(
+    players: Sequence[Player],
+    caption: str,
+    claim: str,
+    verdicts: Sequence[Values],
+    names: Mapping[str, str],
+) -> str:
+    """Say which models score the user's wrong caption like the true one, and which of its words they do not know."""
+    tied = [
+        player
+        for player, verdict in zip(players, verdicts, strict=True)
+        if verdict["state"] == "tie"
+    ]
+    if not tied:
+        return ""
+    unlearned = runs_playground.unlearned(tied, [claim])
+    new = set(runs_playground.words_of(claim)) - set(runs_playground.words_of(caption))
+    words = sorted(word for word in new if any(word in each for each in unlearned.values()))
+    why = f" Unknown words: {listed([f'“{word}”' for word in words])}." if words else ""
+    who = listed([names[player.name] for player in tied])
+    verb = "scores" if len(tied) == 1 else "score"
+    return f"A tie does not count here: {who} {verb} both captions the same.{why} "
 
 
 def _moved(move: float) -> Values:
