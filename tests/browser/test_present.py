@@ -135,6 +135,27 @@ def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_size_of_
     blank.wait_for_function(f"() => ({CUT})().length === 0")
 
 
+def test_the_editor_shows_the_last_slide_and_the_votes_of_a_rehearsal_are_cleared(blank):
+    mount(blank, "slides", wordy_reveal())
+    start = blank.locator("button.start")
+    start.click()
+    for key in ("1", "0", "2", "1", "ArrowRight"):
+        blank.keyboard.press(key)
+    votes = blank.locator(".show .votes")
+    assert votes.all_inner_texts() == ["1 in the room", "1 in the room"]
+    blank.keyboard.press("Escape")
+    blank.locator(".small[aria-pressed=true]", has_text="One of six models").wait_for()
+    blank.wait_for_function(ACTIVE, arg="button.start")
+    blank.locator("button.large").click()
+    assert votes.count() == 2  # the talk goes on
+    blank.keyboard.press("Escape")
+    blank.wait_for_function(ACTIVE, arg="button.large")
+    start.click()
+    blank.keyboard.press("ArrowRight")
+    assert votes.count() == 0
+    blank.keyboard.press("Escape")
+
+
 def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page

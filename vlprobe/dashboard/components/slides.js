@@ -108,7 +108,7 @@ function draw(slide, pictures, level, votes) {
   words.append(list("marks", slide.marks, drawMark));
   const nModels = slide.options.reduce((sum, option) => sum + option.marks.length, 0);
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
-  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 for each vote."));
+  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 for each vote, 0 to clear."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
   const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
   parts.push(slide.note && written("p", "note quiet", slide.note));
@@ -178,7 +178,7 @@ class Show {
     this.starts = (event) => {
       if (event.key !== "F5" || event.ctrlKey || event.shiftKey || this.dialog.open || isTyping()) return;
       event.preventDefault();
-      this.begin(0, true);
+      this.start();
     };
     this.dialog.append(this.whole);
     root.replaceChildren(this.page, this.dialog);
@@ -261,7 +261,7 @@ class Show {
   draw() {
     const { data } = this;
     const slide = data.slides.find((one) => one.id === this.chosen);
-    const start = press("start", "", () => this.begin(0, true), data.start, make("kbd", "", "F5"));
+    const start = press("start", "", () => this.start(), data.start, make("kbd", "", "F5"));
     const head = make("div", "head", make("div", "", written("h1", "page-title", data.heading), data.detail && written("p", "quiet", data.detail)),
       press("print", "", () => this.print(), "PDF"), start);
     if (!slide) return this.page.replaceChildren(head);
@@ -456,6 +456,12 @@ class Show {
     return ["start", "large", "small"].flatMap((style) => [...this.page.querySelectorAll(`button.${style}`)]);
   }
 
+  // From the first slide, without the votes of a rehearsal.
+  start() {
+    this.votes = {};
+    this.begin(0, true);
+  }
+
   begin(place, fills) {
     if (!this.slides.length) return;
     place = Math.max(place, 0);
@@ -504,6 +510,11 @@ class Show {
     this.go(this.place);
   }
 
+  clearVotes() {
+    delete this.votes[this.slides[this.place].case];
+    this.go(this.place);
+  }
+
   resize(step) {
     this.size = Math.max(0, Math.min(SIZES.length - 1, this.size + step));
     this.stage.style.setProperty("--size", SIZES[this.size]);
@@ -533,7 +544,7 @@ class Show {
     const pressed = event.composedPath()[0];
     if (["Enter", " "].includes(event.key) && pressed.tagName === "BUTTON") return;
     this.wake();
-    const letters = { 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill(),
+    const letters = { 0: () => this.clearVotes(), 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill(),
       "+": () => this.resize(1), "=": () => this.resize(1), "-": () => this.resize(-1),
       "?": () => this.wake(), "/": () => this.wake() };  // the search of the page would open behind the slide
     const letter = letters[event.key.toLowerCase()];
@@ -557,9 +568,15 @@ class Show {
     if (this.dialog.open) this.dialog.close();
   }
 
+  // The editor shows the slide that was shown last.
   ended() {
     this.black.hidden = true;
     this.from?.focus?.();
+    this.chosen = this.slides[this.place]?.id ?? this.chosen;
+    this.edit();
+    const small = this.page.querySelector(".small[aria-pressed=true]");
+    small?.scrollIntoView({ block: "nearest" });
+    if (this.from?.matches?.(".small")) small?.focus();
   }
 
   leave() {
