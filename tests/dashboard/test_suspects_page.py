@@ -49,6 +49,17 @@ def test_the_same_verdict_again_removes_it(page: AppTest, store: Store):  # noqa
     assert annotations.read(store, asked.key).current == ()
 
 
+def test_the_open_case_is_marked_in_the_list_and_its_picture_is_above_the_verdicts(page: AppTest):
+    def chosen() -> list[int]:
+        return page.session_state["suspect_list"]["selection"]["rows"]
+
+    assert chosen() == [0]
+    keys = [getattr(element, "key", None) for element in page.main]
+    assert keys.index("case_pictures") < keys.index("suspect_buttons")
+    page.button("suspect_wrong").click().run()
+    assert chosen() == [1]
+
+
 def test_models_that_are_all_weak_are_explained(page: AppTest):
     page.query_params["accuracy"] = "0.95"
     page.run()

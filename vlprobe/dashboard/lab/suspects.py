@@ -8,13 +8,12 @@ The URL names the question set (`set`), the kind (`kind`), the minimum accuracy 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-import htpy
 import pandas as pd
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import html
-from vlprobe.case.card import case_card
+from vlprobe.case.card import ROLES, case_card
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.drawer import draw_pictures
@@ -22,7 +21,7 @@ from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, model_name, quiet, store, view
-from vlprobe.dashboard.widgets import press
+from vlprobe.dashboard.widgets import draw_styles, press
 from vlprobe.render.sentences import listed
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
@@ -45,6 +44,7 @@ CHOICES: dict[Verdict, tuple[str, str, str]] = {  # label, key and icon of each 
 
 def draw_page() -> None:
     """Draw the whole Suspect labels page."""
+    draw_styles("cases")
     st.title("Suspect labels", anchor=False)
     with st.container(horizontal=True, key="lab_subject"):
         questions = papers.pick()
@@ -77,13 +77,15 @@ def draw_suspects(
             "These cases compare no true caption with a wrong one. Choose another question set."
         )
         return
-    accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85", width=260)
+    head = st.container(horizontal=True, vertical_alignment="bottom")
+    with head:
+        accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85", width=260)
     ranking = views.suspects.suspects(store(), questions.question_set, kind, float(accuracy))
     if not ranking.suspects:
         _draw_none(questions, ranking)
         return
     n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
-    st.markdown(
+    head.markdown(
         f"**{n_all:,} cases are wrong for every strong model, {len(ranking.suspects):,} for most of them.** "
         "Some are hard, some are mislabeled. Judge them here."
     )
@@ -93,13 +95,13 @@ def draw_suspects(
         ranking = replace(ranking, suspects=listed_cases)
         strong += f" Listed: {len(listed_cases):,}"
         strong += f", with these filters: {', '.join(labels)}." if labels else "."
-    quiet(strong)
     if ranking.suspects:
-        left, right = st.columns([3, 2], gap="medium")
+        left, right = st.columns(2, gap="medium")
         with left:
             suspect = _pick(ranking)
         with right:
             _draw_case(questions, kind, suspect)
+    quiet(strong)
     _draw_accuracies(questions, ranking)
 
 
@@ -131,21 +133,23 @@ def _pick(ranking: Suspects) -> Suspect:
     )
     table = pd.DataFrame(
         {
-            "wrong caption": [each.wrong_text for each in ranking.suspects],
             "verdict": [
                 CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
             ],
             f"of {len(ranking.strong)}": [each.n_rejecting for each in ranking.suspects],
+            "wrong caption": [each.wrong_text for each in ranking.suspects],
         }
     )
+    chosen = {"rows": [ranking.suspects.index(suspect)]}
+    st.session_state["suspect_list"] = {"selection": chosen}  # marks the open case
     st.dataframe(
         table,
         hide_index=True,
         height=420,
         key="suspect_list",
         column_config={
-            "wrong caption": st.column_config.TextColumn(width=360),
-            "verdict": st.column_config.TextColumn(width=90),
+            "wrong caption": st.column_config.TextColumn(width=330),
+            "verdict": st.column_config.TextColumn(width=120),
             f"of {len(ranking.strong)}": st.column_config.NumberColumn(
                 width=44, help="Strong models that reject the label"
             ),
@@ -168,16 +172,15 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
         store(), questions.question_set, Filter(questions.models[0], kind), [suspect.case]
     )
     described = case_card(card, questions.presentation.kind(kind))
-    for label, text in zip(("Labeled true", "Labeled wrong"), described.sides, strict=True):
-        st.html(str(htpy.p(".vp-quiet.vp-small")[label]))
-        st.html(str(htpy.p(".vp-pair")[html.words(text.runs())]))
+    draw_pictures(described)
+    labels = zip(described.sides, (ROLES["true"], ROLES["lie"]), strict=True)
+    st.html(str(html.captions([replace(text, role=role) for text, role in labels])))
     if changes("Verdicts cannot be changed here."):
         _draw_verdicts(questions, suspect)
-    draw_pictures(described)
 
 
 def _draw_verdicts(questions: PageSubject, suspect: Suspect) -> None:
-    with st.container(horizontal=True, key="suspect_buttons"):
+    with st.container(horizontal=True, key="suspect_buttons", gap="xsmall"):
         for choice, (label, key, icon) in CHOICES.items():
             press(
                 label,
