@@ -148,6 +148,24 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
     assert suggested not in [slide["id"] for slide in other]
 
 
+def test_a_deck_is_reset_and_the_reset_is_undone(shown, compared: Store, tmp_path: Path):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    at = shown(store, "present", kind="flip")
+    assert "reset" not in [button.key for button in at.button]
+    slides = talk(at)["slides"]
+    ids = [slide["id"] for slide in slides]
+    order = [ids[1], talk(at)["suggestions"][0]["id"], ids[0], *ids[2:]]
+    texts = {slides[0]["key"]: "Ours"}
+    sent_deck(at, {"order": order, "included": {ids[0]: False}, "titles": texts, "notes": texts})
+    changed = talk(at)["slides"]
+    assert [slide["id"] for slide in changed] == order
+    for label, expected in (("Reset the deck", slides), ("Undo the reset", changed)):
+        assert at.button(key="reset").label == label
+        at.button(key="reset").click().run()
+        assert talk(at)["slides"] == expected
+        assert talk(shown(store, "present", kind="flip"))["slides"] == expected
+
+
 def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -44,6 +44,7 @@ MANY_PICTURES = 24  # a page with more shows thumbnails, and large pictures near
 NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
 SLIDES_KEY = "slides"  # of the component
+RESET = "deck_before_reset"  # session key: name and arrangement of the deck that was reset last
 TABS = {"slides": "Slides", "quiz": "Quiz"}
 QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
 
@@ -74,12 +75,14 @@ def _draw_slides(bar: DeltaGenerator) -> None:
                 key="another",
                 help="Starts with the next case; cases that fool the most models come first.",
             )
-        download = st.container(width="content")
+        download, reset = (st.container(width="content") for _ in range(2))
     frame.say_strangers(subject)
-    _draw_editor(subject, talk_story, download)
+    _draw_editor(subject, talk_story, download, reset)
 
 
-def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerator) -> None:
+def _draw_editor(
+    subject: PageSubject, talk_story: Story, download: DeltaGenerator, reset: DeltaGenerator
+) -> None:
     """Draw the slides with their order, titles and notes, which are stored as soon as the user changes them."""
     kind = talk_story.standings.kind
     name = f"{subject.key} {kind}"
@@ -97,6 +100,8 @@ def _draw_editor(subject: PageSubject, talk_story: Story, download: DeltaGenerat
     }
     with download:
         _draw_download(subject, slides, talk, arrangement.figures)
+    with reset:
+        _draw_reset(name, arrangement)
     # What the browser sends is for the deck that was drawn, not for the one that the URL names by then
     keys = [slide.text_key for slide in slides]
     component("slides")(
@@ -122,6 +127,26 @@ def _save_sent(name: str, keys: Collection[str]) -> None:
         known = sent.get("known") if isinstance(sent, Mapping) else None
         known = known if isinstance(known, Sequence) else ()
         decks.save(name, parse(sent).with_unsent(decks.read(name), keys, known))
+
+
+def _draw_reset(name: str, arrangement: Arrangement) -> None:
+    """Draw a button that removes all changes to a deck, and after a reset one that restores them."""
+    reset_name, before = st.session_state.get(RESET, ("", Arrangement()))
+    if arrangement != Arrangement():
+        label, icon, other = "Reset the deck", "restart_alt", Arrangement()
+        tip = "Restores the order, titles and notes of all slides, and removes added slides."
+    elif reset_name == name:
+        label, icon, other = "Undo the reset", "undo", before
+        tip = "Restores the deck as it was before the reset."
+    else:
+        return
+    press(label, _exchange, name, arrangement, other, icon=icon, key="reset", help=tip)
+
+
+def _exchange(name: str, before: Arrangement, after: Arrangement) -> None:
+    """Store another arrangement of a deck, and keep the current one for this session."""
+    decks.save(name, after)
+    st.session_state[RESET] = name, before
 
 
 def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) -> list[Slide]:
