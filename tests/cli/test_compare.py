@@ -136,7 +136,10 @@ def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they
         (("guess", "guess"), "A comparison needs two runs"),
         (("guess", "nobody"), "No stored run or model named 'nobody'"),
         (tuple("abcdefghi"), "Too many runs to compare"),
-        (("guess", "control:random", "--kind", "x"), "No kind of lgip with cases here named 'x'"),
+        (
+            ("guess", "control:random", "--kind", "x"),
+            "No kind of lgip case in this question set named 'x'",
+        ),
         (("guess", "control:random", "--probe", "prsm"), "did not answer the same questions"),
     ],
 )

@@ -72,7 +72,10 @@ def test_a_kind_without_cases_is_refused_with_the_kinds_that_have_some(foils):
     cache, first, second = foils
     for words in (("failures", run_key_of(cache, first)), ("compare", first, second)):
         error = call(cache, *words, "--kind", "pair", code=1).stderr
-        assert "No kind of eqben with cases here named 'pair'" in error and "Known: foil." in error
+        assert (
+            "No kind of eqben case in this question set named 'pair'" in error
+            and "Known: foil." in error
+        )
 
 
 def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
@@ -105,7 +108,10 @@ def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--kind", "flop"), "No kind of lgip with cases here named 'flop'. Did you mean 'flip'?"),
+        (
+            ("--kind", "flop"),
+            "No kind of lgip case in this question set named 'flop'. Did you mean 'flip'?",
+        ),
         (("--subtype", "colour"), "No subtype of flip named 'colour'. Did you mean 'color'?"),
         (("--subtype", "simple"), "No subtype of flip named 'simple'."),
         (("--rule", "nosuch"), "No rule of flip named 'nosuch'. Known: "),

@@ -123,7 +123,7 @@ def test_an_empty_or_long_display_name_is_refused(tmp_path: Path, option: str):
     from vlprobe import registry
 
     name = f"{scores_file(tmp_path / 'a.csv', FIRST)}+{option}"
-    with pytest.raises(InvalidInput, match=r"is not an option"):
+    with pytest.raises(InvalidInput, match=r"is not a valid option"):
         registry.load_model(name)
 
 

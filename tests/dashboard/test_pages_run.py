@@ -529,7 +529,7 @@ def test_dropped_pictures_are_chosen_even_if_old_ones_cannot_be_removed(
     gone.unlink()
 
     def fail(store: Store) -> None:
-        raise InvalidInput("'/old' cannot be removed (Busy). Remove it by hand.")
+        raise InvalidInput("'/old' cannot be removed (Busy). Remove it manually.")
 
     monkeypatch.setattr(verify, "remove_unused_drops", fail)
     at = open_page(monkeypatch, store, "run")

@@ -95,7 +95,7 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
     refused(
         make(drop=2),
         tmp_path,
-        r"2 of 3 images of 'coco:.*' are missing \(first: '.*val2017/000000000003.jpg'\)",
+        r"2 of 3 images in 'coco:.*' are missing \(first: '.*val2017/000000000003.jpg'\)",
     )
 
 
@@ -104,7 +104,7 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
     [
         ([], [], "has no items"),
         ([*IMAGES, IMAGES[0]], ANNOTATIONS, r"has 1 duplicate ids \(first: 'coco-000000000009'\)"),
-        (IMAGES, ANNOTATIONS[:3], "Item 'coco-000000000025' of '.*' has no caption"),
+        (IMAGES, ANNOTATIONS[:3], "Item 'coco-000000000025' in '.*' has no caption"),
         (
             IMAGES,
             [*ANNOTATIONS, {"id": 99, "image_id": 9, "caption": " "}],
@@ -113,10 +113,10 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
         (
             IMAGES,
             [*ANNOTATIONS, {"id": 99, "image_id": 77, "caption": "x"}],
-            r"lacks 77 \(a field, or the id of",
+            r"has no 77, which is a field or the id of",
         ),
-        (IMAGES, [{"id": 1, "image_id": 9, "category_id": 3}], "lacks 'caption'"),
-        ([{"id": 9, "file_name": "x.jpg"}], ANNOTATIONS[:2], "lacks 'width'"),
+        (IMAGES, [{"id": 1, "image_id": 9, "category_id": 3}], "has no 'caption'"),
+        ([{"id": 9, "file_name": "x.jpg"}], ANNOTATIONS[:2], "has no 'width'"),
         (
             [{**IMAGES[0], "id": "nine"}],
             [{**ANNOTATIONS[0], "image_id": "nine"}],

@@ -81,20 +81,20 @@ def test_an_absolute_path_is_taken_as_it_is(table: Path):
         ("image,caption,\na.png,x,y\n", "Expected unique names"),
         (
             "image,caption\na.png,A cat, and a dog.\n",
-            "line 2: 3 fields, but 2 columns. Put a caption",
+            "line 2, has 3 fields, but the table has 2 columns. Put captions",
         ),
-        ("image,caption\na.png,x\nb.png\n", "line 3: 1 fields, but 2 columns"),
+        ("image,caption\na.png,x\nb.png\n", "line 3, has 1 fields, but the table has 2 columns"),
         ('image,caption\na.png,"x" y\n', "line 2: .* check the quotes"),
         ('image,caption\na.png,"x\n', "unexpected end of data"),
         ("image,caption\n,x\n", "line 2: the image column is empty"),
         ("image,caption\na.png,x\na.png, \n", "Caption 2 of item 'a.png' in 'csv:.*' is empty"),
         (
             "image,caption\na.png,x\nc.png,y\nd.png,z\n",
-            r"2 of 3 images of 'csv:.*' are missing \(first: '.*c.png'\)",
+            r"2 of 3 images in 'csv:.*' are missing \(first: '.*c.png'\)",
         ),
         (
             "image,caption,t\na.png,x,1\na.png,y,2\n",
-            "line 3: 'a.png' has t '2' here but '1' in an earlier line",
+            "line 3: 'a.png' has t '2' here but '1' on an earlier line",
         ),
     ],
 )

@@ -68,7 +68,7 @@ def test_each_defect_of_a_folder_is_one_line(place: Path):
     (place / "a.txt").write_text("One.")
     refused(place, r"1 of 2 pictures in '.*' have no caption \(first: 'b.JPG'\)")
     (place / "b.txt").write_text("\n \n")
-    refused(place, "Item 'b.JPG' of 'folder:.*' has no caption")
+    refused(place, "Item 'b.JPG' in 'folder:.*' has no caption")
     (place / "b.txt").write_text("Three.")
     (place / "c.txt").write_text("Lost.")
     refused(place, r"1 text files in '.*' have no picture with the same name \(first: 'c.txt'\)")
@@ -79,13 +79,13 @@ def test_each_defect_of_a_folder_is_one_line(place: Path):
     [
         (
             '{"a.png": ["x"], "b.JPG": ["y"], "c.png": ["z"]}',
-            r"1 of 3 images of .* are missing \(first: '.*c.png'\)",
+            r"1 of 3 images in .* are missing \(first: '.*c.png'\)",
         ),
         ('{"a.png": ["x"]}', r"1 of 2 pictures in '.*' have no caption \(first: 'b.JPG'\)"),
         ('{"a.png": ["x"], "b.JPG": [""]}', "Caption 1 of item 'b.JPG' in .* is empty"),
-        ('{"a.png": ["x"], "b.JPG": "y"}', "captions.json' is not laid out as expected"),
-        ('{"a.png": ["x"], "b.JPG": [1]}', "captions.json' is not laid out as expected"),
-        ('["a.png"]', "captions.json' is not laid out as expected"),
+        ('{"a.png": ["x"], "b.JPG": "y"}', "captions.json' does not have the expected layout"),
+        ('{"a.png": ["x"], "b.JPG": [1]}', "captions.json' does not have the expected layout"),
+        ('["a.png"]', "captions.json' does not have the expected layout"),
         ('{"a.png": ["x"],}', r"captions.json' is not valid JSON \(line 1, column "),
     ],
 )

@@ -68,7 +68,7 @@ def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, content: obj
 def test_a_folder_of_several_files_is_refused(tmp_path: Path):
     for name in ("danger.json", "rand_voca.json"):
         (tmp_path / name).write_text("[]")
-    with pytest.raises(InvalidInput, match="has 2 files"):
+    with pytest.raises(InvalidInput, match="contains 2 files"):
         rococo.load(f"rococo:{tmp_path}", tmp_path)
 
 

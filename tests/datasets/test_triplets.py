@@ -119,7 +119,7 @@ def test_unknown_columns_are_named(tmp_path: Path):
     "content, said",
     [
         ("{not json", "not valid JSON"),
-        ("3", "neither a list nor a dict"),
+        ("3", "neither a list nor an object"),
         ([], "has the columns none"),
         ([row(0), 5, "x"], r"2 of 3 rows .*first: 1\)"),
         ([{"caption": "a", "foil": "b"}], "has the columns caption, foil"),

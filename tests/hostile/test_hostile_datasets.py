@@ -236,7 +236,7 @@ def test_an_image_by_a_strange_name_is_a_file_or_missing(tmp_path: Path, name: s
             == name
         )
     else:
-        assert "images of" in told(f"csv:{path}", tmp_path / "cache")
+        assert "images in" in told(f"csv:{path}", tmp_path / "cache")
 
 
 def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):

@@ -119,7 +119,7 @@ MATRICES = {
     "three dimensions": (saved(np.zeros((2, 2, 2))), "Expected a score for each picture"),
     "an infinite score": (
         saved(np.array([[0, 1], [np.inf, 0]])),
-        "row 1, column 0: inf. Expected a finite number",
+        "row 1, column 0: the score is inf. Expected a finite number",
     ),
 }
 
@@ -135,7 +135,7 @@ def test_a_matrix_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path)
 def test_a_scale_that_is_none_is_told_with_row_and_column(tmp_path: Path):
     np.save(tmp_path / "scores.npy", np.array([[0.5, 7]]))
     message = refused(f"scores:{tmp_path}+probability")
-    assert "row 0, column 1: 7. Expected a probability" in message
+    assert "row 0, column 1: the score is 7. Expected a probability" in message
 
 
 NAMES = {
@@ -143,7 +143,7 @@ NAMES = {
     "no file": ("embeddings:gone.npz", "cannot be read"),
     "a folder of other things": ("embeddings:/tmp", "has no texts.npy"),
     "a device": ("embeddings:/dev/zero", "unknown file extension"),
-    "an option of nobody": ("embeddings:FILE+cosine", "'cosine' in .* is not an option"),
+    "an option of nobody": ("embeddings:FILE+cosine", "'cosine' in .* is not a valid option"),
     "a column that is not there": ("embeddings:FILE+vector=sim", "has the columns id, e0"),
     "no matrix": ("scores:FILE+matrix", "is not a score matrix"),
 }

@@ -25,7 +25,7 @@ from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
-REFUSED = "is code from outside vlprobe that was not allowed at startup"
+REFUSED = "is code from outside vlprobe, and it was not allowed at startup"
 
 
 class Trap:

@@ -87,14 +87,14 @@ NAMES = {
     "a folder": ("scores:/tmp", "unknown file extension"),
     "a folder that ends so": ("scores:FOLDER", "cannot be read|Is a directory"),
     "a device": ("scores:/dev/zero", "unknown file extension"),
-    "an option of nobody": ("scores:FILE+best", "'best' in .* is not an option"),
+    "an option of nobody": ("scores:FILE+best", "'best' in .* is not a valid option"),
     "two scales": ("scores:FILE+cosine+logit", "several scales: cosine and logit"),
     "a column that is not there": ("scores:FILE+score=sim", "but no 'sim'"),
     "a wrong scale": (
         "scores:FILE+probability",
-        "1 of 1 scores of .* are not in the range of a probability",
+        "1 of 1 scores in .* are outside the range of a probability",
     ),
-    "a cosine that is none": ("scores:FILE+cosine", "are not in the range of a cosine"),
+    "a cosine that is none": ("scores:FILE+cosine", "are outside the range of a cosine"),
     "columns of an array": ("scores:ARRAY+score=x", "has no columns to map"),
 }
 

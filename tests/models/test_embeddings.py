@@ -244,7 +244,9 @@ def test_missing_embeddings_are_counted_and_refused_or_unknown_with_an_option(
     images = np.load(tmp_path / "gallery" / "pictures.npy")
     images[0] = np.nan
     np.save(tmp_path / "gallery" / "pictures.npy", images)
-    with pytest.raises(InvalidInput, match=r"lacks 1 of 6 pictures .*A gallery needs all of them"):
+    with pytest.raises(
+        InvalidInput, match=r"lacks 1 of 6 pictures .*A search needs all pictures and texts"
+    ):
         run(f"{name}+partial", tiny, "prsm", store)
 
 

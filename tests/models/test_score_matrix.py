@@ -121,7 +121,7 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
     name, matrix = saved(tmp_path / "gallery", data, "prsm", store)
     matrix[1, 1] = np.nan
     np.save(tmp_path / "gallery" / "scores.npy", matrix)
-    with pytest.raises(InvalidInput, match=r"lacks 1 of .* A gallery takes them all"):
+    with pytest.raises(InvalidInput, match=r"lacks 1 of .* A search needs all scores"):
         run(f"{name}+partial", data, "prsm", store)
 
 

@@ -188,7 +188,7 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
             b'{"caption": "a", "text": "a", "meaning": "same"}',
             "the edit is identical to the original caption",
         ),
-        (b'{"caption": "a", "text": "b"}', "column 'meaning': '', expected same or different"),
+        (b'{"caption": "a", "text": "b"}', "column 'meaning': '' is not 'same' or 'different'"),
         (b'{"caption": "a", "text": "b", "meaning": "other"}', "column 'meaning': 'other'"),
         (
             b'{"caption": "a", "text": "b", "meaning": "same", "maker": 3}',
@@ -200,7 +200,7 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
         ),
         (
             b'{"caption": "a", "text": "b", "meaning": "same"}',
-            "column 'caption': caption 'a' is not in the data",
+            "column 'caption': caption 'a' is not in the dataset",
         ),
         (b"[" * 100_000, "line 1: not a JSON object"),
     ],

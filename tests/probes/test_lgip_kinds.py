@@ -171,7 +171,7 @@ def test_a_vocabulary_is_part_of_the_key_and_refused_where_nothing_uses_it(tmp_p
     targets = {case.edit.target for case in probe.cases(item, pinned, 42)[0] if case.edit}
     assert targets & {"zebra", "oven"}
     for wrong in ({"rules": "paper"}, {"kinds": ["paraphrase"]}, {"edits": "x.jsonl"}):
-        with pytest.raises(InvalidInput, match="A vocabulary is set, but nothing uses it"):
+        with pytest.raises(InvalidInput, match="A vocabulary is set, but no edit uses it"):
             probe.check_options({**defaults, "vocabulary": str(file), **wrong})
     file.write_text("zebra\n")
     with pytest.raises(InvalidInput, match="has only one noun, 'zebra'"):

@@ -309,12 +309,15 @@ def test_an_error_of_a_worker_is_one_line_here(joined, tiny, store):
 def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, store):
     request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
     with ray_cluster.joined(joined.address):
-        assert "and 1 GPUs. Choose" in refused(replace(request, device="cuda"), store)
+        assert "and 1 GPUs, but the Ray cluster has none" in refused(
+            replace(request, device="cuda"), store
+        )
         assert "Choose auto, cpu or cuda" in refused(replace(request, device="cuda:1"), store)
         torch.set_num_threads(3)
         try:
-            assert "its torch threads (3), and 0 GPUs. Choose --threads 1" in refused(
-                request, store
+            assert (
+                "3 CPUs (one per PyTorch thread) and 0 GPUs, but the Ray cluster has none. Use --threads 1"
+                in refused(request, store)
             )
         finally:
             torch.set_num_threads(1)

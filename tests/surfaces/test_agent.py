@@ -114,7 +114,7 @@ def test_a_comparison_in_a_slice_is_that_of_the_command(cache):
     ("tool", "arguments", "said"),
     [
         ("numbers", {"key": "control:randon"}, "No stored run or model"),
-        ("failures", {"key": "control:random", "size": 1000}, "size from 1 to 20"),
+        ("failures", {"key": "control:random", "size": 1000}, "size must be from 1 to 20"),
         ("failures", {"key": "control:random", "subtype": "nonsense"}, "nonsense"),
         ("compare", {"models": ["control:random"]}, "Expected 2 to 8 models"),
         ("compare", {"models": MODELS, "named_slice": "Colours"}, "No slice named 'Colours'"),

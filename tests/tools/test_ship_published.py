@@ -220,7 +220,7 @@ FAULTS = {
     ),
     "a row without a caption": (
         edit_json(GPT, lambda rows: rows["1"].pop("caption")),
-        "gpt4v-add_obj.json', question '1', lacks caption or negative_caption",
+        "gpt4v-add_obj.json', question '1', has no text for caption or negative_caption",
     ),
     "a photograph without its author's page": (
         edit_json(

@@ -78,7 +78,7 @@ def test_what_was_trained_before_the_variants_keeps_its_name(straight):
 def test_what_cannot_be_trained_is_one_line(straight):
     result = CliRunner().invoke(main.main, [*words(straight), "--dataset", "demo"])
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1].startswith("Error: 'demo' is not training data")
+    assert result.stderr.splitlines()[-1].startswith("Error: 'demo' cannot be used for training")
 
 
 def test_every_part_of_the_request_is_an_option():

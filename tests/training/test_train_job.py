@@ -57,4 +57,4 @@ def test_what_cannot_be_trained_fails_in_one_line(begun):
     store, _, request = begun
     job_id = jobs.start(replace(request, datasets=("demo",)), store)
     assert jobs.work(str(store.root), job_id) == 1
-    assert "is not training data" in jobs.read(store, job_id).error
+    assert "cannot be used for training" in jobs.read(store, job_id).error

@@ -146,7 +146,7 @@ def test_the_same_request_again_answers_at_once(straight, monkeypatch):
 def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_state(
     straight, tmp_path
 ):
-    with pytest.raises(InvalidInput, match="from another training"):
+    with pytest.raises(InvalidInput, match="belongs to another training run"):
         train(replace(straight.request, seed=1), straight.folder)
     request = other(straight, tmp_path)
     with pytest.raises(Stopped):
@@ -154,7 +154,7 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
     with pytest.raises(InvalidInput, match="another training run that was stopped"):
         train(replace(request, rate=0.001), straight.folder)
     request.path.with_suffix(".state.pt").write_bytes(b"damaged")
-    with pytest.raises(InvalidInput, match="Delete it"):
+    with pytest.raises(InvalidInput, match="Delete the file"):
         train(request, straight.folder)
 
 
@@ -272,9 +272,12 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
     ("wrong", "said"),
     [
         ({"model": "control:random"}, "cannot be fine-tuned"),
-        ({"datasets": ("demo",)}, "'demo' is not training data"),
-        ({"datasets": ("demo-train", "demo-pairs:val")}, "'demo-pairs:val' is not training data"),
-        ({"datasets": ()}, "is not training data"),
+        ({"datasets": ("demo",)}, "'demo' cannot be used for training"),
+        (
+            {"datasets": ("demo-train", "demo-pairs:val")},
+            "'demo-pairs:val' cannot be used for training",
+        ),
+        ({"datasets": ()}, "cannot be used for training"),
         ({"output": "tuned.pt"}, "not a .safetensors file"),
         ({"loss": "eqsim"}, "needs either clip or sigmoid"),
         ({"loss": "sigmoid"}, "no logit bias"),

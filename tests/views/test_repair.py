@@ -122,7 +122,7 @@ def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(
 
 
 def test_three_models_are_needed(filled: Store):
-    with pytest.raises(InvalidInput, match="three models"):
+    with pytest.raises(InvalidInput, match="three different models"):
         repair_moves(filled, BEFORE, BEFORE, AFTER, NUMBERS)
 
 

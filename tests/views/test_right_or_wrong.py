@@ -308,7 +308,7 @@ BAD = {
     "scores in place of answers": (
         [{"case": "existence/k0", "c0_i0": 0.3, "c1_i0": 0.4}], "+verdict", "neither 0 nor 1"
     ),
-    "a matrix": ([{"case": "existence/k0", "correct": 1}], "+verdict+matrix", "for answers to cases"),
+    "a matrix": ([{"case": "existence/k0", "correct": 1}], "+verdict+matrix", "requires a file with one answer"),
     "two scales": ([{"case": "existence/k0", "correct": 1}], "+verdict+cosine", "Choose one"),
 }  # fmt: skip
 

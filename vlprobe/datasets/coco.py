@@ -31,7 +31,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
     content = read_json(captions)
     try:
         if not isinstance(content, dict):
-            raise TypeError(f"the top level is a {type(content).__name__}")
+            raise TypeError(f"the top level is a {type(content).__name__}, not an object")
         images = sorted(content["images"], key=_by_id)
         captions_by_image: dict[int, list[str]] = {image["id"]: [] for image in images}
         for annotation in sorted(content["annotations"], key=_by_id):
@@ -48,9 +48,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
         ]
     except KeyError as error:
         raise InvalidInput(
-            f"'{captions}' lacks {error} (a field, or the id of an image that a caption refers "
-            "to). Expected a COCO captions file: images (id, file_name, width, height), "
-            "annotations (id, image_id, caption)."
+            f"'{captions}' has no {error}, which is a field or the id of an image that a "
+            "caption refers to. Expected a COCO captions file: images (id, file_name, width, "
+            "height), annotations (id, image_id, caption)."
         ) from None
     except (TypeError, AttributeError, ValueError) as error:
         raise InvalidInput(

@@ -71,8 +71,8 @@ def read_items(file: Path) -> list[Item]:
             column = next(key for key in row if tags[image].get(key) != row_tags.get(key))
             raise InvalidInput(
                 f"'{file}', line {line}: '{image}' has {column} '{row_tags.get(column, '')}' "
-                f"here but '{tags[image].get(column, '')}' in an earlier line. Tags belong to "
-                "the image, so all of its rows need the same value."
+                f"here but '{tags[image].get(column, '')}' on an earlier line. Tags belong to "
+                "images, so all rows of an image need the same value."
             )
     return [
         Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image])
@@ -94,8 +94,9 @@ def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
     if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
         raise InvalidInput(
             f"'{file}' has the columns {', '.join(header)}. Expected unique names in the first "
-            "line, including 'image' and 'caption'. To use other columns: "
-            f"table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER contains the pictures)."
+            "line, including 'image' and 'caption'. To use other columns, write "
+            f"table:{file}@FOLDER+image=COLUMN+caption=COLUMN, where FOLDER contains the "
+            "pictures."
         )
     return reader, header
 
@@ -109,8 +110,8 @@ def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
                 continue
             if len(row) != len(header):
                 raise InvalidInput(
-                    f"'{file}', line {reader.line_num}: {len(row)} fields, but {len(header)} columns. "
-                    'Put a caption that contains the separator in "quotes".'
+                    f"'{file}', line {reader.line_num}, has {len(row)} fields, but the table has "
+                    f'{len(header)} columns. Put captions that contain the separator in "quotes".'
                 )
             rows.append((reader.line_num, dict(zip(header, row, strict=True))))
     except csv.Error as error:

@@ -105,7 +105,7 @@ def _from_json(file: Path) -> list[Item]:
         for captions in content.values()
     ):
         raise InvalidInput(
-            f'\'{file}\' is not laid out as expected: {{"NAME.jpg": ["a caption", ...], ...}}.',
+            f'\'{file}\' does not have the expected layout: {{"NAME.jpg": ["a caption", ...], ...}}.',
         )
     return [
         Item(image, Picture(file.parent / image), tuple(caption.strip() for caption in captions))

@@ -38,6 +38,6 @@ def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
         raise InvalidInput(
             f"In '{file}', {counts[values[False]]:,} of {sum(counts.values()):,} captions have "
             f"the label '{values[False]}', which marks wrong captions. To use only the true "
-            f"captions: {name}+label={values[True]}. If '{LABEL}' means something else: "
-            f"{name}+subset={LABEL}."
+            f"captions, write {name}+label={values[True]}. If the column '{LABEL}' means "
+            f"something else, write {name}+subset={LABEL}."
         )

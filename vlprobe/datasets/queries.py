@@ -138,8 +138,8 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
         if len(values) > 1:
             raise InvalidInput(
                 f"'{file}': the versions of query '{query}' differ in {column} "
-                f"({', '.join(sorted(values))}). Tags belong to the query, so all of its rows "
-                "need the same value."
+                f"({', '.join(sorted(values))}). Tags belong to queries, so all rows of a "
+                "query need the same value."
             )
         tags[column] = values.pop()
     captions = tuple(row["caption"].strip() for row in versions)

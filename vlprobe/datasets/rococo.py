@@ -33,8 +33,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
     source = sources.parse_source(name, [sources.AVAILABLE], [".json"])
     if len(source.files) != 1:
         raise InvalidInput(
-            f"'{name}' has {len(source.files)} files. Choose one of them; each file has a "
-            "different kind of alteration."
+            f"'{name}' contains {len(source.files)} files, each with a different kind of "
+            "alteration. Choose one of them."
         )
     file = source.files[0]
     entries = read_records(file)

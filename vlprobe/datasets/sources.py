@@ -62,7 +62,8 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
         images = files.parse_path(folder)
         if not images.is_dir():
             raise InvalidInput(
-                f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR."
+                f"Image folder '{images}' in '{name}' does not exist. Expected "
+                f"{prefix}:FILE@IMAGEDIR."
             )
     source_path = files.parse_path(path)
     if images is None and UNPICTURED in options_in_name:  # rows keep the names of their pictures
@@ -123,7 +124,7 @@ def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) ->
     """Raise InvalidInput if any rows are faulty. The message has their number, the first one, and what was expected."""
     if faulty:
         raise InvalidInput(
-            f"{len(faulty)} of {total} rows of '{file}' are invalid (first: {faulty[0]}). "
+            f"{len(faulty)} of {total} rows in '{file}' are invalid (first: {faulty[0]}). "
             f"Expected {expected}."
         )
 

@@ -82,7 +82,7 @@ def parse(name: str) -> TableName:
     prefix, _, path = name.partition(":")
     if not path:
         raise InvalidInput(
-            f"'{name}' does not contain a file name. Expected {prefix}:FILE, a table."
+            f"'{name}' does not contain a file name. Expected {prefix}:FILE, where FILE is a table."
         )
     words: set[str] = set()
     values: dict[str, str] = {}
@@ -92,7 +92,8 @@ def parse(name: str) -> TableName:
         match = OPTION.fullmatch(option)
         if not match:
             raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is not an option, or the file does not exist. Expected {EXPECTED}."
+                f"'{option[:80]}' in '{name}' is not a valid option, or the file does not "
+                f"exist. Expected {EXPECTED}."
             )
         if match[1]:
             words.add(match[1])
@@ -115,7 +116,7 @@ def _image_folder(name: str, folder: str) -> Path:
     images = files.parse_path(folder)
     if not images.is_dir():
         raise InvalidInput(
-            f"Image folder '{images}' of '{name}' does not exist. Expected {PREFIX}:FILE@IMAGEDIR."
+            f"Image folder '{images}' in '{name}' does not exist. Expected {PREFIX}:FILE@IMAGEDIR."
         )
     return images
 

@@ -109,7 +109,7 @@ def _rows(file: Path) -> list[tuple[str, dict]]:
         ]
     else:
         raise InvalidInput(
-            f"'{file}' holds neither a list nor a dict of rows. Expected {EXPECTED}.",
+            f"'{file}' contains neither a list nor an object with rows. Expected {EXPECTED}.",
         )
     sources.refuse_rows(
         file,

@@ -77,20 +77,20 @@ def _refuse_texts(name: str, item: Item) -> None:
     """Raise InvalidInput if an item has no captions, or a text that is empty, too long or not UTF-8."""
     if not item.captions:
         raise InvalidInput(
-            f"Item '{item.id}' of '{name}' has no caption. Add one or remove the image.",
+            f"Item '{item.id}' in '{name}' has no caption. Add a caption or remove the image.",
         )
     for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
         empty = [number for number, text in enumerate(texts, 1) if not text.strip()]
         if empty:
             raise InvalidInput(
-                f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Add text or "
-                "remove it."
+                f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Add text, or "
+                f"remove the {kind.lower()}."
             )
         too_long = [text for text in texts if len(text) > MAX_CHARACTERS]
         if too_long:
             raise InvalidInput(
                 f"A {kind.lower()} of item '{item.id}' in '{name}' has {len(too_long[0]):,} "
-                f"characters. Expected at most {MAX_CHARACTERS:,}; shorten it."
+                f"characters. Expected at most {MAX_CHARACTERS:,}; shorten the text."
             )
     for text in (
         item.id,
@@ -103,7 +103,7 @@ def _refuse_texts(name: str, item: Item) -> None:
         surrogate = None if text.isascii() else files.SURROGATE.search(text)
         if surrogate:
             raise InvalidInput(
-                f"Item '{item.id}' of '{name}' contains an incomplete character (a lone "
+                f"Item '{item.id}' in '{name}' contains an incomplete character (a lone "
                 f"surrogate, as in '{surrogate[0]}'). Save the text again as UTF-8."
             )
 
@@ -113,8 +113,8 @@ def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
     missing = [file for file in images if not containers.is_file(file)]
     if missing:
         raise InvalidInput(
-            f"{len(missing)} of {len(images)} images of '{name}' are missing (first: '{missing[0]}'). "
-            "Add the files, or remove their rows."
+            f"{len(missing)} of {len(images)} images in '{name}' are missing (first: "
+            f"'{missing[0]}'). Add the files, or remove their rows."
         )
 
 

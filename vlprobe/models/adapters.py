@@ -107,8 +107,9 @@ def merge(name: str, model: TransformersModel, folder: Path) -> list[Path]:
     missing = [key for key in loading.missing_keys if "lora_" in key] + loading.unexpected_keys
     if missing:
         raise InvalidInput(
-            f"'{name}': the adapter in '{folder}' does not fit the base model: {len(missing)} of "
-            f"its tensors have no counterpart ({missing[0]}). Expected an adapter of this base model."
+            f"'{name}': the adapter in '{folder}' does not fit the base model, which has no "
+            f"counterpart for {len(missing)} tensors of the adapter (first: {missing[0]}). "
+            "Expected an adapter of this base model."
         )
     lora.merge_and_unload(safe_merge=True)
     return hub.sources(folder)
@@ -132,8 +133,9 @@ def _settings(name: str, content: dict[str, object]) -> AdapterSettings:
     for key in sorted(others):
         if content[key]:
             raise InvalidInput(
-                f"'{name}' sets '{key}' in {CONFIG}, which is rejected. Expected a plain LoRA "
-                f"adapter with no other settings than {', '.join(AdapterSettings.__struct_fields__)}."
+                f"'{name}' sets '{key}' in {CONFIG}, which is not allowed. Expected a plain "
+                "LoRA adapter with only these settings: "
+                f"{', '.join(AdapterSettings.__struct_fields__)}."
             )
     try:
         return msgspec.convert(used, AdapterSettings)

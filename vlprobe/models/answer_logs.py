@@ -179,8 +179,8 @@ def _sugarcrepe(
         caption, foil, correct = row.get("caption"), row.get("negative_caption"), row.get("correct")
         if not isinstance(caption, str) or not isinstance(foil, str):
             raise InvalidInput(
-                f"'{file}', question '{key}', lacks caption or negative_caption. Expected both "
-                "texts, as in SugarCrepe's layout."
+                f"'{file}', question '{key}', has no text for caption or negative_caption. "
+                "Expected both texts, as in SugarCrepe's layout."
             )
         if not isinstance(correct, bool):
             raise InvalidInput(
@@ -243,7 +243,8 @@ def _lmms_eval(file: Path, lines: Iterable[object]) -> Iterator[LoggedAnswer]:
         true = _target(target, options)
         if true == UNKNOWN:
             raise InvalidInput(
-                f"'{file}', line {number}: the target '{str(target)[:60]}' is not one of its {len(options)} options."
+                f"'{file}', line {number}: the target '{str(target)[:60]}' is not one of "
+                f"the {len(options)} options."
             )
         reply = next((line[name] for name in REPLIES if line.get(name)), "")
         while isinstance(reply, list):
@@ -267,7 +268,8 @@ def _inspect(file: Path, samples: Iterable[object]) -> Iterator[LoggedAnswer]:
         true = _target(target, options)
         if true == UNKNOWN:
             raise InvalidInput(
-                f"'{file}', sample '{sample.get('id')}': the target '{str(target)[:60]}' is not one of its choices."
+                f"'{file}', sample '{sample.get('id')}': the target '{str(target)[:60]}' "
+                "is not one of the choices."
             )
         metadata = sample.get("metadata")
         picture = _picture(metadata) if isinstance(metadata, dict) else ""

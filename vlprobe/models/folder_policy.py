@@ -128,8 +128,9 @@ def check_folder(name: str, folder: Path, confined: bool = True) -> None:
         file = path.relative_to(folder).as_posix()
         if path.name == "adapter_config.json":
             raise InvalidInput(
-                f"'{name}': '{folder}' is an adapter ({file}) of another model, which is rejected. "
-                "Expected a complete model; of text encoders, st:BASE+adapter=FOLDER applies an adapter."
+                f"'{name}': '{folder}' contains an adapter ({file}) for another model. "
+                "Expected a complete model. To apply an adapter to a text encoder, write "
+                "st:BASE+adapter=FOLDER."
             )
         if path.name in FORBIDDEN_FILES:
             raise _refused(name, FORBIDDEN_FILES[path.name], path.name, file)

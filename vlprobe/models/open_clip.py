@@ -187,7 +187,7 @@ def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
             f"weights for openclip:{architecture}",
             tag,
             open_clip.list_pretrained_tags_by_model(architecture),
-            f"For your own file: openclip:{architecture}@CHECKPOINT.",
+            f"To load your own file, write openclip:{architecture}@CHECKPOINT.",
         )
     return config, tag_config
 
@@ -285,10 +285,10 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
             return
     if tags:
         raise InvalidInput(
-            f"'{name}' does not say how its pictures are preprocessed, and no published "
-            f"weights of {architecture} use OpenCLIP's defaults. Name the tag of the "
-            f"weights, openclip:{architecture}/{tags[0]}@CHECKPOINT, "
-            "or pass a folder with their config: openclip:local-dir:FOLDER."
+            f"'{name}' does not specify how to preprocess pictures, and no published weights "
+            f"of {architecture} use OpenCLIP's defaults. Name the tag of the weights, "
+            f"openclip:{architecture}/{tags[0]}@CHECKPOINT, or pass a folder with their "
+            "config: openclip:local-dir:FOLDER."
         )
 
 

@@ -151,8 +151,9 @@ def _of_log(file: Path, answers: Sequence[answer_logs.LoggedAnswer]) -> ScoreTab
         same_order = all(answers[row].texts == answers[rows[0]].texts for row in rows)
         if not same_order:
             raise InvalidInput(
-                f"'{file}' asks '{answers[rows[0]].texts[0][:80]}' twice, with different "
-                "true captions."
+                f"'{file}' contains two questions with the captions "
+                f"'{answers[rows[0]].texts[0][:80]}' and others, but with different true "
+                "captions. Remove one of them."
             )
         if len(known) > 1:
             scores[rows[0]] = scores[known].mean(axis=0)

@@ -107,12 +107,12 @@ def load(
         low, high = BOUNDS.get(source.scale, (-np.inf, np.inf))
         outside, problem = (
             scores[(scores < low) | (scores > high)],
-            f"not in the range of a {source.scale}",
+            f"outside the range of a {source.scale}",
         )
     if len(outside) and not table.is_verdict:
         raise InvalidInput(
-            f"{len(outside):,} of {len(scores):,} scores of '{source.file}' are {problem} (first: {outside[0]:g}). "
-            f"Remove '+{source.scale}' or choose another scale."
+            f"{len(outside):,} of {len(scores):,} scores in '{source.file}' are {problem} "
+            f"(first: {outside[0]:g}). Remove '+{source.scale}' or choose another scale."
         )
     return ScoreFile(name, source, pictures.digest(content), table)
 
@@ -125,7 +125,10 @@ def _parse_name(name: str) -> ScoreSource:
         raise InvalidInput(f"'{name}' has several scales: {' and '.join(scales)}. Choose one.")
     is_matrix = MATRIX in words or files.is_file(file / "scores.npy")
     if is_matrix and scales == ["verdict"]:
-        raise InvalidInput(f"'{name}' is a score matrix; '+verdict' is only for answers to cases.")
+        raise InvalidInput(
+            f"'{name}' is a score matrix, but '+verdict' requires a file with one answer per "
+            "case. Remove '+verdict'."
+        )
     return ScoreSource(
         file,
         cast(ScoreType, scales[0]) if scales else "unknown",

@@ -108,14 +108,14 @@ def _modules(name: str, folder: Path, pooling: str) -> list:
     if pooling:
         if (folder / "modules.json").exists():
             raise InvalidInput(
-                f"'{name}' sets a pooling, but the modules.json of '{folder}' has its own. Remove "
-                "the option."
+                f"'{name}' sets a pooling, but modules.json in '{folder}' already defines one. "
+                "Remove the option."
             )
         return [{"path": ""}, {"pooling": pooling}]
     if not (folder / "modules.json").exists() and (folder / "config.json").exists():
         raise InvalidInput(
-            f"'{folder}' is in the layout of transformers, without modules.json. Set how its "
-            f"tokens become one vector: +pooling={', '.join(POOLING)}."
+            f"'{folder}' has the layout of transformers and no modules.json. Choose how token "
+            f"vectors are pooled into one vector: +pooling={', '.join(POOLING)}."
         )
     return hub.read_json(folder / "modules.json", list)
 

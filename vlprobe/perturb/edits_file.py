@@ -93,7 +93,7 @@ class EditsFile:
                     self.name,
                     row.row,
                     "caption",
-                    f"caption '{row.caption[:200]}' is not in the data",
+                    f"caption '{row.caption[:200]}' is not in the dataset",
                 )
             if row.item and row.item not in ids:
                 raise _wrong(
@@ -172,7 +172,7 @@ def _row(number: int, text: str, name: str) -> WrittenEdit:
     caption, edited = (_text(record, field, number, name) for field in SYNONYMS)
     meaning = record.get("meaning", KIND_MEANINGS.get(str(record.get("kind")), ""))
     if meaning not in MEANINGS:
-        raise _wrong(name, number, "meaning", f"{str(meaning)[:40]!r}, expected same or different")
+        raise _wrong(name, number, "meaning", f"{str(meaning)[:40]!r} is not 'same' or 'different'")
     words = {field: record.get(field, "") for field in OPTIONAL}
     for field, value in words.items():
         if not isinstance(value, str) or len(value) > MAX_CHARACTERS or _SURROGATE.search(value):

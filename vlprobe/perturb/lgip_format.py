@@ -126,8 +126,9 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
             text_and_type = _text_and_type(item)
             if text_and_type is None:
                 raise InvalidInput(
-                    f"{where}: {field}['{key}'] has the item {json.dumps(item)[:80]}. Expected a string, or an object "
-                    f"with text and a flip_type of {', '.join(FLIP_TYPES)}."
+                    f"{where}: {field}['{key}'] has the item {json.dumps(item)[:80]}. Expected "
+                    "a string, or an object with a text and a flip_type, one of "
+                    f"{', '.join(FLIP_TYPES)}."
                 )
             yield int(key), *text_and_type
 

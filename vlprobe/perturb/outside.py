@@ -68,7 +68,7 @@ def _checked(entry: object, item_id: str, maker: str) -> tuple[str, Edit]:
             if bool(edit.via) == (edit.kind == "combined"):
                 return text, edit
     raise InvalidInput(
-        f"{maker} returned an invalid edit for item '{item_id}': {repr(entry)[:200]}. Expected a "
-        f"text with an Edit whose kind is one of {', '.join(KINDS)}, and whose `via` is the "
-        "paraphrase of a combined one."
+        f"{maker} returned an invalid edit for item '{item_id}': {repr(entry)[:200]}. Expected "
+        f"a text and an Edit. The kind of the Edit must be one of {', '.join(KINDS)}, and only "
+        "a combined Edit must have `via`, its paraphrase."
     )

@@ -80,8 +80,8 @@ def _refuse_misfit(
         check_candidates(name, probe, *_counts(items), _pairs(items))
     elif probe.needs == "gallery" and not embeds_both:
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, but '{name}' only embeds one side. Choose a "
-            "dual encoder, or another probe."
+            f"Probe '{probe.name}' searches a gallery, but '{name}' embeds either pictures or "
+            "texts, not both. Choose a dual encoder, or another probe."
         )
 
 
@@ -97,9 +97,9 @@ def _refuse_server(
         )
     if capabilities.looks_up and not capabilities.embeds_images:
         raise Misfit(
-            f"Probe '{probe.name}' uses pictures, but '{name}' only returns text "
-            f"embeddings. If the server accepts pictures, use '{name}+pictures'; else "
-            "choose the probe visla, which compares texts."
+            f"Probe '{probe.name}' uses pictures, but '{name}' only returns text embeddings. "
+            f"If the server accepts pictures, use '{name}+pictures'; otherwise, choose the "
+            "probe visla, which compares texts."
         )
 
 
@@ -137,7 +137,7 @@ def check_pictures(model: Model, items: Sequence[Item]) -> None:
     absent = [item for item in items if any(picture.absent for picture in item.pictures)]
     if absent and model.capabilities.takes_pictures:
         raise InvalidInput(
-            f"{len(absent):,} of {len(items):,} items have no picture here, but "
-            f"'{model.name}' needs pictures. Use +available instead of +unpictured to test "
-            "the others, or import scores from a file."
+            f"{len(absent):,} of {len(items):,} items have no picture here, but '{model.name}' "
+            "needs pictures. Use +available instead of +unpictured to test only the items "
+            "with pictures, or import scores from a file."
         )

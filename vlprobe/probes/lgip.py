@@ -204,8 +204,8 @@ class Lgip(file_options.ProbeWithEdits):
             is_strict and "flip" in cast(LgipOptions, options)["kinds"] and "object" in types
         ):
             raise InvalidInput(
-                "A vocabulary is set, but nothing uses it: only the rules 'strict' do, and only "
-                "for edits of kind 'flip' that change objects. Choose both, or remove the option "
+                "A vocabulary is set, but no edit uses it. Only the rules 'strict' use a vocabulary, for "
+                "edits of kind 'flip' that change objects. Choose these, or remove the option "
                 "'vocabulary'."
             )
         if len(types) < len(flips.TYPES) and (
@@ -214,8 +214,9 @@ class Lgip(file_options.ProbeWithEdits):
             or {"flip", "combined"}.isdisjoint(cast(LgipOptions, options)["kinds"])
         ):
             raise InvalidInput(
-                "Types of wrong word are chosen, but nothing uses them: only the rules 'strict' and 'paper' "
-                "do, for edits of kind 'flip' or 'combined'. Choose these, or remove the option 'flips'."
+                "Types of wrong word are chosen, but no edit uses them. Only the rules 'strict' and "
+                "'paper' do, for edits of kind 'flip' or 'combined'. Choose these, or remove the "
+                "option 'flips'."
             )
         if options["rules"] in lgip.RULES:
             return

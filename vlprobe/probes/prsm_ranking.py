@@ -242,8 +242,8 @@ class RankingScorer:
             group = group_of(self.items[item_id], self.group_tag)
             if group not in self.galleries:
                 raise InvalidInput(
-                    f"No picture in the gallery has {self.group_tag} '{group}', which item "
-                    f"'{item_id}' needs."
+                    f"No picture in the gallery has the tag '{self.group_tag}={group}', which "
+                    f"item '{item_id}' needs."
                 )
             rows_by_group.setdefault(group, []).append(row)
         return rows_by_group

@@ -60,8 +60,9 @@ def parse(text: str) -> Address:
     if split_url.username is not None or split_url.password is not None or split_url.query:
         # The message is not repeated: it may contain a secret.
         raise InvalidInput(
-            "The URL of the model contains a password or a query, which would be stored "
-            f"with the results. Set the key in {KEYS} as origin, space, key."
+            "The URL of the model contains a password or a query, which would be stored with "
+            f"the results. Put the key into {KEYS} instead, as the server's origin, a space "
+            "and the key."
         )
     path = split_url.path.rstrip("/")
     if split_url.scheme not in PORTS or not HOST.fullmatch(host) or not PATH.fullmatch(path):
@@ -70,8 +71,8 @@ def parse(text: str) -> Address:
     is_model = MODEL.fullmatch(model) and model_id.isprintable() and " " not in model_id
     if ".." in path.split("/") or (has_model and not is_model):
         raise InvalidInput(
-            f"{quoted} does not name a model on a server. Expected {FORM}; a '+' in MODEL "
-            "is written %2B."
+            f"{quoted} does not name a model on a server. Expected {FORM}. In MODEL, write '+' "
+            "as %2B."
         )
     address = f"[{host}]" if ":" in host else host
     netloc = address if port in (None, PORTS[split_url.scheme]) else f"{address}:{port}"

@@ -187,7 +187,7 @@ def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:
         split(name)[0] not in named()
     ):
         raise InvalidInput(
-            f"{subject} from outside vlprobe that was not allowed at startup. Restart with "
+            f"{subject} from outside vlprobe, and it was not allowed at startup. Restart with "
             f"--plugin {allowed_name}."
         )
     return plugin or of_code(split(name)[0])

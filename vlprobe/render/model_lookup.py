@@ -59,5 +59,5 @@ def find_run(store: Store, name: str, preferred: Collection[str] = ()) -> dict[s
             "stored run or model",
             name,
             [*dict.fromkeys(called), *keys],
-            "`vlprobe show` lists them.",
+            "`vlprobe show` lists all runs.",
         ) from None

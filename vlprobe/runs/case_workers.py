@@ -160,7 +160,7 @@ def _start(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise JobFailed(
-            f"Cannot start a worker process ({error.strerror}). Use fewer --workers."
+            f"Cannot start a worker process ({error.strerror}). Try a lower --workers value."
         ) from None
     stack.callback(_end, process)
     return process
@@ -181,7 +181,7 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
     if process.wait() < 0:
         raise JobFailed(
             f"A worker process was killed (signal {-process.returncode}), perhaps because "
-            "memory ran out. Close other programs, or use fewer --workers."
+            "memory ran out. Close other programs, or try a lower --workers value."
         )
 
 

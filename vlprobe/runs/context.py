@@ -26,7 +26,8 @@ class RunContext:
         """Raise InvalidInput if a plug-in's probe code differs from the code the run was planned with."""
         if self.run.options.get("plugin_digest", "") != self.probe.code_digest:
             raise InvalidInput(
-                f"Plug-in '{self.probe.name}' is not the same on all machines. Install one version."
+                f"Plug-in '{self.probe.name}' is not the same on all machines. Install the "
+                "same version everywhere."
             )
 
     @property

@@ -132,8 +132,8 @@ def read_items(name: str) -> tuple[reader.Table, list[Item]]:
     fields = cases.Fields(table, layout)
     if not {"image", "caption"} <= layout.columns.keys():
         raise InvalidInput(
-            f"'{parsed.file}' has the layout {layout.name}. Specify its columns: "
-            "+image=COLUMN+caption=COLUMN."
+            f"'{parsed.file}' has the layout {layout.name}, which does not define one picture "
+            "and one text per row. Choose the columns with +image=COLUMN+caption=COLUMN."
         )
     rows = []
     for row, (image, caption) in enumerate(

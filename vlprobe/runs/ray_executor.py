@@ -107,9 +107,9 @@ class RayExecutor(Executor):
         cpus = 1 if gpus else threads
         if not any(each.get("CPU", 0) >= cpus and each.get("GPU", 0) >= gpus for each in machines):
             raise InvalidInput(
-                "No machine in the Ray cluster has what a worker needs: CPUs for its torch "
-                f"threads ({cpus}), and {gpus} GPUs. Choose --threads 1 or --device cpu, or `ray "
-                "start` with --num-cpus and --num-gpus."
+                f"A worker needs a machine with {cpus} CPUs (one per PyTorch thread) and "
+                f"{gpus} GPUs, but the Ray cluster has none. Use --threads 1 or --device cpu, "
+                "or run `ray start` with higher --num-cpus and --num-gpus."
             )
         readers = picture_readers(machines) if gpus else cpus
         request = replace(request, device="cuda" if gpus else "cpu", workers=readers)

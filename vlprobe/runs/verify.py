@@ -140,7 +140,7 @@ def repair(to_remove: Sequence[Damage]) -> None:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise InvalidInput(
-                f"'{path}' cannot be removed ({error.strerror}). Remove it by hand."
+                f"'{path}' cannot be removed ({error.strerror}). Remove it manually."
             ) from None
 
 

@@ -101,7 +101,7 @@ class VectorStore:
         (count,), _, dtype = np.lib.format.read_array_header_1_0(handle)
         if dtype != self._row:
             raise InvalidInput(
-                f"Embedding file '{file}' does not have dimension {self.dim}. Delete it."
+                f"Embedding file '{file}' does not have dimension {self.dim}. Delete the file."
             )
         return _Rows(handle, handle.tell()), count
 

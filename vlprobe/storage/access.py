@@ -56,7 +56,7 @@ def settings(
         if os.pathsep in str(root.resolve()):
             raise InvalidInput(
                 f"The path of folder '{root}' contains '{os.pathsep}', which separates "
-                "folders. Rename it."
+                "folders. Rename the folder."
             )
     for url in remotes:
         if not REMOTE.match(url) or "\n" in url:
@@ -167,7 +167,8 @@ def refuse_typed(path: Path) -> None:
         refuse_outside(path)
     elif read_only() and _exists(path):
         raise InvalidInput(
-            f"'{path}' is a file, and this dashboard is read-only. Choose one of the listed datasets."
+            f"'{path}' is a file, but this dashboard is read-only. Choose one of the "
+            "listed datasets."
         )
 
 
@@ -189,7 +190,8 @@ def refuse_name(name: str) -> None:
         if text and (text[0] in "/~." or ".." in path.parts or _exists(path)):
             if ROOTS not in os.environ:
                 raise InvalidInput(
-                    f"'{name}' names a file, and this dashboard is read-only. Choose one from the list."
+                    f"'{name}' is a file, but this dashboard is read-only. Choose a name "
+                    "from the list."
                 )
             refuse_outside(path)
 

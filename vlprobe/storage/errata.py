@@ -64,7 +64,8 @@ def read(path: Path) -> list[Erratum]:
         files.require_regular(path)
         if path.stat().st_size > MAX_FILE_BYTES:
             raise InvalidInput(
-                f"'{path}' is larger than {MAX_FILE_BYTES >> 20} MiB. Expected errata."
+                f"'{path}' is larger than {MAX_FILE_BYTES >> 20} MiB. Expected a file "
+                "written by `vlprobe errata export`."
             )
         lines = files.read(path).decode("utf-8").splitlines()
     except OSError as error:

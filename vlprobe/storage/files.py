@@ -121,7 +121,9 @@ def read_texts(path: Path, consequence: str) -> dict[str, str]:
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError:
-        raise InvalidInput(f"'{path}' is damaged, {consequence}. Repair or delete it.") from None
+        raise InvalidInput(
+            f"'{path}' is damaged, {consequence}. Repair or delete the file."
+        ) from None
     return {str(name): str(text) for name, text in content.items()}
 
 

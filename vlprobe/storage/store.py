@@ -76,7 +76,8 @@ class Store:
             ) from None
         except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
             raise InvalidInput(
-                f"Cannot use '{root}' as the cache folder ({error}). Choose another with --cache."
+                f"Cannot use '{root}' as the cache folder ({error}). Choose another folder "
+                "with --cache."
             ) from None
         self.mirror = mirror_of(self.root)
         self._listing: Listing | None = None  # set in a snapshot
@@ -233,7 +234,7 @@ class Store:
             for full, error in unread.items():
                 if key and full.startswith(key):
                     raise error
-            raise NotFound("stored run", key, runs, "`vlprobe show` lists them.")
+            raise NotFound("stored run", key, runs, "`vlprobe show` lists all runs.")
         return runs[matching[0]]
 
     def version(self) -> str:

@@ -108,7 +108,10 @@ class _Tools:
         from mcp.server.mcpserver import Image
 
         if not 1 <= size <= MOST_FAILURES or page < 1:
-            raise InvalidInput(f"Expected a size from 1 to {MOST_FAILURES}, and a page from 1.")
+            raise InvalidInput(
+                f"size must be from 1 to {MOST_FAILURES}, and page must be at least 1. Got "
+                f"size {size} and page {page}."
+            )
         store, question_set, model, kind = self._subject(key, kind)
         case_filter = Filter.parse(model, kind, subtype=subtype, outcome=outcome)
         table, total = views.cases.failure_table(store, question_set, case_filter, page, size)

@@ -58,7 +58,7 @@ def strength(store: Store, question_set: QuestionSet) -> Drawing:
     """Draw the metric that should be high for each strength (weak, medium, strong) or severity of the change."""
     trade = trade_off_data(store, question_set)
     if STRENGTH not in views.estimates.slices(store, question_set):
-        raise NotFound("figure of these questions", "strength", available(question_set))
+        raise NotFound("figure for this question set", "strength", available(question_set))
     table = views.estimates.estimates(store, question_set, STRENGTH)
     table = table.loc[table["metric"] == trade.up.name]
     names = sentence_names(question_set.models, display_names.read(store))
@@ -82,8 +82,9 @@ def steps(store: Store, question_set: QuestionSet) -> Drawing:
     trainings = views.training_steps.trainings(question_set)
     if len(trainings) != 1:
         raise InvalidInput(
-            "This figure needs at least two steps of one training, models named NAME@STEP. Choose "
-            f"the training with --model NAME. Trainings chosen: {', '.join(trainings) or 'none'}."
+            "This figure needs at least two steps of one training run, that is, models named "
+            "NAME@STEP. Choose the training run with --model NAME. Training runs chosen: "
+            f"{', '.join(trainings) or 'none'}."
         )
     ((training, models),) = trainings.items()
     is_typed = "subtype" in views.estimates.slices(store, question_set)
@@ -246,7 +247,7 @@ def printed_figure(
     if name not in FIGURES:
         raise NotFound("figure", name, FIGURES)
     if name not in available(question_set):
-        raise NotFound("figure of these questions", name, available(question_set))
+        raise NotFound("figure for this question set", name, available(question_set))
     drawn = dict.fromkeys(models or default_models(question_set, name))
     chosen = replace(question_set, runs=tuple(question_set.run(model) for model in drawn))
     figure, facts = FIGURES[name](store, chosen)

@@ -193,7 +193,8 @@ class Learner:
             total = total + self._weights[name] * value
         if not math.isfinite(total.item()):
             raise InvalidInput(
-                f"The training loss is {total.item()} at step {step}. Try a lower --rate or fp32."
+                f"The training loss is {total.item()} at step {step}. Try a lower --rate, "
+                "or --precision fp32."
             )
         self.scaler.scale(total).backward()
         if not is_one_pass:

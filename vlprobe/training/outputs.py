@@ -42,8 +42,8 @@ def finished_card(path: Path, pinned: str) -> dict | None:
         card = _object(_text(card_file))
         if card.get("pinned") != pinned:
             raise InvalidInput(
-                f"'{path}' already exists, from another training run. Choose another output or "
-                "delete it."
+                f"'{path}' already exists and belongs to another training run. Choose another "
+                "output, or delete the file."
             )
         return card
     texts = {card_file: _text(card_file)}

@@ -295,12 +295,14 @@ class _Training:
             state = torch.load(self._state, map_location="cpu", weights_only=True)
         except DAMAGED as error:
             raise InvalidInput(
-                f"'{self._state}' cannot be read ({type(error).__name__}). Delete it to start again."
+                f"'{self._state}' cannot be read ({type(error).__name__}). Delete the file "
+                "to start the training run again."
             ) from None
         if not isinstance(state, dict) or state.get("pinned") != self._pinned:
             raise InvalidInput(
-                f"'{self._state}' belongs to another training run that was stopped. Repeat "
-                "that command to continue it, delete the file, or choose another output."
+                f"'{self._state}' belongs to another training run that was stopped. To "
+                "continue that run, repeat its command. Otherwise, delete the file or choose "
+                "another output."
             )
         self._learner.model.load_state_dict(state["model"])
         self._learner.optimizer.load_state_dict(state["optimizer"])
@@ -348,9 +350,9 @@ def _check(request: TrainRequest) -> None:
     ]
     if probed or not request.datasets:
         raise InvalidInput(
-            f"'{probed[0] if probed else 'nothing'}' is not training data: the "
-            "probes use it, or it is a validation set. Expected demo-train, "
-            "demo-train:pairs, or your own data."
+            f"'{probed[0] if probed else 'nothing'}' cannot be used for training, because it "
+            "is used by probes or for validation. Expected demo-train, demo-train:pairs, or "
+            "your own data."
         )
     if request.path.suffix != ".safetensors":
         raise InvalidInput(

@@ -110,7 +110,9 @@ def _parse(store: Store) -> dict[str, NamedSlice]:
             questions, words = str(content["questions"]), dict(content["filter"])
             slices[name] = NamedSlice(name, kind, case_key, questions, words, digests)
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise InvalidInput(f"The slice '{name[:80]}' is damaged. Remove it.") from None
+            raise InvalidInput(
+                f"The slice '{name[:80]}' is damaged. Remove the slice and save it again."
+            ) from None
     return slices
 
 
@@ -118,7 +120,7 @@ def find(store: Store, name: str) -> NamedSlice:
     """Return a saved slice. Raises NotFound."""
     slices = read(store)
     if name not in slices:
-        raise NotFound("slice", name, slices, "`vlprobe slice list` lists them.")
+        raise NotFound("slice", name, slices, "`vlprobe slice list` lists all slices.")
     return slices[name]
 
 

@@ -98,7 +98,8 @@ def repair_moves(
     """
     if len({original, control, tuned}) < 3:
         raise InvalidInput(
-            f"Before, control and after must be three models. Given: {original}, {control}, {tuned}."
+            f"Before, control and after must be three different models. Given: {original}, "
+            f"{control}, {tuned}."
         )
     keys = repair_sets(store, (original, control, tuned))
     tables = []

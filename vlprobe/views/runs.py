@@ -487,8 +487,8 @@ def select(
     selected = list({row.key: row for row in selected}.values())
     if len(selected) < 2:
         raise InvalidInput(
-            f"A comparison needs two runs. Given: {', '.join(names) or 'none'}. `vlprobe "
-            "show` lists them."
+            f"A comparison needs two runs. Given: {', '.join(names) or 'none'}. `vlprobe show` "
+            "lists all runs."
         )
     if len({row.case_key for row in selected}) > 1:
         subjects = ", ".join(
@@ -500,8 +500,8 @@ def select(
         )
     if len({of_version[row.key] for row in selected}) > 1:
         raise InvalidInput(
-            "These runs used different versions of the probe or metrics, so they cannot "
-            "be compared. Run the older one again."
+            "These runs used different versions of the probe or metrics, so they cannot be "
+            "compared. Repeat the older run."
         )
     counts = Counter(row.model for row in selected)
     for index, row in enumerate(selected):
@@ -517,7 +517,7 @@ def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
     except NotFound:
         names_here = [*dict.fromkeys(row.model for row in by_key.values()), *by_key]
         raise NotFound(
-            "stored run or model", name, names_here, "`vlprobe show` lists them."
+            "stored run or model", name, names_here, "`vlprobe show` lists all runs."
         ) from None
     if key not in by_key:
         raise InvalidInput(
@@ -576,7 +576,7 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
     """
     kinds = list_kinds(store, question_set.key, question_set.probe)
     if not kinds:
-        raise NotFound(f"kind of {question_set.probe} with cases", "", kinds)
+        raise NotFound(f"kind of {question_set.probe} case", "", kinds)
     run_keys = [question_set.run(model).key for model in models or question_set.models]
     return next((kind for kind in kinds if _is_answered(store, run_keys, kind)), kinds[0])
 
@@ -593,7 +593,7 @@ def choose_kind(
         return default_kind(store, question_set, models)
     kinds = list_kinds(store, question_set.key, question_set.probe)
     if kind not in kinds:
-        raise NotFound(f"kind of {question_set.probe} with cases here", kind, kinds)
+        raise NotFound(f"kind of {question_set.probe} case in this question set", kind, kinds)
     return kind
 
 

@@ -49,7 +49,10 @@ def query(store: Store, statement: str) -> "pd.DataFrame":
         try:
             kinds = [each.type for each in connection.extract_statements(statement)]
             if kinds != [duckdb.StatementType.SELECT]:
-                raise InvalidInput(f"Expected one SELECT: results are read-only here. {WHERE}")
+                raise InvalidInput(
+                    "Expected a single SELECT statement, because results are read-only here. "
+                    f"{WHERE}"
+                )
             rows = connection.sql(statement).project("*")  # renames columns with equal names
             cells = [list(map(_plain, row)) for row in rows.fetchall()]
             table = pd.DataFrame(cells, columns=pd.Index(rows.columns), dtype=object)

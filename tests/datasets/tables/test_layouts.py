@@ -190,7 +190,7 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
         ("foil=truth", "no column 'truth'"),
         ("split=dev", "no rows with split 'dev'. Expected one of: test, train"),
         ("layout=aro", "does not match the layout aro, which has the columns bbox_h"),
-        ("colour=red", "'colour=red' in .* is not an option"),
+        ("colour=red", "'colour=red' in .* is not a valid option"),
     ):
         with pytest.raises(InvalidInput, match=reason):
             table.load(f"table:{file}+image=photo+caption=says+{option}", tmp_path / "cache")
@@ -412,7 +412,11 @@ def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
             b"image,caption,negative\na.png,,No.\n",
             "row 1, column 'caption': expected text",
         ),
-        ("x.csv", b"image,caption\na.png,b,c\n", "line 2: 3 fields, but 2 columns"),
+        (
+            "x.csv",
+            b"image,caption\na.png,b,c\n",
+            "line 2, has 3 fields, but the table has 2 columns",
+        ),
         ("x.csv", b'image,caption\na.png,"b\n', "line 2: unexpected end of data"),
         ("x.csv", "image,caption\na.png,Caf\xe9\n".encode("latin-1"), "is not UTF-8"),
         ("x.csv", "image,caption\na.png,dog\n".encode("utf-16"), "is not UTF-8"),

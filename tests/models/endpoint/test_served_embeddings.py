@@ -146,12 +146,12 @@ def test_what_passes_is_asked_again(server: Server, tmp_path: Path, kind: str):
 
 
 FAULTS = {
-    "garbage": "not a JSON object; it starts with '<html>proxy</html>'",
+    "garbage": "it is not a JSON object, and starts with '<html>proxy</html>'",
     "half": "is truncated",
     "nan": "not a finite number",
-    "short": "vectors of different lengths",
+    "short": "its vectors have different lengths",
     "long": "has length 2. Expected 1",
-    "less": "7 vectors for 8 inputs",
+    "less": "7 vectors were returned for 8 inputs",
     "key": "contains the API key",
     "401": "rejected the key",
     "escaped model": "contains the API key",

@@ -180,7 +180,9 @@ def recognised(file: str, present: Collection[str], name: str, named: Mapping[st
     named = {role: column.lower() for role, column in named.items()}
     for role, column in named.items():
         if column not in present:
-            raise InvalidInput(f"'{file}' has no column '{column}' ({role}). {_having(present)}")
+            raise InvalidInput(
+                f"'{file}' has no column '{column}' to use as {role}. {_having(present)}"
+            )
     if name and name not in NAMES:
         raise NotFound("layout", name, NAMES)
     if name or not named:
@@ -210,10 +212,10 @@ def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Lay
     if "caption" not in columns or "image" not in columns:
         raise InvalidInput(
             f"'{file}' does not match any layout. {_having(present)} Expected the columns of "
-            f"{', '.join(NAMES)}, or a picture ({', '.join(IMAGES[:5])} ...) and a caption "
-            f"({', '.join(CAPTIONS[:4])} ...); to name them: "
-            f"table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER contains the pictures), "
-            "and +foil=COLUMN if there are foils."
+            f"{', '.join(NAMES)}, or one column for the pictures ({', '.join(IMAGES[:5])} ...) "
+            f"and one for the captions ({', '.join(CAPTIONS[:4])} ...). To choose the columns, "
+            f"write table:{file}@FOLDER+image=COLUMN+caption=COLUMN, where FOLDER contains the "
+            "pictures, and add +foil=COLUMN if there are foils."
         )
     kind: Kind = "captions"
     if "foil" in columns:

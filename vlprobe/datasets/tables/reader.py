@@ -345,7 +345,7 @@ def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] |
         if not text.isascii() and files.SURROGATE.search(text):
             place = f"row {row}, " if row else ""
             raise InvalidInput(
-                f"'{file}', {place}column '{name}': incomplete character (a lone "
+                f"'{file}', {place}column '{name}', contains an incomplete character (a lone "
                 "surrogate). Save the file again as UTF-8."
             )
 
@@ -398,7 +398,7 @@ def header_of(file: Path) -> tuple[str, list[str]]:
         header = next(csv.reader(io.StringIO(first_line), delimiter=delimiter, strict=True), [])
     except csv.Error as error:
         raise InvalidInput(
-            f"'{file}', line 1: {error}. Expected the names of columns; check the quotes."
+            f"'{file}', line 1: {error}. Expected column names; check the quotes."
         ) from None
     if not any(name.strip() for name in header):
         raise InvalidInput(f"'{file}' has no columns. The first line must contain their names.")
@@ -439,8 +439,8 @@ def _rows_of_length(file: Path, reader: "Reader", n_columns: int) -> Iterator[li
     for row in filter(None, reader):
         if len(row) != n_columns:
             raise InvalidInput(
-                f"'{file}', line {reader.line_num}: {len(row)} fields, but {n_columns} columns. "
-                'Put a caption that contains the separator in "quotes".'
+                f"'{file}', line {reader.line_num}, has {len(row)} fields, but the table has "
+                f'{n_columns} columns. Put captions that contain the separator in "quotes".'
             )
         yield row
 

@@ -64,8 +64,8 @@ def local_split(url: str, cache: Path) -> Path:
     if Path(split.repository).exists():
         # The library would read the folder instead of the dataset.
         raise InvalidInput(
-            f"The working folder contains '{split.repository}', which hides the dataset on "
-            "the hub. Use another working folder, or read its table with table:FILE."
+            f"The working folder contains '{split.repository}', which hides the dataset on the "
+            "hub. Use another working folder, or read the local table with table:FILE."
         )
     try:
         commit = _commit(split.repository)
@@ -84,8 +84,8 @@ def local_split(url: str, cache: Path) -> Path:
         RuntimeError,
     ) as error:
         raise InvalidInput(
-            f"'{url}' cannot be fetched from the hub ({one_line(error)[:300]}). Check the name, the network, and "
-            "whether it needs a token (HF_TOKEN)."
+            f"'{url}' cannot be fetched from the hub ({one_line(error)[:300]}). Check the "
+            "name, the network, and whether the dataset needs a token (HF_TOKEN)."
         ) from None
     return target
 
@@ -126,8 +126,8 @@ def require_url(url: str) -> None:
     name = PurePosixPath(parts.path).name
     if "::" in url or parts.scheme not in SCHEMES:
         raise InvalidInput(
-            f"Tables cannot be downloaded from '{url}'. Expected exactly one of the protocols "
-            f"{', '.join(f'{s}://' for s in SCHEMES)}."
+            f"Tables cannot be downloaded from '{url}'. Expected a URL with exactly one "
+            f"protocol, one of {', '.join(f'{s}://' for s in SCHEMES)}."
         )
     if "@" in parts.netloc or parts.query or parts.fragment or not parts.netloc or not name:
         raise InvalidInput(

@@ -138,8 +138,7 @@ class ServedEmbeddings(ServedModel, CosineLookup):
         if vectors.shape[1] != expected:
             raise reply.strange(
                 question.label,
-                f"vectors with {vectors.shape[1]} dimensions. Expected {expected}, as in the earlier "
-                "answers",
+                f"its vectors have {vectors.shape[1]} dimensions instead of {expected}",
             )
         lengths = np.linalg.norm(vectors, axis=1)
         if not lengths.all():
@@ -184,14 +183,14 @@ def _rows(answer: Reply, count: int, label: str) -> np.ndarray:
     """Return the vectors in an answer in the order of the inputs, float64, shape (count, dim). Raises InvalidInput."""
     listed = reply.entries(answer.content, "data", label)
     if len(listed) != count:
-        raise reply.strange(label, f"{len(listed)} vectors for {count} inputs")
+        raise reply.strange(label, f"{len(listed)} vectors were returned for {count} inputs")
     indices = [entry.get("index", row) for row, entry in enumerate(listed)]
     if sorted(map(str, indices)) != sorted(map(str, range(count))):
         raise reply.strange(label, "its 'index' values do not match the inputs")
     entry_of_index = dict(zip(map(int, indices), listed, strict=True))
     vectors = [_vector(entry_of_index[index], label) for index in range(count)]
     if len({len(vector) for vector in vectors}) > 1:
-        raise reply.strange(label, "vectors of different lengths")
+        raise reply.strange(label, "its vectors have different lengths")
     return np.array(vectors, dtype=np.float64)
 
 

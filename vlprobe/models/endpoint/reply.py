@@ -48,9 +48,9 @@ def parse(body: str, label: str) -> Reply:
     try:
         content = files.parse_json_object(body)
     except ValueError:
-        raise strange(label, f"not a JSON object; it starts with '{body[:60]}'") from None
+        raise strange(label, f"it is not a JSON object, and starts with '{body[:60]}'") from None
     if content.get("error"):
-        raise strange(label, f"an error, {str(content['error'])[:200]}")
+        raise strange(label, f"it reports the error {str(content['error'])[:200]}")
     model = _name(content, "model", label)
     if not model:
         raise strange(label, "it does not name the model ('model')")

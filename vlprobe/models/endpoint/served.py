@@ -99,7 +99,8 @@ def parse(name: str) -> EndpointName:
         match = OPTION.fullmatch(option)
         if not match:
             raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is not an option. Expected {EXPECTED}; a '+' in MODEL is written %2B."
+                f"'{option[:80]}' in '{name}' is not a valid option. Expected {EXPECTED}. "
+                "In MODEL, write '+' as %2B."
             )
         flags |= {match["flag"]} - {None}
         fingerprint = match["fingerprint"] or fingerprint
@@ -115,8 +116,14 @@ def parse(name: str) -> EndpointName:
     if template and "chat" not in flags:
         strays = {"template"}
     if strays:
-        kind = "chat sees pictures and gives no embeddings" if "chat" in flags else "it takes +chat"
-        raise InvalidInput(f"'+{min(strays)}' in '{name}' has no effect: {kind}. Remove it.")
+        kind = (
+            "+chat already uses pictures and has no embeddings"
+            if "chat" in flags
+            else "this option requires +chat"
+        )
+        raise InvalidInput(
+            f"'+{min(strays)}' in '{name}' has no effect: {kind}. Remove the option."
+        )
     return EndpointName(
         name,
         address,
@@ -143,7 +150,7 @@ def refuse_absent(picture: Picture, model: str) -> None:
     if picture.absent:
         raise InvalidInput(
             f"Picture '{picture.absent}' is missing, but '{model}' needs pictures. Use "
-            "+available instead of +unpictured to test the others."
+            "+available instead of +unpictured to test only the items with pictures."
         )
 
 
@@ -325,7 +332,7 @@ class ServedModel(Model):
             if stated and stated not in (identity.model, identity.fingerprint):
                 raise InvalidInput(
                     f"{answered} '{self.name}' requires a different fingerprint. Remove "
-                    "+fingerprint, or set it to this one."
+                    "+fingerprint, or set it to the fingerprint of this answer."
                 )
             if self._identity and identity != self._identity:
                 raise InvalidInput(

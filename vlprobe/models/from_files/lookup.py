@@ -41,7 +41,8 @@ def parse_options(
         match = pattern.fullmatch(option)
         if not match:
             raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is not an option, or the file does not exist. Expected {expected}."
+                f"'{option[:80]}' in '{name}' is not a valid option, or the file does not "
+                f"exist. Expected {expected}."
             )
         options.append(match)
     return files.parse_path(text), options[::-1]
@@ -153,7 +154,8 @@ class BoundLookup(Lookup):
         if rows is None and len(place_of) != n_rows:
             raise InvalidInput(
                 f"'{self._file}' has {n_rows:,} {side} without ids, but the question set has "
-                f"{len(place_of):,}. Expected one row for each, in the order of `vlprobe ask`."
+                f"{len(place_of):,}. Expected one row for each, in the order in which `vlprobe "
+                "ask` lists them."
             )
         if place_of and len(missing) == len(place_of):
             key = next(iter(rows or {}), "")
@@ -181,7 +183,8 @@ class BoundLookup(Lookup):
         )
         if is_gallery:
             raise InvalidInput(
-                f"{problem}. A gallery needs all of them; `vlprobe ask` writes the list."
+                f"{problem}. A search needs all pictures and texts in its gallery; "
+                "`vlprobe ask` lists them."
             )
         if not self._is_partial:
             raise InvalidInput(

@@ -96,7 +96,8 @@ def _require_matrix(
             row, column = np.argwhere(wrong)[0]
             expected = f"a {scale}" if bounds else "a finite number"
             raise InvalidInput(
-                f"'{file}', row {start + row}, column {column}: {block[row, column]:g}. Expected {expected}."
+                f"'{file}', row {start + row}, column {column}: the score is "
+                f"{block[row, column]:g}. Expected {expected}."
             )
 
 
@@ -161,9 +162,9 @@ class ScoreMatrix(BoundLookup):
         count = f"{n_missing:,} of {len(images) * len(texts):,} scores"
         if is_gallery or not self._is_partial:
             remedy = (
-                "A gallery takes them all."
+                "A search needs all scores in its gallery."
                 if is_gallery
-                else f"Add them, or write '{self.name}+partial' to leave their cases unknown."
+                else f"Add them, or use '{self.name}+partial' to mark their cases as unknown."
             )
             raise InvalidInput(
                 f"'{self._file}' lacks {count} that the question set may need (first: row "

@@ -178,7 +178,7 @@ def _archive(path: Path, mapping: Mapping[str, str]) -> dict[str, Side]:
     if "texts" not in sides:
         raise InvalidInput(
             f"'{path}' contains {', '.join(members) or 'nothing'}. Expected 'pictures' and "
-            f"'{mapping.get('texts', 'texts')}', and 'picture_ids' and 'text_ids' for ids."
+            f"'{mapping.get('texts', 'texts')}'; 'picture_ids' and 'text_ids' are optional."
         )
     return sides
 

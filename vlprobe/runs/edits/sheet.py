@@ -261,7 +261,9 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
         InvalidInput: `verdicts` is empty or names an unknown edit.
     """
     if not verdicts:
-        raise InvalidInput("These edits have no verdicts. Fill in a sheet (vlprobe sheet).")
+        raise InvalidInput(
+            "These edits have no verdicts. Create a sheet with `vlprobe sheet`, and fill it in."
+        )
     labels, judges = _labels(edits, verdicts)
     groups = _groups(edits)
     voices = [(judge, row) for judge, row in zip(judges, labels, strict=True)]

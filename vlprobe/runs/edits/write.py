@@ -319,8 +319,8 @@ def _refuse_foreign_file(output: Path, maker: str) -> None:
         is_ours = False
     if not is_ours:
         raise InvalidInput(
-            f"'{output}' already exists, and contains edits that {maker} did not write. "
-            "Choose another file name or delete it."
+            f"'{output}' already exists, and contains edits that {maker} did not write. Choose "
+            "another file name, or delete the file."
         )
 
 
