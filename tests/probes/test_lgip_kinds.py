@@ -216,6 +216,6 @@ def test_types_of_flips_are_in_the_key_in_one_order_and_reasons_of_other_types_a
     "options", [{"edits": "x.jsonl"}, {"rules": "py:x.py"}, {"kinds": ["paraphrase", "typo"]}]
 )
 def test_types_of_flips_that_nothing_uses_are_refused(options: dict):
-    with pytest.raises(InvalidInput, match="nothing uses them"):
+    with pytest.raises(InvalidInput, match="no edit uses them"):
         PROBE.check_options({**PROBE.defaults, "flips": ["color"], **options})
     PROBE.check_options({**PROBE.defaults, "flips": ["color"]})
