@@ -23,7 +23,7 @@ from tools.world.scenes import (
     specification,
     split_of,
 )
-from vlprobe.datasets.world.scene import Group, Scene, pick, stream
+from vlprobe.datasets.world.scene import Group, Scene, pick, placements, stream
 
 # Slots: {a} and {b} are the groups with their numbers, {the_a} and {the_b} the same with "the".
 ALONE = (
@@ -58,6 +58,10 @@ LEADING = 2  # number of a relation's phrases that can begin a sentence
 # Synonyms that are not narrower
 SYNONYMS = {"car": "automobile", "bicycle": "bike", "truck": "lorry", "person": "human"}
 WEARS = ("in", "wearing", "dressed in")
+SMALL, LARGE = 4, 1  # slots of a group whose single thing is small or large
+LEAST_LARGE = (
+    80  # pixels; no other thing is 76 to 90 pixels large, so that small and large differ clearly
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +77,29 @@ class Wording:
     wears: str = WEARS[0]
     color_last: bool = False  # "two dogs that are red"
     synonyms: bool = False
+    sized: bool = False  # "the small red dog"
 
     def caption_of(self, scene: Scene) -> str:
         """Write the caption for a scene."""
-        target, landmark = scene.groups[0], scene.groups[-1]
         relation = PHRASES[scene.relation][self.phrase] if scene.relation else ""
         text = self.form.format(
-            a=self._phrase(target, definite=False),
-            b=self._phrase(landmark, definite=False),
-            the_a=self._phrase(target, definite=True),
-            the_b=self._phrase(landmark, definite=True),
-            are=captions.be(target.count),
+            a=self._phrase(scene, 0, definite=False),
+            b=self._phrase(scene, -1, definite=False),
+            the_a=self._phrase(scene, 0, definite=True),
+            the_b=self._phrase(scene, -1, definite=True),
+            are=captions.be(scene.groups[0].count),
             relation=relation,
             place=captions.PLACES[scene.background][self.place_index],
         )
         return text[0].upper() + text[1:]
 
-    def _phrase(self, group: Group, definite: bool) -> str:
+    def _phrase(self, scene: Scene, position: int, definite: bool) -> str:
+        group = scene.groups[position]
         number = captions.NUMBERS[group.count]
         if definite:
             number = "the" if group.count == 1 else f"the {number}"
+        if self.sized:
+            number = f"{number} {_size(scene, position % len(scene.groups))}"
         name = SYNONYMS.get(group.object, group.object) if self.synonyms else group.object
         noun = captions.plural(name) if group.count > 1 else name
         if group.object == "person":
@@ -100,6 +107,12 @@ class Wording:
         if self.color_last:
             return f"{number} {noun} that {captions.be(group.count)} {group.color}"
         return f"{number} {group.color} {noun}"
+
+
+def _size(scene: Scene, position: int) -> str:
+    """Return the size of the things in a group, as drawn: small or large."""
+    sizes = [each.size for each in placements(scene) if each.group == position]
+    return "large" if min(sizes) >= LEAST_LARGE else "small"
 
 
 def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
@@ -152,19 +165,31 @@ def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
 
 
 def in_print(contrast: "Contrast") -> "Contrast":
-    """Write both captions with the templates in EqBen's figures 14 (location, counting) and 15 (object change)."""
+    """Write both captions with the templates in EqBen's figures 14 (location, counting and attribute) and 15 (object,
+    scene and attribute change).
+    """
     scene, counted = contrast.scene, contrast.kind == "number"
     phrase = 0
-    if scene.relation:
-        forms = PAIRED[:2] if counted else DEFINITE
-        phrase = 1 + scene.seed % 2 if scene.relation in ("left", "right") else 0
+    if scene.relation in ("left", "right"):
+        phrase = 1 + scene.seed % 2
+    if counted:
+        forms = PAIRED[:2] if scene.relation else ALONE[:2]
+    elif scene.relation and contrast.kind != "scene":
+        forms = DEFINITE
     else:
-        forms = ALONE[:2] if counted else (ALONE[2], "A painting of {a} {place}.")
+        forms = FIGURE_15[contrast.kind]
     form = forms[scene.seed % len(forms)]
-    return replace(contrast, wording=Wording(forms, form, phrase))
+    is_sized = bool(scene.relation) and contrast.kind in ("color", "size")
+    return replace(contrast, wording=Wording(forms, form, phrase, sized=is_sized))
 
 
+FIGURE_15 = {
+    "object": ("A photo of {a} {place}.", "A painting of {a} {place}."),
+    "color": ("A photo of {a}.", "A painting of {a}."),
+    "scene": ("A photo of {a} {relation} {b} ({place}).",),
+}
 KINDS = ("object", "color", "number", "location", "swap")
+KINDS_IN_PRINT = (*KINDS, "size", "scene")
 # Properties of the single group that such a contrast changes
 _FIELDS = {"object": "object", "color": "color", "number": "count"}
 
@@ -189,7 +214,8 @@ def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
 
     Args:
         kind: object, color and number change one group; location swaps the places of both
-            groups; swap exchanges the colors of two groups of different objects.
+            groups; swap exchanges the colors of two groups of different objects; size changes one of two things;
+            scene changes the background.
         split: Split that both scenes belong to.
         n: Number of contrasts. A larger n adds contrasts at the end of the list.
     """
@@ -211,6 +237,9 @@ def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
     relation, room = _structure(kind, rng)
     while True:
         drawn = _scene(relation, room, rng)
+        if kind == "size":
+            single = tuple(replace(group, count=1) for group in drawn.groups)
+            drawn = replace(drawn, groups=single)
         if not _is_clear(kind, drawn):
             continue
         # A split that owns a tenth of all scenes owns 1 in 100 pairs of scenes: try all backgrounds.
@@ -232,12 +261,14 @@ def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
     Fewer than half of the contrasts have one group, because a split owns only about 70 different pairs with one group
     for the kind `number`.
     """
-    paired = kind in ("location", "swap") or rng.random() < 0.5
+    paired = kind in ("location", "swap", "size", "scene") or rng.random() < 0.5
     # Groups in front or behind have one thing each.
-    relations = RELATIONS[:4] if kind == "number" else RELATIONS
+    relations = RELATIONS[:4] if kind in ("number", "size") else RELATIONS
     relation = pick(rng, relations) if paired else ""
     if relation in ("front", "behind"):
         return relation, 1
+    if kind == "size":
+        return relation, pick(rng, (SMALL, LARGE))
     return relation, pick(rng, COUNTS[1:] if kind == "number" else COUNTS)
 
 
@@ -263,6 +294,16 @@ def _is_clear(kind: str, scene: Scene) -> bool:
 def _changes(kind: str, scene: Scene) -> Iterator[Scene]:
     if kind == "location":
         yield replace(scene, relation=OPPOSITE[scene.relation])
+    elif kind == "scene":
+        # In the sky, things have other places
+        if scene.background != "sky":
+            for background in BACKGROUNDS:
+                if background not in (scene.background, "sky"):
+                    yield replace(scene, background=background)
+    elif kind == "size":
+        for position, group in enumerate(scene.groups):
+            changed = replace(group, room=SMALL if group.room == LARGE else LARGE)
+            yield _with_group(scene, position, changed)
     elif kind == "swap":
         target, landmark = scene.groups
         yield replace(
@@ -273,10 +314,12 @@ def _changes(kind: str, scene: Scene) -> Iterator[Scene]:
         field = _FIELDS[kind]
         for position, group in enumerate(scene.groups):
             for value in _values(kind, group):
-                changed = replace(group, **{field: value})
-                yield replace(
-                    scene, groups=(*scene.groups[:position], changed, *scene.groups[position + 1 :])
-                )
+                yield _with_group(scene, position, replace(group, **{field: value}))
+
+
+def _with_group(scene: Scene, position: int, group: Group) -> Scene:
+    groups = (*scene.groups[:position], group, *scene.groups[position + 1 :])
+    return replace(scene, groups=groups)
 
 
 def _values(kind: str, group: Group) -> list:

@@ -2,7 +2,8 @@
 
     demo                  500 scenes with five captions each; `:val` is a second held-out split
     demo-pairs            300 minimal pairs of each kind of contrast: two scenes, a caption (T1,) and a foil (T2,)
-    demo-pairs:printed    the test split with captions in the templates of EqBen's figures 14 and 15
+    demo-pairs:printed    the test split with captions in the templates of EqBen's figures 14 and 15, and 300 pairs each
+                          with another size and another background
     demo-triplets         400 generic and 400 spatial triplets: a scene, captions (P1, P2) and a wrong caption (N,)
     demo-series           45 videos and 40 queries
     demo-train            3,000 scenes, with eight captions each, after those used to train the bundled models
@@ -29,7 +30,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tools.world.captions import captions
-from tools.world.contrasts import KINDS, Contrast, contrasts, converse, in_print, reworded
+from tools.world.contrasts import (
+    KINDS,
+    KINDS_IN_PRINT,
+    Contrast,
+    contrasts,
+    converse,
+    in_print,
+    reworded,
+)
 from tools.world.scenes import COLORS, OBJECTS, OPPOSITE, distinct, draw, specification
 from vlprobe.datasets.world.items import FILE, DrawnItem
 from vlprobe.datasets.world.scene import Scene, pick, stream
@@ -106,7 +115,7 @@ def training_scenes() -> list[DrawnItem]:
 def pairs(prefix: str, part: str, split: str, size: int) -> list[DrawnItem]:
     """Return `size` pairs of each kind in a split. `part` is the middle of their ids (see `item_id`)."""
     items = []
-    for kind in KINDS:
+    for kind in KINDS_IN_PRINT if part == "printed" else KINDS:
         for index, contrast in enumerate(contrasts(kind, split, size)):
             if part == "printed":
                 contrast = in_print(contrast)

@@ -3,7 +3,7 @@
     demo              500 scenes with five captions each
     demo-pairs        300 minimal pairs of each kind: two scenes that differ in an object, a color, a number, their
                       places or swapped colors, and a caption for each. `:printed` has captions in the templates of
-                      EqBen's figures 14 and 15
+                      EqBen's figures 14 and 15, and pairs with another size and another background
     demo-triplets     400 generic and 400 spatial triplets: two true captions and a wrong one
     demo-series       45 videos with 12 frames, 2 per second, that change once, and 40 queries with 6 candidates, each
                       worse than the previous

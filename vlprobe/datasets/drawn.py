@@ -80,7 +80,11 @@ def scene_of(path: Path) -> Scene | None:
         return _scenes(f":{match[1]}" if match[1] else "").get(path.stem)
     if path.parent.name == f"scenes-{VERSION}":
         return next(
-            (found for part in ("", ":val") if (found := _paired_scenes(part).get(path.stem))),
+            (
+                found
+                for part in ("", ":val", ":printed")
+                if (found := _paired_scenes(part).get(path.stem))
+            ),
             None,
         )
     return None

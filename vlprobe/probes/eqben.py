@@ -56,6 +56,8 @@ PRESENTATION = Presentation(
         "object": "Object",
         "location": "Location",
         "swap": "Swap",
+        "size": "Size",
+        "scene": "Scene",
         # VALSE
         "existence": "Is it there",
         "plurals": "One or several",

@@ -9,7 +9,7 @@ import pytest
 
 from tools.train_demo import vocabulary
 from tools.world.captions import PLACES
-from tools.world.contrasts import KINDS, contrasts, converse, reworded
+from tools.world.contrasts import KINDS, contrasts, converse, in_print, reworded
 from tools.world.scenes import COLORS, OBJECTS, OPPOSITE, draw, specification, split_of
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import placements, stream
@@ -246,6 +246,27 @@ def test_every_structure_has_its_share(split):
         assert kind in ("location", "swap") or relations.pop("") >= 45
         assert len(relations) == (4 if kind == "number" else 6)
         assert min(relations.values()) > 0.5 * sum(relations.values()) / len(relations)
+
+
+def test_pairs_in_print_change_one_size_or_the_background_and_the_words_for_it():
+    for contrast in map(in_print, contrasts("size", "test", 60)):
+        one, other = (text.split() for text in contrast.captions)
+        differing = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+        assert len(differing) == 1 and set(differing[0]) == {"small", "large"}
+        drawn = [
+            {each.group: each.size for each in placements(scene)}
+            for scene in (contrast.scene, contrast.changed)
+        ]
+        (changed,) = [group for group in (0, 1) if drawn[0][group] != drawn[1][group]]
+        larger = one if drawn[0][changed] > drawn[1][changed] else other
+        words = [word for word in larger if word in ("small", "large")]
+        assert words[changed] == "large"
+        assert max(each[changed] for each in drawn) > 1.5 * min(each[changed] for each in drawn)
+    for contrast in map(in_print, contrasts("scene", "test", 60)):
+        assert contrast.scene.background != contrast.changed.background
+        assert placements(contrast.scene) == placements(contrast.changed)
+        one, other = (text.partition(" (") for text in contrast.captions)
+        assert one[0] == other[0] and one[2] != other[2]
 
 
 def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
