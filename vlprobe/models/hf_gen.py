@@ -9,7 +9,6 @@ the model could give are ignored. With `+choice`, the first word is "A" or "B", 
 counted. Cases other than a picture with two captions are then unknown.
 """
 
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -194,12 +193,9 @@ class Generator(SideBySideMatcher):
 
     def first_is_true(self, image: Image.Image, first: str, second: str) -> float:
         """Return the probability, 0 to 1, that the model chooses the first of two captions for a picture."""
-        odds = self._log_odds(image, self.question.format(first, second), self._letters)
+        letters = self._first_tokens(A_B)
+        odds = self._log_odds(image, self.question.format(first, second), letters)
         return float(1 / (1 + np.exp(-odds)))
-
-    @functools.cached_property  # not needed by models that answer yes or no
-    def _letters(self) -> tuple[list[int], list[int]]:
-        return self._first_tokens(A_B)
 
     def _prompt(self, question: str) -> str:
         messages = [

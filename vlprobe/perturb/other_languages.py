@@ -152,7 +152,7 @@ def _parts(reading: Reading) -> set[str]:
     return {part for token in tokens for part in (token, *re.split("['-]", token))}
 
 
-@cache
+@cache  # 3 ms, and each caption needs it
 def languages() -> Mapping[str, Language]:
     """Return the languages with a table, by ISO 639-1 code."""
     tables = tomllib.loads(read_resource("other_languages.toml"))

@@ -57,7 +57,7 @@ class Reading:
         self.words = TOKEN.findall(self.text)
         self.lower = [word.lower() for word in self.words]
 
-    @cached_property
+    @cached_property  # rules look up the places of many tokens
     def spans(self) -> list[tuple[int, int]]:
         """Start and end index of each token in the caption."""
         out, end = [], 0

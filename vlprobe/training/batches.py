@@ -328,7 +328,7 @@ class Batches:
         ]
 
     def _pixels_of(self, rows: Sequence[Row], epoch: int) -> np.ndarray:
-        with ThreadPoolExecutor(self._workers) as pool:
+        with ThreadPoolExecutor(self._workers) as pool:  # decoding releases the lock
             pixels = list(pool.map(self._preprocessed, [row.picture for row in rows]))
         if self._normal:
             mean, std = self._normal

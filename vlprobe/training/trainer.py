@@ -212,7 +212,7 @@ class _Training:
         done, spent = self._resume()
         started = saved = time.monotonic()
         took = 0.0
-        with ThreadPoolExecutor(1) as ahead:
+        with ThreadPoolExecutor(1) as ahead:  # reads the next batch while the model learns
             coming = ahead.submit(self._batches.batch, done)
             while done < request.steps:
                 batch = coming.result()

@@ -9,7 +9,6 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageOps
@@ -154,7 +153,7 @@ class Pen:
             for x, y in (points[0], points[-1]):
                 self._draw.ellipse((x - r, y - r, x + r, y + r), fill=color)
 
-    @cached_property
+    @property
     def image(self) -> Image.Image:
         """Return the drawing as RGBA at its final size."""
         return self._canvas.reduce(self._larger)

@@ -62,7 +62,7 @@ class Scorecard:
     is_reversed: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
 
-    @cached_property
+    @cached_property  # each column of the table goes through it
     def rows(self) -> list[str]:
         """The models in the order of the rows. Models without a value come last."""
         models = ranked_models(self.columns, self.sort)
@@ -335,7 +335,7 @@ class Scorecard:
         values = [row.value for model in self.rows if (row := column.cell(model).estimate)]
         return 1.0 if max(values, default=0.0) > FULL else FULL
 
-    @cached_property
+    @property
     def _shown(self) -> list[LeaderboardColumn]:
         """The columns with shares, differences and counts of the cases in which a model is right, if chosen."""
         return [
