@@ -10,7 +10,7 @@ from PIL import Image
 from tools.world.contrasts import contrasts
 from tools.world.scenes import distinct, draw
 from vlprobe.datasets import demo, drawn
-from vlprobe.datasets.world.renderer import VERSION, render, render_large
+from vlprobe.datasets.world.renderer import VERSION, render
 from vlprobe.datasets.world.scene import SIZE
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
@@ -40,23 +40,21 @@ def folder_of_scenes(folder: Path, count: int) -> list[Picture]:
 @pytest.mark.parametrize("size", [448, 672])
 def test_a_large_drawing_shrinks_to_the_file(size):
     for scene in distinct("test", 6):
-        large = render_large(scene, size)
+        large = render(scene, size)
         assert large.size == (size, size)
         assert difference(large, render(scene)) < LEVELS
 
 
 @pytest.mark.full
 def test_all_500_large_drawings_shrink_to_their_files():
-    differences = [
-        difference(render_large(scene, 672), render(scene)) for scene in distinct("test", 500)
-    ]
+    differences = [difference(render(scene, 672), render(scene)) for scene in distinct("test", 500)]
     assert np.mean(differences) < LEVELS
     assert max(differences) < LEVELS
 
 
 def test_a_size_between_whole_multiples_is_drawn_too():
     scene = draw("test", 3)
-    large = render_large(scene, 500)
+    large = render(scene, 500)
     assert large.size == (500, 500)
     small = np.asarray(large.resize((SIZE, SIZE), Image.Resampling.BOX), dtype=float)
     assert np.abs(small - np.asarray(render(scene), dtype=float)).mean() < LEVELS

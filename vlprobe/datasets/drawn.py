@@ -12,7 +12,7 @@ from PIL import Image
 
 from vlprobe.datasets import demo
 from vlprobe.datasets.world import items
-from vlprobe.datasets.world.renderer import VERSION, render, render_large
+from vlprobe.datasets.world.renderer import VERSION, render
 from vlprobe.datasets.world.scene import SIZE, Scene
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix, picture_changes
@@ -39,18 +39,14 @@ def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
     if scene is None:
         return None
     if picture.change:  # its lengths scale with the picture
-        drawing = render(scene) if size == SIZE else render_large(scene, size)
-        return picture_changes.apply(drawing, picture.change)
+        return picture_changes.apply(render(scene, size), picture.change)
     if picture.edit is None:
-        return render(scene) if size == SIZE else render_large(scene, size)
+        return render(scene, size)
     partner = _scene_of_file(picture.edit.partner)
     if partner is None:
         return None
     scale = max(1, -(-size // SIZE))
-    drawings = [
-        render(drawn_scene) if scale == 1 else render_large(drawn_scene, SIZE * scale)
-        for drawn_scene in (scene, partner)
-    ]
+    drawings = [render(drawn_scene, SIZE * scale) for drawn_scene in (scene, partner)]
     if picture.edit.kind == "patch":  # its rectangle is drawn for the size of the files
         bounds = mix.box(SIZE, SIZE, picture.edit.lam, picture.edit.seed)
         left, top, right, bottom = (scale * edge for edge in bounds)

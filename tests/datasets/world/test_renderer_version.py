@@ -125,8 +125,7 @@ def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypa
     tones = sprites.tones
 
     def redrawn() -> list[int]:
-        sprites.sprite.cache_clear()
-        renderer._ground_mark.cache_clear()
+        sprites._small_sprite.cache_clear()
         return differing([renderer.render(scene) for scene in scenes()])
 
     try:
@@ -144,8 +143,7 @@ def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypa
             patch.setattr(renderer, "_ground", lambda scene, placement: "")
             assert redrawn()
     finally:
-        sprites.sprite.cache_clear()
-        renderer._ground_mark.cache_clear()
+        sprites._small_sprite.cache_clear()
 
 
 def write() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from PIL import Image, ImageDraw, ImageFilter
 
 from vlprobe.datasets.world.scene import HORIZON, SIZE, Placement, Scene, pick, placements, stream
-from vlprobe.datasets.world.sprites import Color, large_sprite, mix, sprite
+from vlprobe.datasets.world.sprites import Color, mix, sprite
 
 VARIANTS = 12  # of each background
 _LARGER = 3
@@ -68,12 +68,6 @@ class _Canvas:
 def background(name: str, variant: int) -> Image.Image:
     """Return a background in one variant (0 to VARIANTS - 1) as RGB, SIZE pixels per side. Copy it to draw on it."""
     return _drawn(name, variant, _LARGER).reduce(_LARGER)
-
-
-@functools.lru_cache(maxsize=8)  # at most 4 MB each
-def large_background(name: str, variant: int, scale: int) -> Image.Image:
-    """Return `background` at SIZE * scale pixels per side, as RGB. Copy it to draw on it."""
-    return _drawn(name, variant, 2 * scale).reduce(2)
 
 
 def _drawn(name: str, variant: int, larger: int) -> Image.Image:
@@ -303,43 +297,26 @@ _DRAW: dict[str, Callable[[_Canvas, random.Random], None]] = {
 VERSION = "3c69a21e"
 
 
-def render(scene: Scene) -> Image.Image:
-    """Draw a scene as RGB, 224 x 224 pixels. The same scene always gives the same pixels."""
-    image = background(scene.background, _variant(scene)).copy()
-    for placement in placements(scene):
-        ground = _ground(scene, placement)
-        if ground:
-            below = _ground_mark(placement.size, ground)
-            image.paste(below, (placement.x, placement.y), below)
-        group = scene.groups[placement.group]
-        sprite_image = sprite(group.object, group.color, placement.size, placement.faces_left)
-        image.paste(sprite_image, (placement.x, placement.y), sprite_image)
-    return image
+def render(scene: Scene, size: int = SIZE) -> Image.Image:
+    """Draw a scene as RGB, `size` pixels per side. The same scene always gives the same pixels.
 
-
-def render_large(scene: Scene, size: int) -> Image.Image:
-    """Draw a scene as RGB, `size` pixels per side, for people to look at; models never see it.
-
-    The scene is drawn at the next larger multiple of 224 and scaled down. Reduced to 224
-    pixels, it differs from `render` by less than 3 of 255 levels on average.
+    Models see scenes at the default size. A larger picture is for people: it is drawn at the next larger multiple of
+    224 and scaled down. Reduced to 224 pixels, it differs by less than 3 of 255 levels on average.
     """
     scale = max(1, -(-size // SIZE))
-    image = large_background(scene.background, _variant(scene), scale).copy()
+    variant = pick(stream(scene.seed, "background"), range(VARIANTS))
+    if scale == 1:
+        image = background(scene.background, variant).copy()
+    else:
+        image = _drawn(scene.background, variant, 2 * scale).reduce(2)
     for placement in placements(scene):
-        corner = placement.x * scale, placement.y * scale
-        ground = _ground(scene, placement)
-        if ground:
-            below = _drawn_ground_mark(placement.size, ground, scale)
-            image.paste(below, corner, below)
         group = scene.groups[placement.group]
-        shape = group.object, group.color, placement.size, placement.faces_left
-        sprite_image = large_sprite(*shape, scale)
-        image.paste(sprite_image, corner, sprite_image)
+        pictures = [sprite(group.object, group.color, placement.size, placement.faces_left, scale)]
+        if ground := _ground(scene, placement):
+            pictures.insert(0, _ground_mark(placement.size, ground, scale))
+        for picture in pictures:
+            image.paste(picture, (placement.x * scale, placement.y * scale), picture)
     return image if image.width == size else image.resize((size, size), Image.Resampling.LANCZOS)
-
-
-def _variant(scene: Scene) -> int:
-    return pick(stream(scene.seed, "background"), range(VARIANTS))
 
 
 def _ground(scene: Scene, placement: Placement) -> str:
@@ -349,12 +326,7 @@ def _ground(scene: Scene, placement: Placement) -> str:
     return "ripple" if scene.background == "sea" else "shadow"
 
 
-@functools.lru_cache(maxsize=512)  # each object of each scene needs one of a few
-def _ground_mark(size: int, kind: str) -> Image.Image:
-    return _drawn_ground_mark(size, kind, 1)
-
-
-def _drawn_ground_mark(size: int, kind: str, scale: int) -> Image.Image:
+def _ground_mark(size: int, kind: str, scale: int) -> Image.Image:
     """Draw the mark under an object that is `size` pixels large in a picture of 224 pixels, enlarged by `scale`."""
     line = scale * max(1, size // 50)
     size *= scale

@@ -518,19 +518,18 @@ _DRAW = {
 }
 
 
-@functools.lru_cache(maxsize=6000)  # 6 ms, and a scene shows up to five of a few thousand
-def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
-    """Draw an object in a square of `size` pixels, with a thin pale rim for contrast with any background."""
-    if faces_left:
-        return ImageOps.mirror(sprite(name, color, size, False))
-    return _drawn(name, color, Pen(size), 1)
-
-
-@functools.lru_cache(maxsize=32)  # 12 ms, up to five in a scene; large sprites take much memory
-def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
-    """Draw an object like `sprite`, in a square of `size * scale` pixels."""
-    image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
+def sprite(name: str, color: str, size: int, faces_left: bool, scale: int = 1) -> Image.Image:
+    """Draw an object in a square of `size * scale` pixels, with a thin pale rim for contrast with any background."""
+    if scale == 1:
+        image = _small_sprite(name, color, size)
+    else:
+        image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
     return ImageOps.mirror(image) if faces_left else image
+
+
+@functools.lru_cache(maxsize=6000)  # 6 ms, and a scene shows up to five of a few thousand
+def _small_sprite(name: str, color: str, size: int) -> Image.Image:
+    return _drawn(name, color, Pen(size), 1)
 
 
 def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
