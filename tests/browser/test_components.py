@@ -318,8 +318,12 @@ def test_a_card_is_selected_by_its_box_by_shift_and_by_x_and_saved_as_a_slice(bl
     ids = ["1", "2", "3"]
     cards = [values["cards"][0] | {"id": name, "name": name} for name in ids]
     mount(blank, "wall", values | {"cards": cards, "selects": True, "offered": ["odd"]})
+    third = blank.locator("button.card").nth(2)
+    place = third.bounding_box()
     blank.get_by_label("Select: 1").check()
     blank.locator("button.card").nth(1).click(modifiers=["Shift"])
+    assert third.bounding_box() == place  # a further press still hits its card
+    assert blank.evaluate("String(getSelection())") == ""
     blank.locator("button.card").nth(2).focus()
     blank.keyboard.press("x")
     assert blank.locator(".picker:checked").count() == 3

@@ -126,6 +126,7 @@ class Wall {
     this.observer = null;
     this.turn = (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null);
     document.addEventListener("click", this.turn);
+    root.addEventListener("mousedown", (event) => this.selects && event.shiftKey && event.preventDefault()); // else it selects text
     root.addEventListener("click", (event) => this.click(event));
     root.addEventListener("keydown", (event) => this.key(event));
     root.addEventListener("focusin", (event) => this.visit(event));
@@ -153,7 +154,7 @@ class Wall {
     this.buttons = [...this.list.querySelectorAll("button")];
     this.tally = make("p", "tally small");
     this.tally.setAttribute("role", "status");
-    this.root.replaceChildren(...parts, this.tally, this.list);
+    this.root.replaceChildren(...parts, this.list, this.tally);
     this.resize(0);
     const kept = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
     if (kept) kept.tabIndex = 0;
