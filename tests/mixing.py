@@ -59,8 +59,8 @@ class Hues(ControlEncoder):
         ]
         return self._unit(np.array(seen))
 
-    def _unit(self, seen: np.ndarray) -> np.ndarray:
-        vectors = np.einsum("ni,id->nd", seen, self._map)
+    def _unit(self, colors: np.ndarray) -> np.ndarray:
+        vectors = np.einsum("ni,id->nd", colors, self._map)
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 

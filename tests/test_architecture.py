@@ -104,7 +104,7 @@ def modules() -> dict[str, Path]:
     }
 
 
-def imported_files(path: Path, known: dict[str, Path]) -> set[str]:
+def imported_files(path: Path, files_by_module: dict[str, Path]) -> set[str]:
     """The files of ours that a file imports anywhere in it, for the type checker too."""
     targets = set()
     for node in ast.walk(parsed(path)):
@@ -113,8 +113,8 @@ def imported_files(path: Path, known: dict[str, Path]) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
-                targets.add(full if full in known else node.module)
-    return targets & known.keys()
+                targets.add(full if full in files_by_module else node.module)
+    return targets & files_by_module.keys()
 
 
 def test_only_two_files_choose_by_the_body_of_a_case():

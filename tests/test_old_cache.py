@@ -55,20 +55,20 @@ def printed(*words: str) -> list[dict]:
     return json.loads(outcome.stdout)
 
 
-def same(value: object, stored: object) -> bool:
+def same(value: object, expected: object) -> bool:
     """Equal; of numbers, to the ten digits that are printed."""
-    if isinstance(value, float) and isinstance(stored, float | int):
-        return math.isclose(value, stored, rel_tol=1e-9, abs_tol=1e-10)
-    return value == stored
+    if isinstance(value, float) and isinstance(expected, float | int):
+        return math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-10)
+    return value == expected
 
 
 def differing(
-    rows: Sequence[Mapping], stored: Sequence[Mapping], names: Sequence[str]
+    rows: Sequence[Mapping], expected: Sequence[Mapping], names: Sequence[str]
 ) -> list[str]:
     """What of the stored rows is not among the rows, by the columns that name a row; other columns may be new."""
     found = {tuple(row[name] for name in names): row for row in rows}
     wrong = []
-    for row in stored:
+    for row in expected:
         key = tuple(row[name] for name in names)
         wrong += [
             f"{key} {column}: {found.get(key, {}).get(column)}, and was {value}"

@@ -81,21 +81,21 @@ def table_row(page: str, label: str, metric: str = "Positive rate (PR)") -> Shar
     yield from zip([name.strip() for name in names[1:]], map(rejected, values), strict=True)
 
 
-def home(shown: Callable, store: Store) -> Shares:
-    ((_, figures),) = component_values(shown(store, "home", set=KEY), "figures")
+def home(show_page: Callable, store: Store) -> Shares:
+    ((_, figures),) = component_values(show_page(store, "home", set=KEY), "figures")
     for model in figures["strip"]["models"]:
         yield model["name"], float(model["value"].removesuffix(" %"))
 
 
-def explore(shown: Callable, store: Store) -> Shares:
+def explore(show_page: Callable, store: Store) -> Shares:
     for model in (CLIP, EQSIM):
-        at = shown(store, "explore", set=KEY, model=model, kind="flip")
+        at = show_page(store, "explore", set=KEY, model=model, kind="flip")
         yield model, float(wall(at)["note"].partition(" %")[0])
 
 
-def compare(shown: Callable, store: Store) -> Shares:
+def compare(show_page: Callable, store: Store) -> Shares:
     query = {"set": KEY, "kind": "flip", "model": CLIP, "with": f"{EQSIM}|{WEAK}"}
-    at = shown(store, "compare", **query, open="measured")
+    at = show_page(store, "compare", **query, open="measured")
     for (subtype, model), mark in marks_of(figure_of(at, "forest")).items():
         if not subtype:
             share, base_share = re.findall(PERCENT, mark["text"].rpartition("(")[2])
@@ -103,16 +103,16 @@ def compare(shown: Callable, store: Store) -> Shares:
     yield from table_row(bodies(at), "Each model against the baseline")
 
 
-def present(shown: Callable, store: Store) -> Shares:
-    ((_, talk),) = component_values(shown(store, "present", set=KEY), "slides")
+def present(show_page: Callable, store: Store) -> Shares:
+    ((_, talk),) = component_values(show_page(store, "present", set=KEY), "slides")
     (slide,) = [slide for slide in talk["slides"] if slide["id"] == "better"]
     for bar in slide["bars"]:
         if bar["name"] != "No picture":  # the best guess from the texts, not a model
             yield bar["name"], float(bar["text"].removesuffix(" %"))
 
 
-def trade_off(shown: Callable, store: Store) -> Shares:
-    at = shown(store, "tradeoff", set=KEY, open="numbers")
+def trade_off(show_page: Callable, store: Store) -> Shares:
+    at = show_page(store, "tradeoff", set=KEY, open="numbers")
     for (model,), mark in marks_of(figure_of(at, "tradeoff")).items():
         yield model, rejected(re.findall(f"Positive rate {PERCENT}", mark["text"])[0])
     yield from table_row(bodies(at), "Headline numbers of each model")
@@ -120,8 +120,8 @@ def trade_off(shown: Callable, store: Store) -> Shares:
         yield name, rejected(share)
 
 
-def breakdown(shown: Callable, store: Store) -> Shares:
-    at = shown(store, "breakdown", set=KEY, metric="positive_rate")
+def breakdown(show_page: Callable, store: Store) -> Shares:
+    at = show_page(store, "breakdown", set=KEY, metric="positive_rate")
     yield from table_row(bodies(at), "Headline numbers of each model")
 
 
@@ -132,7 +132,7 @@ def of_two_models(store: Store) -> views.runs.QuestionSet:
     return replace(question_set, runs=tuple(runs))
 
 
-def report_file(shown: Callable, store: Store) -> Shares:
+def report_file(show_page: Callable, store: Store) -> Shares:
     page = report.report(store, of_two_models(store))
     yield from table_row(page, "Headline numbers of each model")
     yield from table_row(page, "Each model against the baseline")
@@ -142,7 +142,7 @@ def report_file(shown: Callable, store: Store) -> Shares:
     yield from ((*winner, float(share)), (base, float(base_share)))
 
 
-def site(shown: Callable, store: Store) -> Shares:
+def site(show_page: Callable, store: Store) -> Shares:
     with pytest.MonkeyPatch.context() as patch:  # drawing pictures takes longer than all else
         patch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
         values = tables(bundle.site(store, [of_two_models(store)], Limits(n_cases=3)).files)
@@ -159,7 +159,7 @@ def site(shown: Callable, store: Store) -> Shares:
             yield from ((name, rejected(value)) for name, value in marks)
 
 
-def show_command(shown: Callable, store: Store) -> Shares:
+def show_command(show_page: Callable, store: Store) -> Shares:
     run = views.runs.question_set(store, KEY).run(CLIP).key
     for row in json.loads(call(store.root, "show", run, "--format", "json").stdout):
         if row["metric"] == "positive_rate":
@@ -168,7 +168,7 @@ def show_command(shown: Callable, store: Store) -> Shares:
     yield CLIP, 100 - 100 * float(re.findall(r"type: positive_rate\n\s+value: ([\d.]+)", card)[0])
 
 
-def compare_command(shown: Callable, store: Store) -> Shares:
+def compare_command(show_page: Callable, store: Store) -> Shares:
     words_ = ("compare", CLIP, EQSIM, "--probe", "lgip", "--format", "json")
     for row in json.loads(call(store.root, *words_).stdout):
         if row["metric"] == "positive_rate":
@@ -178,7 +178,7 @@ def compare_command(shown: Callable, store: Store) -> Shares:
             )
 
 
-def python(shown: Callable, store: Store) -> Shares:
+def python(show_page: Callable, store: Store) -> Shares:
     results = interface.results(KEY, store.root)
     yield from ((model, 100 - 100 * results.value("positive_rate", model)) for model in MODELS)
 

@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from tests.cli.test_served import drawn
+from tests.cli.test_served import load_first_page
 from tests.conftest import free_port, make_tiny
 from vlprobe import registry
 from vlprobe.storage import application
@@ -342,7 +342,7 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
             subprotocols=[Subprotocol("streamlit")],
             max_size=None,
         ) as visitor:
-            assert drawn(visitor)
+            assert load_first_page(visitor)
         body = {
             "data": b"x",
             "method": "PUT",
@@ -431,7 +431,7 @@ def test_the_entry_command_of_the_public_demo_serves_everybody_and_writes_nothin
             subprotocols=[Subprotocol("streamlit")],
             max_size=None,
         ) as visitor:
-            assert drawn(visitor)
+            assert load_first_page(visitor)
     assert "Traceback" not in (installed.parent / "log.txt").read_text()
     assert set(installed.rglob("*")) == before
 

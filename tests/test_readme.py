@@ -64,7 +64,7 @@ def parts(line: str) -> Iterator[list[str]]:
             command.append(word)
 
 
-def shown() -> list:
+def shell_commands() -> list:
     """Each command of each block for a shell, with the page it stands on."""
     found = []
     for page in PAGES:
@@ -90,7 +90,7 @@ def parse(words: list[str]) -> None:
             pass
 
 
-@pytest.mark.parametrize("command", shown())
+@pytest.mark.parametrize("command", shell_commands())
 def test_a_command_that_is_shown_is_one_that_the_command_line_takes(command: list[str]):
     program = Path(command[0]).name
     if ">" in command:

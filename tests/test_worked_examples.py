@@ -31,7 +31,7 @@ def rows_of(page: str, marker: str) -> list[list[str]]:
     ]
 
 
-def given(page: str, of: str = "") -> pd.DataFrame:
+def given_table(page: str, of: str = "") -> pd.DataFrame:
     """The numbers that an example begins with: texts as they are, what reads as a number as that."""
     table = pd.DataFrame(rows_of(page, f"given: {of}" if of else "given"))
     for column in table:
@@ -96,7 +96,7 @@ def compare(page: str, of: str, computed: dict[str, float]) -> None:
 
 
 def test_lgip():
-    table = given("lgip")
+    table = given_table("lgip")
     table.columns = ["group_code", "kind", "subtype", "edit", "score_0", "score_1", "text_01"]
     rows = table.assign(margin=lgip._margins(table), erased=table["text_01"] == 1)
     strengths = dict(
@@ -118,7 +118,7 @@ def test_lgip():
 
 
 def test_a_tie_of_the_example_of_lgip_is_counted():
-    table = given("lgip")
+    table = given_table("lgip")
     assert list(table[table[4] == table[5]][3]) == [
         "Two red cats on a bench.",
         "There are dogs that rest outside.",
@@ -128,7 +128,7 @@ def test_a_tie_of_the_example_of_lgip_is_counted():
 def test_rococo():
     from vlprobe.probes import rococo
 
-    table = given("rococo")
+    table = given_table("rococo")
     similarities = table.iloc[:, 1:].to_numpy(np.float32)
     n = len(similarities)
     found = retrieval.retrieve(
@@ -146,7 +146,7 @@ def test_rococo():
 
 
 def eqben_rows(of: str, columns: list[str]) -> pd.DataFrame:
-    table = given("eqben", of)
+    table = given_table("eqben", of)
     table.columns = columns
     codes = range(len(table))
     return table.assign(item_code=codes, group_code=codes)
@@ -202,7 +202,7 @@ def triplet_texts() -> list[list[str]]:
 
 
 def test_visla():
-    scores = given("visla")
+    scores = given_table("visla")
     columns = ["score_0", "score_1", "score_2", "text_01", "text_02", "text_12"]
     scores.columns = ["triplet", *columns]
     overlaps = {}
@@ -227,7 +227,7 @@ def test_visla():
 
 
 def test_prsm():
-    values = given("prsm").iloc[:, 1:].to_numpy(np.float32)
+    values = given_table("prsm").iloc[:, 1:].to_numpy(np.float32)
     rankings = ranking.Ranker()(values)
     measures = ranking.pair_measures(rankings)
     means = ranking.means(measures)
@@ -242,7 +242,7 @@ def test_prsm():
 
 
 def test_series_boundary():
-    table = given("series")
+    table = given_table("series")
     video = Series((Picture.from_name("f"),) * len(table), tuple(table[0]), boundary=0.3)
     scores = table[[1, 2]].to_numpy()
     found = series_probe._boundary(video, scores)
@@ -260,7 +260,7 @@ def test_series_boundary():
 
 
 def test_series_order():
-    table = given("series", "order")
+    table = given_table("series", "order")
     people = Series((Picture.from_name("p"),) * len(table), edit_order=(3, 2, 1, 0))
     found = series_probe._order(people, table[[1, 2]].to_numpy())
     rows = pd.DataFrame([found | {"kind": "order"}])
@@ -269,7 +269,7 @@ def test_series_order():
 
 
 def test_changed_pictures():
-    table = given("pictures")
+    table = given_table("pictures")
     scores = table[[1, 2]].to_numpy().reshape(1, 4)
     rows = pd.DataFrame(scores, columns=[f"score_{number}" for number in range(4)])
     margin = pictures._margins(rows)
@@ -278,21 +278,21 @@ def test_changed_pictures():
 
 
 def test_half_truths():
-    scores = given("halftruths")[[1, 2]].to_numpy().T
+    scores = given_table("halftruths")[[1, 2]].to_numpy().T
     rows = pd.DataFrame(scores, columns=["score_0", "score_1", "score_2"])
     rows = rows.assign(kind="half-truth", margin=halftruths._margins(rows))
     compare("halftruths", "", judged(halftruths.PROBE, rows))
 
 
 def test_hard_positives():
-    scores = given("hardpositives")[[1, 2, 3]].to_numpy().T
+    scores = given_table("hardpositives")[[1, 2, 3]].to_numpy().T
     rows = pd.DataFrame(scores, columns=["score_0", "score_1", "score_2"])
     rows = rows.assign(kind="hard-positive", margin=hardpositives._margins(rows))
     compare("hardpositives", "", judged(hardpositives.PROBE, rows))
 
 
 def test_power():
-    rows = [tuple(row) for row in given("power").to_numpy()]
+    rows = [tuple(row) for row in given_table("power").to_numpy()]
     (n_items, low, high, *_), _ = rows
     error = power.standard_error(low, high)
     named = {"standard error": error}
@@ -306,7 +306,7 @@ def test_power():
 
 
 def test_causes(monkeypatch):
-    table = given("causes")
+    table = given_table("causes")
     n = len(table)
     cases = pd.DataFrame({"case": range(n), "kind": "pair", "images": [["a", "b"]] * n})
     cases["roles"] = [["original", "different"]] * n

@@ -144,7 +144,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def stored(folder: Path) -> Store:
+def server_store(folder: Path) -> Store:
     """Return the store that the server shows: the bundled results, and those about hostile captions."""
     return StoreAboveShipped(folder / "cache", shipped.FOLDER)
 

@@ -101,7 +101,7 @@ def drag(page, box: tuple[float, float, float, float]) -> None:
 
 
 @pytest.mark.full
-def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, stored: Store):
+def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, server_store: Store):
     visit(page, url + f"/compare?set={SETS['lgip']}&model=demo:sigmoid&with=demo:softmax&open=map")
     drag(page, (0.05, 0.6, 0.6, 0.97))
     page.wait_for_url("**area=*")
@@ -115,14 +115,16 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, stored: Store)
     )
     assert (
         inside
-        == views.cases.outcomes(stored, views.runs.question_set(stored, SETS["lgip"]), both)["all"]
+        == views.cases.outcomes(
+            server_store, views.runs.question_set(server_store, SETS["lgip"]), both
+        )["all"]
     )
     assert (
         0
         < inside
         < views.cases.outcomes(
-            stored,
-            views.runs.question_set(stored, SETS["lgip"]),
+            server_store,
+            views.runs.question_set(server_store, SETS["lgip"]),
             views.filter.Filter("demo:sigmoid", "flip"),
         )["all"]
     )
@@ -169,7 +171,7 @@ def test_a_box_on_the_trade_off_keeps_the_models_inside_and_the_toolbar_exports(
     assert waiting.value.suggested_filename == "vlprobe_tradeoff.svg"
 
 
-def test_the_cases_that_are_shown_are_downloaded(page, url: str, stored: Store):
+def test_the_cases_that_are_shown_are_downloaded(page, url: str, server_store: Store):
     visit(page, url + f"/explore?set={SETS['lgip']}&type=number&model=demo:weak&kind=flip")
     page.get_by_role("button", name="Share").click()
     with page.expect_download() as waiting:
@@ -179,9 +181,9 @@ def test_the_cases_that_are_shown_are_downloaded(page, url: str, stored: Store):
     chosen = views.filter.Filter("demo:weak", "flip", subtype="number")
     assert (
         len(rows)
-        == views.cases.outcomes(stored, views.runs.question_set(stored, SETS["lgip"]), chosen)[
-            "fooled"
-        ]
+        == views.cases.outcomes(
+            server_store, views.runs.question_set(server_store, SETS["lgip"]), chosen
+        )["fooled"]
         > 0
     )
     assert {row["subtype"] for row in rows} == {"number"}
@@ -222,7 +224,7 @@ def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def saved_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("offline")
     dataset = make_tiny(folder / "tiny", [{"caption": NASTY}] * 3)
     there = Store(folder / "cache")
@@ -240,8 +242,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in made}
 
 
-def test_pages_that_stand_alone_show_all_and_do_nothing(page, alone: dict[str, Path]):
-    for name, path in alone.items():
+def test_pages_that_stand_alone_show_all_and_do_nothing(page, saved_pages: dict[str, Path]):
+    for name, path in saved_pages.items():
         shown = page.context.new_page()
         sent, asked = [], []
         shown.on("requestfinished", lambda request, sent=sent: sent.append(request.url))

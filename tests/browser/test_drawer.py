@@ -42,12 +42,14 @@ def case_of(page) -> str:
 
 
 @pytest.fixture
-def written(page, stored: Store) -> Iterator[list[Annotation]]:
+def removes_annotations(page, server_store: Store) -> Iterator[list[Annotation]]:
     """A function's worth of annotations: what was written is removed afterwards."""
     yield []
-    for run in stored.runs():
-        for annotation in annotations.read(stored, run["case_key"]).current:
-            annotations.write(stored, run["case_key"], Annotation(annotation.case, annotation.id))
+    for run in server_store.runs():
+        for annotation in annotations.read(server_store, run["case_key"]).current:
+            annotations.write(
+                server_store, run["case_key"], Annotation(annotation.case, annotation.id)
+            )
 
 
 def all_written(store: Store) -> list[Annotation]:
@@ -62,8 +64,10 @@ def type_tag(page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.usefixtures("written")
-def test_a_tag_is_stored_at_enter_and_is_still_there_after_a_reload(page, drawer, stored: Store):
+@pytest.mark.usefixtures("removes_annotations")
+def test_a_tag_is_stored_at_enter_and_is_still_there_after_a_reload(
+    page, drawer, server_store: Store
+):
     case = case_of(page)
     type_tag(page, "wrong label")
     for _ in range(3):  # the list of tags takes the first one
@@ -79,59 +83,59 @@ def test_a_tag_is_stored_at_enter_and_is_still_there_after_a_reload(page, drawer
     drawer = open_card(page, 0)
     page.keyboard.press("t")
     drawer.locator(".st-key-case_tags").get_by_text("wrong label").wait_for()
-    assert [(one.id, one.tags) for one in all_written(stored)] == [(case, ("wrong label",))]
+    assert [(one.id, one.tags) for one in all_written(server_store)] == [(case, ("wrong label",))]
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("written")
+@pytest.mark.usefixtures("removes_annotations")
 def test_a_tag_typed_at_once_after_its_key_loses_no_letter_and_a_second_one_is_undone(
-    page, drawer, stored: Store
+    page, drawer, server_store: Store
 ):
     for key in ("t", *"photo", "Enter"):  # L and P are keys of the drawer
         page.keyboard.press(key)
         page.wait_for_timeout(60)  # as fast as people type
     drawer.get_by_text("Saved").wait_for()
-    assert all_written(stored)[0].tags == ("photo",)
+    assert all_written(server_store)[0].tags == ("photo",)
     page.wait_for_function(f"() => document.activeElement.matches({TAG_FIELD!r})")
     page.keyboard.type("second")
     page.keyboard.press("Enter")
     idle(page)
-    assert all_written(stored)[0].tags == ("photo", "second")
+    assert all_written(server_store)[0].tags == ("photo", "second")
     page.keyboard.press("Escape")
     drawer.get_by_role("button", name="Undo").click()
     idle(page)
-    assert all_written(stored)[0].tags == ("photo",)
+    assert all_written(server_store)[0].tags == ("photo",)
     assert not drawer.get_by_text("Saved").count()
 
 
-@pytest.mark.usefixtures("written")
+@pytest.mark.usefixtures("removes_annotations")
 def test_a_note_is_stored_when_its_field_is_left_and_when_the_drawer_closes(
-    page, drawer, stored: Store
+    page, drawer, server_store: Store
 ):
     page.keyboard.press("t")
     drawer.locator(NOTE_FIELD).fill("left with Tab")
     page.keyboard.press("Tab")
     drawer.get_by_text("Saved").wait_for()
-    assert all_written(stored)[0].note == "left with Tab"
+    assert all_written(server_store)[0].note == "left with Tab"
     idle(page)
     drawer.locator(NOTE_FIELD).fill("left with Escape")
     page.keyboard.press("Escape")
     drawer.wait_for(state="detached")
     idle(page)
-    assert all_written(stored)[0].note == "left with Escape"
+    assert all_written(server_store)[0].note == "left with Escape"
     drawer = open_card(page, 0)
     page.keyboard.press("t")
     drawer.locator(NOTE_FIELD).fill("left with an arrow")
     drawer.get_by_role("button", name="Next").click()
     drawer.get_by_text("Picture 2 of").wait_for()
     idle(page)
-    assert all_written(stored)[0].note == "left with an arrow"
+    assert all_written(server_store)[0].note == "left with an arrow"
     assert drawer.locator(NOTE_FIELD).input_value() == ""
 
 
 @pytest.mark.full
 def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
-    page, drawer, stored: Store
+    page, drawer, server_store: Store
 ):
     foot = drawer.locator(".st-key-case_foot")
     scale = "e => new DOMMatrix(getComputedStyle(e).transform).a"
@@ -149,13 +153,13 @@ def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
     toast = page.get_by_test_id("stToast")
     toast.get_by_text("Added to the slides").wait_for()
     assert case_of(page) == case and drawer.is_visible()
-    (text,) = DECKS.read(stored).values()
+    (text,) = DECKS.read(server_store).values()
     assert case in text
     with page.context.expect_page() as opened:
         toast.get_by_role("link", name="Open the slides").click()
     opened.value.wait_for_url("**/present?*")
     opened.value.close()
-    DECKS.remove(stored, next(iter(DECKS.read(stored))))
+    DECKS.remove(server_store, next(iter(DECKS.read(server_store))))
 
 
 @pytest.mark.full

@@ -27,7 +27,9 @@ def picture(color: str, width: int = 40, height: int = 40) -> str:
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def given(text: str = "A red dog.", *, boxes: bool = False, pending: bool = False) -> dict:
+def component_props(
+    text: str = "A red dog.", *, boxes: bool = False, pending: bool = False
+) -> dict:
     """What a page gives the component: five shares, two models."""
 
     def frame(source: int, style: str = "", over: int = -1, stays: int = 100) -> dict:
@@ -116,7 +118,7 @@ def order(tab) -> list[str]:
 
 
 def test_the_slider_moves_picture_words_line_and_strip_by_keyboard(tab):
-    draw(tab, given("one"))
+    draw(tab, component_props("one"))
     slider = tab.get_by_role("slider", name="Share of the right picture that remains")
     assert opacity(tab) == pytest.approx(0.1) and order(tab) == ["mixture", "right", "mixture"]
     left = tab.locator(".now").evaluate("e => e.style.left")
@@ -134,18 +136,18 @@ def test_the_slider_moves_picture_words_line_and_strip_by_keyboard(tab):
 
 
 def test_a_redraw_of_the_same_case_keeps_the_share_and_focus_another_begins_anew(tab):
-    draw(tab, given("two"))
+    draw(tab, component_props("two"))
     tab.get_by_role("slider").focus()
     tab.keyboard.press("End")
-    draw(tab, given("two"))
+    draw(tab, component_props("two"))
     assert opacity(tab) == pytest.approx(0.4)
     assert tab.evaluate("document.activeElement.type") == "range"
-    draw(tab, given("three"))
+    draw(tab, component_props("three"))
     assert opacity(tab) == pytest.approx(0.1)
 
 
 def test_the_frame_has_the_pictures_own_proportions_and_the_partner_covers_it(tab):
-    draw(tab, given("four"))
+    draw(tab, component_props("four"))
     frame, over = (
         tab.locator(f".sum figure:last-of-type {name}").bounding_box()
         for name in (".frame", ".over")
@@ -155,7 +157,7 @@ def test_the_frame_has_the_pictures_own_proportions_and_the_partner_covers_it(ta
 
 
 def test_a_patch_is_cut_from_the_partner_where_it_lies(tab):
-    draw(tab, given("five", boxes=True))
+    draw(tab, component_props("five", boxes=True))
     style = "e => [getComputedStyle(e).clipPath, getComputedStyle(e).opacity]"
     assert tab.locator(".sum .over").evaluate(style) == ["inset(50% 25% 0%)", "1"]
     own = tab.locator(".strips section").nth(1).locator(".over").first
@@ -164,10 +166,10 @@ def test_a_patch_is_cut_from_the_partner_where_it_lies(tab):
 
 def test_models_are_asked_for_once_a_case_and_not_where_nothing_is_pending(tab):
     tab.evaluate("window.sent = []")
-    draw(tab, given("six"))
-    draw(tab, given("seven", pending=True))
-    draw(tab, given("seven", pending=True))
-    draw(tab, given("seven"))
+    draw(tab, component_props("six"))
+    draw(tab, component_props("seven", pending=True))
+    draw(tab, component_props("seven", pending=True))
+    draw(tab, component_props("seven"))
     assert tab.evaluate("window.sent") == [["ask", "case seven"]]
 
 
@@ -175,7 +177,7 @@ def test_models_are_asked_for_once_a_case_and_not_where_nothing_is_pending(tab):
 def test_hostile_text_stays_text_and_stays_inside(tab, text: str):
     for width in (390, 1280):
         tab.set_viewport_size({"width": width, "height": 900})
-        draw(tab, given(text))
+        draw(tab, component_props(text))
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.locator(".query").inner_text().strip() == text.strip()
     assert tab.locator("#parent script, #parent [onerror]").count() == 0
@@ -184,7 +186,7 @@ def test_hostile_text_stays_text_and_stays_inside(tab, text: str):
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_what_is_no_picture_is_not_asked_for(tab, address: str):
-    data = given("nine")
+    data = component_props("nine")
     data["sources"] = [address] * 3
     before = len(tab.outside)
     draw(tab, data)

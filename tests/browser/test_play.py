@@ -23,7 +23,7 @@ DAY = 86_400  # seconds
 COUNT = "(selector) => document.querySelector('#host').shadowRoot.querySelectorAll(selector).length"
 
 
-def told(text: str, **changes: object) -> dict:
+def component_props(text: str, **changes: object) -> dict:
     """What the component is told, with this text wherever text can be."""
     caption = {"runs": [[text, ""], [text, "lie"]], "state": "", "label": text, "own": "", "more": text,
                "models": [{"name": text, "path": "M0 0", "color": "red"}]}  # fmt: skip
@@ -42,7 +42,7 @@ def test_text_stays_text_and_fits(blank, text: str, width: int):
     blank.on("pageerror", lambda error: problems.append(str(error)))
     blank.set_viewport_size({"width": width, "height": 844})
     for picture in (PIXEL, "", "https://example.org/x.png", 'data:image/svg+xml,<svg onload="1">'):
-        data = told(text, picture=picture)
+        data = component_props(text, picture=picture)
         data["captions"][0]["own"] = text
         mount(blank, "quiz", data)
         assert blank.evaluate(COUNT, "img") == (picture == PIXEL)
@@ -55,7 +55,7 @@ def test_text_stays_text_and_fits(blank, text: str, width: int):
 
 
 def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
-    mount(blank, "quiz", told("a red dog"))
+    mount(blank, "quiz", component_props("a red dog"))
     blank.keyboard.press("3")
     blank.keyboard.press("ArrowRight")
     blank.keyboard.press("Control+2")
@@ -64,12 +64,13 @@ def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
     blank.keyboard.press("1")
     assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": 1}]]
     blank.evaluate(
-        "(data) => window.draw(data)", told("a red dog", open=False, next="Next question")
+        "(data) => window.draw(data)",
+        component_props("a red dog", open=False, next="Next question"),
     )
     blank.keyboard.press("1")
     blank.keyboard.press("ArrowRight")
     assert blank.evaluate("() => window.sent").pop() == ["next", 0]
-    blank.evaluate("(data) => window.draw(data)", told("a red dog", question=1))
+    blank.evaluate("(data) => window.draw(data)", component_props("a red dog", question=1))
     blank.evaluate(
         "() => { const field = document.createElement('input'); document.body.append(field); field.focus(); }"
     )
@@ -78,7 +79,7 @@ def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
 
 
 def test_f_shows_the_page_on_the_whole_screen_and_back(blank):
-    mount(blank, "quiz", told("a red dog"))
+    mount(blank, "quiz", component_props("a red dog"))
     blank.keyboard.press("f")
     blank.wait_for_function("() => document.fullscreenElement === document.documentElement")
     blank.keyboard.press("f")
@@ -90,14 +91,14 @@ def test_the_last_screen_shows_all_ten_questions_on_a_phone(blank):
     pips = ["right"] * 9 + ["tied"]
     row = {"name": "CLIP_TROHN-Text", "path": "", "color": "", "total": "9.5", "unit": "of 10"}
     end = {"detail": "", "pictures": [""] * 10, "rows": [row | {"pips": pips}], "credits": []}
-    mount(blank, "quiz", told("a", end=end | {"source": ""}))
+    mount(blank, "quiz", component_props("a", end=end | {"source": ""}))
     widths = blank.locator(".scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
     assert widths[0] <= widths[1]
     blank.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_a_vote_can_be_changed_after_a_press_on_one_s_own_caption(blank):
-    data = told("a")
+    data = component_props("a")
     data["captions"] = [data["captions"][0], data["captions"][1] | {"own": "you"}]
     mount(blank, "quiz", data)
     for key in ("2", "1"):
@@ -109,25 +110,29 @@ def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):
     root = "document.querySelector('#host').shadowRoot"
     focus = f"() => {root}.activeElement?.className || ''"
     second = f"{root}.querySelectorAll('.option')[1]"
-    mount(blank, "quiz", told("a"))
+    mount(blank, "quiz", component_props("a"))
     blank.evaluate(f"() => {second}.focus()")
-    blank.evaluate("(data) => window.draw(data)", told("a", note="somebody voted"))
+    blank.evaluate("(data) => window.draw(data)", component_props("a", note="somebody voted"))
     assert blank.evaluate(f"() => {second} === {root}.activeElement")
-    blank.evaluate("(data) => window.draw(data)", told("a", open=False, next="Next question"))
+    blank.evaluate(
+        "(data) => window.draw(data)", component_props("a", open=False, next="Next question")
+    )
     assert blank.evaluate(focus) == "next"
-    blank.evaluate("(data) => window.draw(data)", told("a", question=1))
+    blank.evaluate("(data) => window.draw(data)", component_props("a", question=1))
     assert "option" in blank.evaluate(focus)
 
 
 def test_a_key_takes_the_focus_from_outside_so_that_enter_and_the_arrow_lead_on(blank):
-    mount(blank, "quiz", told("a"))
+    mount(blank, "quiz", component_props("a"))
     blank.evaluate(
         """() => { const tab = document.createElement('button'); document.body.append(tab);
         tab.addEventListener('keydown', (event) => event.key === 'ArrowRight' && event.stopPropagation());
         tab.focus(); }"""
     )  # a tab keeps the arrows for itself
     blank.keyboard.press("1")
-    blank.evaluate("(data) => window.draw(data)", told("a", open=False, next="Next question"))
+    blank.evaluate(
+        "(data) => window.draw(data)", component_props("a", open=False, next="Next question")
+    )
     blank.keyboard.press("Enter")
     blank.keyboard.press("ArrowRight")
     assert blank.evaluate("() => window.sent.slice(1)") == [["next", 0], ["next", 0]]
@@ -135,7 +140,7 @@ def test_a_key_takes_the_focus_from_outside_so_that_enter_and_the_arrow_lead_on(
 
 def test_a_marked_caption_of_two_lines_does_not_scroll(blank):
     blank.set_viewport_size({"width": 1280, "height": 844})
-    data = told("a")
+    data = component_props("a")
     data["captions"][0]["runs"] = [["two girls and a goat in a pen " * 4, ""], ["watch", "lie"]]
     mount(blank, "quiz", data)
     heights = "e => e.scrollHeight - e.clientHeight"
@@ -149,12 +154,12 @@ def test_the_last_screen_has_the_score_beside_the_name_and_credits_also_in_the_p
         "license": "CC BY 2.0",
         "licenseUrl": "https://b.example",
     }
-    row = told("A")["scores"][0] | {"pips": ["tied", "right"]}
+    row = component_props("A")["scores"][0] | {"pips": ["tied", "right"]}
     row |= {"path": "M0 0 H9 V9 Z", "total": "1", "unit": "of 2"}
     end = {"detail": "", "pictures": ["", ""], "rows": [row]}
     end |= {"credits": [credit], "source": "From X."}
     blank.set_viewport_size({"width": 390, "height": 844})
-    mount(blank, "quiz", told("a", end=end))
+    mount(blank, "quiz", component_props("a", end=end))
     cells = blank.locator("tbody td").all_inner_texts()
     assert cells[0].split() == ["1", "of", "2"] and "right in one order only" in cells[1]
     box = blank.locator("td.total").bounding_box()
@@ -175,12 +180,14 @@ def test_the_clock_runs_out_once(blank):
     blank.clock.install(time=0)
     blank.clock.pause_at(DAY)  # else it goes on by itself, too, while a busy machine draws
     try:
-        mount(blank, "quiz", told("a", clock=10))
+        mount(blank, "quiz", component_props("a", clock=10))
         blank.clock.run_for(9_500)
         assert blank.evaluate("() => window.sent") == []
         blank.clock.run_for(5_000)
         assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": -1}]]
-        blank.evaluate("(data) => window.draw(data)", told("a", clock=10, open=False, next="Next"))
+        blank.evaluate(
+            "(data) => window.draw(data)", component_props("a", clock=10, open=False, next="Next")
+        )
         blank.clock.run_for(20_000)
         assert len(blank.evaluate("() => window.sent")) == 1
     finally:

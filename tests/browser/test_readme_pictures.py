@@ -84,7 +84,7 @@ def test_a_picture_matches_its_page(fresh, name: str):
     compare(shot, f"docs/pictures/{file}")
 
 
-def compare(shot: Image.Image, kept: str) -> None:
+def compare(shot: Image.Image, file_name: str) -> None:
     """Fails where the page no longer looks like its picture."""
-    difference = np.abs(small(shot) - small(Image.open(ROOT / kept))).mean()
-    assert difference < DIFFERENCE, f"{kept}: see CONTRIBUTING.md for how it is made again"
+    difference = np.abs(small(shot) - small(Image.open(ROOT / file_name))).mean()
+    assert difference < DIFFERENCE, f"{file_name}: see CONTRIBUTING.md for how it is made again"

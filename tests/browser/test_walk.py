@@ -134,7 +134,7 @@ def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
 POLLS = 600  # of a tenth of a second, for the first pictures
 
 
-def whole(page, selector: str) -> int:
+def count_in_view(page, selector: str) -> int:
     """How many of these are whole in the first screen."""
     return page.locator(selector).evaluate_all(
         """every => every.map((e) => e.getBoundingClientRect()).filter((b) => b.width > 20 && b.height > 10
@@ -174,12 +174,12 @@ def test_a_screen_is_whole_accessible_and_begins_with_pictures(
     screenshot(walk, f"{screen.replace(' ', '-')}-{look[0]}-{look[1]}")
     shown = walk.locator("[data-testid=stException]").count()
     selector, least = FIRST.get(screen, ("", {}))
-    n_whole = whole(walk, selector) if look[0] in least else 0
+    n_whole = count_in_view(walk, selector) if look[0] in least else 0
     for _ in range(POLLS):  # a busy machine draws the pictures after the page
         if n_whole >= least.get(look[0], 0):
             break
         walk.wait_for_timeout(100)
-        n_whole = whole(walk, selector)
+        n_whole = count_in_view(walk, selector)
     wide = walk.evaluate(WIDE)
     # The colours of one card are those of all. The wall of the next screen may be the same one.
     others = walk.locator(".wall li:nth-child(n + 9)")

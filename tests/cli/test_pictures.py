@@ -81,7 +81,7 @@ def run(tmp_path: Path, dataset: str, *options: str, answer: str = "y") -> Resul
     return CliRunner().invoke(main, command, input=answer)
 
 
-def here(tmp_path: Path) -> list[str]:
+def picture_names(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "val2017").iterdir())
 
 
@@ -92,7 +92,7 @@ def test_what_is_missing_is_announced_and_downloaded_after_a_yes(
     assert result.exit_code == 0, result.output
     total = sum(len(jpeg(number)) for number in range(1, 6)) / 1e6
     assert f"5 photographs are missing: {total:,.1f} MB." in result.output
-    assert here(tmp_path) == NAMES
+    assert picture_names(tmp_path) == NAMES
     assert (
         run(tmp_path, dataset, "--from", coco)
         .output.strip()
@@ -102,7 +102,7 @@ def test_what_is_missing_is_announced_and_downloaded_after_a_yes(
 
 def test_nothing_is_downloaded_after_a_no(tmp_path: Path, dataset: str, coco: str):
     assert run(tmp_path, dataset, "--from", coco, answer="n").exit_code == 1
-    assert Coco.requested == [] and here(tmp_path) == NAMES[:1]
+    assert Coco.requested == [] and picture_names(tmp_path) == NAMES[:1]
 
 
 def test_a_damaged_photograph_is_named_and_the_rest_is_kept_for_the_next_time(
@@ -114,7 +114,7 @@ def test_a_damaged_photograph_is_named_and_the_rest_is_kept_for_the_next_time(
     assert f"Not downloaded: {NAMES[4]} (the server answered 404)" in result.output
     assert f"Not downloaded: {NAMES[2]} (" in result.output
     assert "2 of 5 photographs are still missing" in result.output
-    assert here(tmp_path) == [name for name in NAMES if name not in (NAMES[2], NAMES[4])]
+    assert picture_names(tmp_path) == [name for name in NAMES if name not in (NAMES[2], NAMES[4])]
     Coco.broken, Coco.gone, Coco.requested = set(), set(), []
     assert run(tmp_path, dataset, "--from", coco, "--yes").exit_code == 0
     assert sorted(Coco.requested) == [f"/val2017/{NAMES[2]}", f"/val2017/{NAMES[4]}"]

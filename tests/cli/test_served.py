@@ -142,10 +142,10 @@ def visiting(served: Served, email: str = "") -> Iterator[Visitor]:
         open_timeout=300,  # a busy machine
         ping_interval=None,
     ) as socket_:
-        yield Visitor(drawn(socket_), headers)
+        yield Visitor(load_first_page(socket_), headers)
 
 
-def drawn(connection: ClientConnection) -> str:
+def load_first_page(connection: ClientConnection) -> str:
     """Asks for the first page; returns the session's id once it is there."""
     asked = BackMsg()
     asked.rerun_script.query_string = ""

@@ -17,9 +17,18 @@ from vlprobe.storage.store import Store
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> partial[AppTest]:
+def show_page(monkeypatch: pytest.MonkeyPatch) -> partial[AppTest]:
     """Return a function that opens a page on a store."""
     return partial(open_page, monkeypatch)
+
+
+@pytest.fixture
+def show_compare(
+    monkeypatch: pytest.MonkeyPatch,
+    filled: Store,  # noqa: F811
+) -> partial[AppTest]:
+    """Return a function that opens Compare > Differences."""
+    return partial(open_page, monkeypatch, filled, "compare", tab="differences")
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ def two_towers(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def test_a_row_of_the_facet_filters_the_wall_and_can_be_taken_back(shown, two_towers):
-    at = shown(two_towers, "explore", model=MODEL, cards="every")
+def test_a_row_of_the_facet_filters_the_wall_and_can_be_taken_back(show_page, two_towers):
+    at = show_page(two_towers, "explore", model=MODEL, cards="every")
     pills = at.button_group(key="facet_unseen_by")
     assert [option.content.replace("\\:", ":") for option in pills.proto.options] == [
         "Words: text tower hardly moved :gray[10 / 10]",
@@ -41,8 +41,8 @@ def test_a_row_of_the_facet_filters_the_wall_and_can_be_taken_back(shown, two_to
     assert "unseen" not in at.query_params and wall(at)["heading"].startswith("30 ")
 
 
-def test_compare_draws_a_bar_per_model_with_shares_of_failures(shown, two_towers):
-    at = shown(two_towers, "compare", model=MODEL, **{"with": SECOND}, open="causes")
+def test_compare_draws_a_bar_per_model_with_shares_of_failures(show_page, two_towers):
+    at = show_page(two_towers, "compare", model=MODEL, **{"with": SECOND}, open="causes")
     assert not at.exception
     figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
     assert [(trace["name"], trace["text"]) for trace in figure["data"]] == [
@@ -55,15 +55,15 @@ def test_compare_draws_a_bar_per_model_with_shares_of_failures(shown, two_towers
     }
 
 
-def test_the_drawer_says_which_tower_hardly_moved(shown, two_towers):
+def test_the_drawer_says_which_tower_hardly_moved(show_page, two_towers):
     (row,) = views.runs.question_set_rows(two_towers)
     question_set = views.runs.question_set(two_towers, row.case_key)
     chosen = views.filter.Filter(MODEL, "pair", unseen_by=("words",))
     case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
     assert "The text tower hardly moved: to" in words(
-        shown(two_towers, "explore", model=MODEL, case=case)
+        show_page(two_towers, "explore", model=MODEL, case=case)
     )
     chosen = replace(chosen, unseen_by=("match",), outcome="held")
     case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
-    at = shown(two_towers, "explore", model=MODEL, case=case, outcome="all")
+    at = show_page(two_towers, "explore", model=MODEL, case=case, outcome="all")
     assert "tower" not in words(at).partition("Match: both towers moved")[0]

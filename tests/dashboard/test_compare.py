@@ -5,7 +5,6 @@ import json
 import math
 import re
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,11 +29,6 @@ AREA = ((-0.1, -0.1), (0.3, -0.1), (0.3, 0.05), (-0.1, 0.05))
 IN_URL = ";".join(f"{x:.5f},{y:.5f}" for x, y in AREA)
 NAMES = [model_name(model) for model in MODELS]  # "1", "2", "Coin flip"
 ALL = {"model": MODELS[0], "with": "|".join(MODELS[1:])}
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):
-    return partial(open_page, monkeypatch, filled, "compare", tab="differences")
 
 
 def one(at: AppTest, name: str) -> str:
@@ -70,8 +64,8 @@ def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
     assert not figure_of(at, "forest")
 
 
-def test_the_heading_is_the_finding(shown, filled: Store, key: str):
-    at = shown(**ALL)
+def test_the_heading_is_the_finding(show_compare, filled: Store, key: str):
+    at = show_compare(**ALL)
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
@@ -91,8 +85,8 @@ def opened(at: AppTest) -> tuple[str, str]:
     return subtype, model
 
 
-def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):
-    figure = figure_of(shown(**ALL), "forest")
+def test_the_forest_has_the_rows_of_the_view(show_compare, filled: Store, key: str):
+    figure = figure_of(show_compare(**ALL), "forest")
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
@@ -163,9 +157,9 @@ def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(monkey
 
 
 def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
-    shown, filled: Store, key: str
+    show_compare, filled: Store, key: str
 ):
-    at = shown(**ALL)
+    at = show_compare(**ALL)
     subtype = next(subtype for subtype, _ in marks_of(figure_of(at, "forest")) if subtype)
     at = select_marks(at, "forest", (subtype, MODELS[2]))
     assert (one(at, "type"), one(at, "other")) == (subtype, MODELS[2])
@@ -181,16 +175,16 @@ def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
     for link, count in zip(links, [n for n in (row.only_base, row.only_model) if n], strict=True):
         query = dict(pair.split("=") for pair in link.query_string.split("&"))
         assert query["type"] == subtype and query["bucket"] == "only_first"
-        explored = shown.func(
-            *shown.args[:2],
+        explored = show_compare.func(
+            *show_compare.args[:2],
             "explore",
             **{name: value.replace("%3A", ":") for name, value in query.items()},
         )
         assert values_of(explored, "wall")["heading"].startswith(f"{count:,} ")
 
 
-def test_the_pickers_of_the_row_do_what_a_click_on_the_plot_does(shown):
-    at = shown(**ALL)
+def test_the_pickers_of_the_row_do_what_a_click_on_the_plot_does(show_compare):
+    at = show_compare(**ALL)
     types = [subtype for subtype, _ in marks_of(figure_of(at, "forest"))]
     other = next(subtype for subtype in types if subtype not in ("", opened(at)[0]))
     at.selectbox(key="row_type").set_value(other).run()
@@ -202,9 +196,9 @@ def test_the_pickers_of_the_row_do_what_a_click_on_the_plot_does(shown):
 
 
 def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
-    shown, filled: Store, key: str
+    show_compare, filled: Store, key: str
 ):
-    at = shown(**ALL, type="")
+    at = show_compare(**ALL, type="")
     question_set = views.runs.question_set(filled, key)
     for part, pair in (("left_cards", MODELS[:2]), ("right_cards", MODELS[1::-1])):
         chosen = side_filter("flip", *pair, "")
@@ -221,11 +215,11 @@ def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
             assert drawn["boxes"][MODELS.index(pair[1])]["state"] == "held"
 
 
-def test_a_card_that_is_pressed_opens_its_drawer_on_its_side(shown):
-    at = shown(**ALL, type="")
+def test_a_card_that_is_pressed_opens_its_drawer_on_its_side(show_compare):
+    at = show_compare(**ALL, type="")
     for part in ("right_cards", "left_cards"):
         case = shown_cases(at, part)[0]
-        opened = send_to(shown(**ALL, type=""), part, "open", case)
+        opened = send_to(show_compare(**ALL, type=""), part, "open", case)
         assert one(opened, "case") == case
         assert "Picture 1 of " in words(opened)
 
@@ -253,8 +247,8 @@ def test_without_a_choice_the_model_with_most_results_is_the_baseline(
     assert at.selectbox(key="model").value == MODELS[1]
 
 
-def test_what_was_chosen_first_is_the_baseline_and_the_others_keep_their_order(shown):
-    at = shown(model=MODELS[2], **{"with": f"{MODELS[1]}|{MODELS[0]}"})
+def test_what_was_chosen_first_is_the_baseline_and_the_others_keep_their_order(show_compare):
+    at = show_compare(model=MODELS[2], **{"with": f"{MODELS[1]}|{MODELS[0]}"})
     assert at.selectbox(key="model").value == MODELS[2]
     assert at.multiselect(key="with").value == [MODELS[1], MODELS[0]]
     marks = marks_of(figure_of(at, "forest"))
@@ -268,8 +262,8 @@ def map_titles(at) -> tuple[str, str]:
     return layout["xaxis"]["title"]["text"], layout["yaxis"]["title"]["text"]
 
 
-def test_the_url_says_who_is_compared_with_whom(shown):
-    at = shown(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL, open="measured|map")
+def test_the_url_says_who_is_compared_with_whom(show_compare):
+    at = show_compare(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL, open="measured|map")
     assert at.selectbox(key="model").value == MODELS[2]
     assert "base" not in at.query_params
     assert at.multiselect(key="with").value == [MODELS[0]]
@@ -281,8 +275,8 @@ def test_the_url_says_who_is_compared_with_whom(shown):
     assert NAMES[2] in across and NAMES[1] in up
 
 
-def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
-    at = shown(
+def test_nonsense_in_the_url_falls_back_to_what_there_is(show_compare):
+    at = show_compare(
         **ALL | {"with": "y|z"},
         area="nan,1;2,3;4,5",
         bucket="?",
@@ -318,8 +312,8 @@ def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot
     assert [grey in html.unescape(style) for style, name in looks if name == "Coin flip"] == [True]
 
 
-def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):
-    at = shown(model=MODELS[1])
+def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(show_compare):
+    at = show_compare(model=MODELS[1])
     assert at.multiselect(key="with").value == [MODELS[0]]
     at.multiselect(key="with").set_value([]).run()
     assert not at.exception
@@ -335,8 +329,8 @@ def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):
     assert {model for _, model in marks_of(figure_of(at, "forest"))} == {MODELS[2]}
 
 
-def test_a_new_baseline_changes_places_with_the_old_one(shown):
-    at = shown(model=MODELS[1], **{"with": MODELS[0]})
+def test_a_new_baseline_changes_places_with_the_old_one(show_compare):
+    at = show_compare(model=MODELS[1], **{"with": MODELS[0]})
     at.selectbox(key="model").set_value(MODELS[0]).run()
     assert at.multiselect(key="with").value == [MODELS[1]]
     assert not at.warning
@@ -344,15 +338,15 @@ def test_a_new_baseline_changes_places_with_the_old_one(shown):
     assert at.multiselect(key="with").value == [MODELS[1]]
 
 
-def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(shown):
-    at = shown(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
+def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(show_compare):
+    at = show_compare(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
     assert (
         "This link refers to results that are not on this computer: model “gone”"
         in at.warning[0].value
     )
     at.button(key="show_what_is_here").click().run()
     assert not at.warning
-    at = shown(model=MODELS[0], **{"with": f"{MODELS[2]}|also*gone"})
+    at = show_compare(model=MODELS[0], **{"with": f"{MODELS[2]}|also*gone"})
     assert r"compared with it “also\*gone”" in at.warning[0].value
     assert at.multiselect(key="with").value == [MODELS[2]]
 

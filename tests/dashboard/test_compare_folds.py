@@ -14,7 +14,6 @@ from tests.dashboard.test_compare import (
     IN_URL,
     NAMES,
     one,
-    shown,  # noqa: F401 (fixture)
 )
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import values_of
@@ -53,9 +52,9 @@ def mark(at: AppTest, box: list | None = None, lasso: list | None = None) -> App
     return at._run(states)
 
 
-def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str):  # noqa: F811
+def test_the_table_has_the_numbers_of_the_view(show_compare, filled: Store, key: str):
     average, unit = "micro", "spread"
-    at = shown(**ALL, average=average, unit=unit, open="measured")
+    at = show_compare(**ALL, average=average, unit=unit, open="measured")
     assert not at.error
     text = words(at)
     for row in views.paired_tests.compare_metrics(
@@ -73,9 +72,11 @@ def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str): 
         assert numbers.signed(row.difference, "rate") in text
 
 
-def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, filled: Store):  # noqa: F811
-    overview = shown.func(*shown.args[:1], filled, "breakdown")
-    for text in (words(shown(**ALL, open="measured")), words(overview)):
+def test_every_number_says_its_unit_direction_chance_meaning_and_source(
+    show_compare, filled: Store
+):
+    overview = show_compare.func(*show_compare.args[:1], filled, "breakdown")
+    for text in (words(show_compare(**ALL, open="measured")), words(overview)):
         for metric in views.runs.metrics("lgip").values():
             assert html.unescape(f"{metric.help} Source: {metric.source}.") in text
         assert "Positive rate (PR)in % · ↑ higher is better · guessing gets 50 %" in text
@@ -102,19 +103,19 @@ def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
     assert "n = 6" in whole
 
 
-def test_folds_are_made_when_they_are_open_and_the_url_says_which(shown):  # noqa: F811
-    at = shown(**ALL)
+def test_folds_are_made_when_they_are_open_and_the_url_says_which(show_compare):
+    at = show_compare(**ALL)
     assert [chart.key for chart in at.get("plotly_chart")] == ["forest"]
     assert "Holm" not in words(at)
-    at = shown(**ALL, open="map|details")
+    at = show_compare(**ALL, open="map|details")
     assert len(at.get("plotly_chart")) == 2
     keys = {button.key for button in at.get("download_button")}
     assert {"forest.csv", "forest.svg", "margins.tex", "margins.pdf"} <= keys
-    assert len(shown(**ALL, area=IN_URL).get("plotly_chart")) == 2
+    assert len(show_compare(**ALL, area=IN_URL).get("plotly_chart")) == 2
 
 
-def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
-    at = shown(**ALL, open="measured|map")
+def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(show_compare, filled: Store, key: str):
+    at = show_compare(**ALL, open="measured|map")
     row = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS[:2], "flip"
     ).rows[0]
@@ -136,17 +137,19 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, ke
     assert f"Drawn: {len(points)}" not in text
 
 
-def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(shown, monkeypatch):  # noqa: F811
+def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(show_compare, monkeypatch):
     monkeypatch.setattr(
         views.paired_outcomes, "scatter", partial(views.paired_outcomes.scatter, limit=20)
     )
-    at = shown(**ALL, kind="combined", open="map")
+    at = show_compare(**ALL, kind="combined", open="map")
     assert "Drawn: 20 of" in words(at)
 
 
-def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: Store, key: str):  # noqa: F811
+def test_a_marked_box_fills_the_gallery_with_every_case_inside(
+    show_compare, filled: Store, key: str
+):
     at = mark(
-        shown(**ALL, open="map"),
+        show_compare(**ALL, open="map"),
         box=[{"xref": "x", "yref": "y", "x": [-0.1, 0.3], "y": [-0.1, 0.05]}],
     )
     assert one(at, "area") == IN_URL
@@ -169,13 +172,13 @@ def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: St
     assert "shapes" not in figure(at)["layout"]
 
 
-def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):  # noqa: F811
+def test_a_lasso_is_thinned_until_a_link_can_bear_it(show_compare):
     turns = [2 * math.pi * step / 300 for step in range(300)]
     lasso = {
         "x": [0.3 * math.cos(turn) for turn in turns],
         "y": [0.3 * math.sin(turn) for turn in turns],
     }
-    at = mark(shown(**ALL, tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
+    at = mark(show_compare(**ALL, tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
     corners = views.filter.parse_corners(one(at, "area"))
     assert 30 <= len(corners) <= margin_map.CORNERS
     assert all(math.hypot(*corner) == pytest.approx(0.3, abs=1e-4) for corner in corners)
@@ -183,8 +186,8 @@ def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):  # noqa: F811
     assert figure(at)["layout"]["dragmode"] == "lasso"
 
 
-def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
-    at = shown(**ALL, bucket="only_second", area=IN_URL)
+def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(show_compare, filled: Store, key: str):
+    at = show_compare(**ALL, bucket="only_second", area=IN_URL)
     turned = tuple((y, x) for x, y in AREA)
     chosen = views.filter.Filter(
         MODELS[1],
@@ -200,11 +203,11 @@ def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Stor
 
 
 def test_the_scorecard_has_all_models_with_intervals_and_letters_of_ties(
-    shown,  # noqa: F811
+    show_compare,
     filled: Store,
     key: str,
 ):
-    at = shown(tab="scorecard")
+    at = show_compare(tab="scorecard")
     assert not at.error and "Models that share a letter are tied." in words(at)
     tests = views.paired_tests.rank_models(filled, views.runs.question_set(filled, key), "flip")
     for each in tests.contestants:

@@ -32,7 +32,7 @@ SIZE = 12  # cards on a page, so that few cases are several pages
 
 
 @pytest.fixture
-def own(compared: Store, tmp_path: Path) -> Store:
+def store_copy(compared: Store, tmp_path: Path) -> Store:
     """A copy that a test may write to."""
     return Store(shutil.copytree(compared.root, tmp_path / "cache"))
 
@@ -67,9 +67,9 @@ def test_what_a_page_does_to_a_table_stays_its_own(
 
 @pytest.mark.parametrize("name", ["only_first", "only_second"])
 def test_beside_another_model_the_buckets_are_counted_and_shown(
-    shown, compared: Store, key: str, name: str
+    show_page, compared: Store, key: str, name: str
 ):
-    at = shown(compared, "explore", model=ONE, other=OTHER, bucket=name, cards="every")
+    at = show_page(compared, "explore", model=ONE, other=OTHER, bucket=name, cards="every")
     chosen = bucket(views.filter.Filter(ONE, other=OTHER, sort="difference"), name)
     expected, total = views.cases.failures(
         compared, views.runs.question_set(compared, key), chosen, 1, PAGE_SIZE
@@ -81,8 +81,10 @@ def test_beside_another_model_the_buckets_are_counted_and_shown(
     assert any(option.endswith(f" {total:,}") for option in at.get_by_key("bucket").options)
 
 
-def test_the_drawer_has_both_margins_and_how_far_they_are_apart(shown, compared: Store, key: str):
-    at = shown(compared, "explore", model=ONE, other=OTHER, bucket="all")
+def test_the_drawer_has_both_margins_and_how_far_they_are_apart(
+    show_page, compared: Store, key: str
+):
+    at = show_page(compared, "explore", model=ONE, other=OTHER, bucket="all")
     at = send(at, "wall", "open", card_ids(at)[0])
     question_set = views.runs.question_set(compared, key)
     case = views.rows.case_number(compared, question_set, card_ids(at)[0])
@@ -98,8 +100,8 @@ def test_the_drawer_has_both_margins_and_how_far_they_are_apart(shown, compared:
     assert f"Difference (first minus second){said[ONE] - said[OTHER]:+.3f}" in text
 
 
-def test_the_heading_counts_lies_and_pictures(shown, compared: Store, key: str):
-    at = shown(compared, "explore", model=ONE)
+def test_the_heading_counts_lies_and_pictures(show_page, compared: Store, key: str):
+    at = show_page(compared, "explore", model=ONE)
     question_set = views.runs.question_set(compared, key)
     counts = views.cases.outcomes(compared, question_set, views.filter.Filter(ONE))
     _, n_pictures, n_cases = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
@@ -112,7 +114,7 @@ def test_the_heading_counts_lies_and_pictures(shown, compared: Store, key: str):
 
 
 def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
-    shown, compared: Store, key: str, monkeypatch: pytest.MonkeyPatch
+    show_page, compared: Store, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("vlprobe.dashboard.explore.PAGE_SIZE", SIZE)
     chosen = views.filter.Filter(ONE, outcome="all")
@@ -123,7 +125,7 @@ def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
         for page in (1, 2)
     ]
     total = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)["all"]
-    at = shown(compared, "explore", model=ONE, outcome="all", cards="every", case=pages[0][-1])
+    at = show_page(compared, "explore", model=ONE, outcome="all", cards="every", case=pages[0][-1])
     assert f"Case {SIZE} of {total:,}" in words(at)
     press(at, "Next")
     assert pages[1][0] in at.query_params["case"]
@@ -132,7 +134,7 @@ def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
     press(at, "Previous")
     assert pages[0][-1] in at.query_params["case"]
     assert f"{SIZE} of {total:,}" in words(at)
-    at = shown(compared, "explore", model=ONE, outcome="all", cards="every", case=pages[0][0])
+    at = show_page(compared, "explore", model=ONE, outcome="all", cards="every", case=pages[0][0])
     off = {
         button.label: button.disabled
         for button in at.button
@@ -141,156 +143,162 @@ def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
     assert off == {"Previous": True, "Next": False}
 
 
-def test_a_case_that_does_not_pass_opens_all_the_same(shown, compared: Store, key: str):
+def test_a_case_that_does_not_pass_opens_all_the_same(show_page, compared: Store, key: str):
     other = views.cases.failures(
         compared,
         views.runs.question_set(compared, key),
         views.filter.Filter(ONE, "paraphrase", outcome="all"),
     )[0].iloc[0]
-    at = shown(compared, "explore", model=ONE, case=other["id"])
+    at = show_page(compared, "explore", model=ONE, case=other["id"])
     assert "Not among the cases that pass the filters" in words(at)
     assert other["rule"] in words(at)
     assert not at.error
     assert (
         "This case is not in the question set"
-        in shown(compared, "explore", model=ONE, case="../<b>").info[-1].value
+        in show_page(compared, "explore", model=ONE, case="../<b>").info[-1].value
     )
 
 
-def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(shown, own: Store, key: str):
-    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
-        0
-    ].iloc[0]
-    at = shown(own, "explore", model=ONE, case=first["id"])
+def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(
+    show_page, store_copy: Store, key: str
+):
+    first = views.cases.failures(
+        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+    )[0].iloc[0]
+    at = show_page(store_copy, "explore", model=ONE, case=first["id"])
     tags = next(widget for widget in at.multiselect if widget.label == "Your tags")
     tags.set_value(["ambiguous"]).run()
     at.text_area[0].set_value("**Look** <script>alert(1)</script>").run()
     assert "✓ Saved" in words(at)
-    said = annotations.read(own, key).current
+    said = annotations.read(store_copy, key).current
     assert said == (
         Annotation(
             int(first["case"]), first["id"], ("ambiguous",), "**Look** <script>alert(1)</script>"
         ),
     )
-    at = shown(own, "explore", model=ONE, tagged="ambiguous")
+    at = show_page(store_copy, "explore", model=ONE, tagged="ambiguous")
     assert card_ids(at) == [first["id"]]
     assert wall(at)["cards"][0]["notes"] == ["ambiguous, ✎ note"]
     assert at.button(key="chip_0").label == "tagged ambiguous"
     for value, label in ((" note", "with a note"), (" any", "with any tag")):
-        at = shown(own, "explore", model=ONE)
+        at = show_page(store_copy, "explore", model=ONE)
         group = at.button_group(key="facet_tagged")
         rows = [f"{name} :gray[1 / 1]" for name in ("any tag", "a note", "ambiguous")]
         assert list(group.options) == rows
         group.set_value([value]).run()
         assert card_ids(at) == [first["id"]] and at.button(key="chip_0").label == label
-    at = shown(own, "explore", model=ONE, tagged="ambiguous", case=first["id"])
+    at = show_page(store_copy, "explore", model=ONE, tagged="ambiguous", case=first["id"])
     assert at.text_area[0].value == "**Look** <script>alert(1)</script>"
-    annotations.write(own, key, Annotation(int(first["case"]), first["id"]))
-    second = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
-        0
-    ].iloc[1]
-    annotations.write(own, key, Annotation(int(second["case"]), second["id"], ("ambiguous",)))
+    annotations.write(store_copy, key, Annotation(int(first["case"]), first["id"]))
+    second = views.cases.failures(
+        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+    )[0].iloc[1]
+    annotations.write(
+        store_copy, key, Annotation(int(second["case"]), second["id"], ("ambiguous",))
+    )
     del at.query_params["case"]
     assert card_ids(at.run()) == [second["id"]]  # what another process tags is seen at once
 
 
 def test_what_is_too_much_is_said_in_the_drawer(
-    shown, own: Store, key: str, monkeypatch: pytest.MonkeyPatch
+    show_page, store_copy: Store, key: str, monkeypatch: pytest.MonkeyPatch
 ):
-    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
-        0
-    ].iloc[0]
-    at = shown(own, "explore", model=ONE, case=first["id"])
+    first = views.cases.failures(
+        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+    )[0].iloc[0]
+    at = show_page(store_copy, "explore", model=ONE, case=first["id"])
     monkeypatch.setattr(annotations, "NOTE_LENGTH", 3)
     at.text_area[0].set_value("too long").run()
     assert "has 8 characters" in at.error[0].value
     assert "✓ Saved" not in words(at) and at.text_area[0].value == ""
-    assert annotations.read(own, key).current == ()
+    assert annotations.read(store_copy, key).current == ()
 
 
 def test_a_saved_tag_keeps_what_another_person_wrote_meanwhile_and_can_be_undone(
-    shown, own: Store, key: str
+    show_page, store_copy: Store, key: str
 ):
-    question_set = views.runs.question_set(own, key)
-    first = views.cases.failures(own, question_set, views.filter.Filter(ONE))[0].iloc[0]
+    question_set = views.runs.question_set(store_copy, key)
+    first = views.cases.failures(store_copy, question_set, views.filter.Filter(ONE))[0].iloc[0]
     case = int(first["case"])
-    at = shown(own, "explore", model=ONE, case=first["id"])
-    annotations.write(own, key, Annotation(case, first["id"], (), "By another person."))
+    at = show_page(store_copy, "explore", model=ONE, case=first["id"])
+    annotations.write(store_copy, key, Annotation(case, first["id"], (), "By another person."))
     next(field for field in at.multiselect if field.label == "Your tags").set_value(["odd"]).run()
-    stored = annotations.read(own, key).current
+    stored = annotations.read(store_copy, key).current
     assert stored == (Annotation(case, first["id"], ("odd",), "By another person."),)
     assert at.text_area[0].value == "By another person."
     press(at, "Undo")
-    assert annotations.read(own, key).current == (replace(stored[0], tags=()),)
+    assert annotations.read(store_copy, key).current == (replace(stored[0], tags=()),)
     assert not [button for button in at.button if button.label in ("Undo", "Keep")]
 
 
 def test_a_read_only_dashboard_shows_notes_and_has_no_button(
-    shown, own: Store, key: str, monkeypatch
+    show_page, store_copy: Store, key: str, monkeypatch
 ):
-    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
-        0
-    ].iloc[0]
-    annotations.write(own, key, Annotation(int(first["case"]), first["id"], ("odd",), "A note."))
-    path = own.root / "mine" / "annotations" / f"{key}.jsonl"
+    first = views.cases.failures(
+        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+    )[0].iloc[0]
+    annotations.write(
+        store_copy, key, Annotation(int(first["case"]), first["id"], ("odd",), "A note.")
+    )
+    path = store_copy.root / "mine" / "annotations" / f"{key}.jsonl"
     path.write_bytes(b"{\n" + path.read_bytes())
-    bookmarks.VIEWS.save(own, "mine", "kind=flip")
+    bookmarks.VIEWS.save(store_copy, "mine", "kind=flip")
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    at = shown(own, "explore", model=ONE, case=first["id"])
+    at = show_page(store_copy, "explore", model=ONE, case=first["id"])
     assert "A note." in words(at)
     assert f"{key}.jsonl, line 1" in at.warning[0].value.replace("\\", "")
     assert not {"Undo", "Save", "Remove"} & {button.label for button in at.button}
 
 
-def test_a_view_is_saved_and_removed(shown, own: Store):
-    at = shown(own, "explore", model=ONE, kind="combined", page="2", words="bench")
+def test_a_view_is_saved_and_removed(show_page, store_copy: Store):
+    at = show_page(store_copy, "explore", model=ONE, kind="combined", page="2", words="bench")
     press(at, "Save")  # without a name
     assert "Type a name first." in words(at) and not at.error
     at.text_input(key="view_name").set_value("Benches *")
     press(at, "Save")
-    saved = bookmarks.VIEWS.read(own)["Benches *"]
+    saved = bookmarks.VIEWS.read(store_copy)["Benches *"]
     assert "kind=combined" in saved
     assert "words=bench" in saved
     assert "page" not in saved
     press(at, "Remove")
-    assert bookmarks.VIEWS.read(own) == {}
+    assert bookmarks.VIEWS.read(store_copy) == {}
 
 
 def test_a_slice_is_saved_opened_by_its_link_refused_once_changed_and_removed(
-    shown, own: Store, key: str
+    show_page, store_copy: Store, key: str
 ):
-    question_set = views.runs.question_set(own, key)
+    question_set = views.runs.question_set(store_copy, key)
     words_filter = views.filter.Filter(ONE, contains="bench")
-    numbers, _, _ = views.cases.passing(own, question_set, words_filter)
-    at = shown(own, "explore", model=ONE, words="bench")
+    numbers, _, _ = views.cases.passing(store_copy, question_set, words_filter)
+    at = show_page(store_copy, "explore", model=ONE, words="bench")
     at.text_input(key="slice_name").set_value("Benches *")
     press(at, "Save slice")
-    named, refusals = views.named_slices.applicable(own, key)
+    named, refusals = views.named_slices.applicable(store_copy, key)
     assert named["Benches *"].tolist() == numbers.tolist() and not refusals
-    at = shown(own, "explore", model=ONE, slice="Benches *", outcome="all")
+    at = show_page(store_copy, "explore", model=ONE, slice="Benches *", outcome="all")
     assert any("in the slice Benches" in button.label for button in at.button)
-    ids = views.rows.questions(own, question_set, numbers.tolist())["id"]
+    ids = views.rows.questions(store_copy, question_set, numbers.tolist())["id"]
     assert card_ids(at) and set(card_ids(at)) <= set(ids)
-    content = json.loads(SLICES.read(own)["Benches *"])
+    content = json.loads(SLICES.read(store_copy)["Benches *"])
     content["digests"][ids[0]] = "0" * 12
-    SLICES.save(own, "Old", json.dumps(content))
-    at = shown(own, "explore", model=ONE)
+    SLICES.save(store_copy, "Old", json.dumps(content))
+    at = show_page(store_copy, "explore", model=ONE)
     assert "have changed" in at.warning[0].value
-    SLICES.remove(own, "Old")
-    at = shown(own, "explore", model=ONE)
+    SLICES.remove(store_copy, "Old")
+    at = show_page(store_copy, "explore", model=ONE)
     press(at, "Remove")
-    assert views.named_slices.read(own) == {}
+    assert views.named_slices.read(store_copy) == {}
 
 
-def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: str):
-    at = shown(compared, "explore", model=ONE)
+def test_exports_are_offered_with_what_they_hold(show_page, compared: Store, key: str):
+    at = show_page(compared, "explore", model=ONE)
     total = views.cases.outcomes(
         compared, views.runs.question_set(compared, key), views.filter.Filter(ONE)
     )["fooled"]
     assert f"All {total:,} cases" in words(at)
     labels = {element.proto.label for element in at.get("download_button")}
     assert {"CSV", "JSON"} <= labels
-    numbers = shown(compared, "breakdown")
+    numbers = show_page(compared, "breakdown")
     assert "Download as a report" in {
         element.proto.label for element in numbers.get("download_button")
     }
@@ -301,8 +309,8 @@ def chips(at: AppTest) -> list[str]:
     return [button.label for button in at.button if str(button.key).startswith("chip_")]
 
 
-def test_rows_of_a_facet_are_required_then_excluded_then_free(shown, compared: Store, key: str):
-    at = shown(compared, "explore", model=ONE, cards="every")
+def test_rows_of_a_facet_are_required_then_excluded_then_free(show_page, compared: Store, key: str):
+    at = show_page(compared, "explore", model=ONE, cards="every")
     file = compared.files([key], "cases")[0]
     answers = compared.files([views.runs.question_set(compared, key).run(ONE).key], "scores")[0]
     margins = duckdb.execute(f'SELECT "case", margin FROM \'{answers}\' ORDER BY "case"').df()
@@ -353,36 +361,38 @@ def test_quick_presses_on_rows_before_the_page_is_drawn_again_all_count(
 
 
 def test_a_link_that_excludes_too_many_values_is_cut_and_the_wall_stays(
-    shown, compared: Store, monkeypatch: pytest.MonkeyPatch
+    show_page, compared: Store, monkeypatch: pytest.MonkeyPatch
 ):
     pairs = [f"pair=a>b{number}" for number in range(101)]
-    at = shown(compared, "explore", model=ONE, cards="every", **{"not": pairs})
+    at = show_page(compared, "explore", model=ONE, cards="every", **{"not": pairs})
     assert wall(at)["cards"] and not at.error and not at.exception
     assert at.query_params["not"] == pairs[:100]
     monkeypatch.setattr(filters, "MOST_EXCLUDED", 2)
-    at = shown(compared, "explore", model=ONE, cards="every", **{"not": pairs[:3]})
+    at = show_page(compared, "explore", model=ONE, cards="every", **{"not": pairs[:3]})
     assert wall(at)["cards"] and at.query_params["not"] == pairs[:2]
 
 
-def test_an_excluded_value_is_in_the_link_and_its_chip_frees_it(shown, compared: Store, key: str):
+def test_an_excluded_value_is_in_the_link_and_its_chip_frees_it(
+    show_page, compared: Store, key: str
+):
     question_set = views.runs.question_set(compared, key)
     excluded = views.filter.Filter.parse(ONE, "flip", excluded=["subtype=color"])
     link = case_links.query(state.PageSubject(question_set, (ONE,), {}), excluded)
-    at = shown(compared, "explore", cards="every", **link)
+    at = show_page(compared, "explore", cards="every", **link)
     assert sorted(card_ids(at)) == sorted(ids_of(compared, question_set, excluded))
     assert chips(at) == ["not Color"]
     at.button(key="chip_0").click().run()
     assert "not" not in at.query_params
-    at = shown(compared, "explore", cards="every", **{**link, "not": ["subtype=taste", "x"]})
+    at = show_page(compared, "explore", cards="every", **{**link, "not": ["subtype=taste", "x"]})
     told = at.warning[0].value
     assert "excluded value “subtype=taste”, excluded value “x”" in told
     assert not chips(at)
 
 
-def test_each_model_must_or_must_not_be_fooled(shown, compared: Store, key: str):
+def test_each_model_must_or_must_not_be_fooled(show_page, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     models = ordered(question_set.models)
-    at = shown(compared, "explore", model=ONE, cards="every")
+    at = show_page(compared, "explore", model=ONE, cards="every")
     keys = {button.key for button in at.get("button_group")}
     assert {f"who_{place}" for place in range(len(models))} <= keys
     for verdict, chosen in (
@@ -402,48 +412,52 @@ def test_each_model_must_or_must_not_be_fooled(shown, compared: Store, key: str)
 
 
 def test_any_stays_when_the_next_model_is_pressed_before_the_facets_are_drawn_again(
-    shown, compared: Store, key: str
+    show_page, compared: Store, key: str
 ):
     models = ordered(views.runs.question_set(compared, key).models)
-    at = shown(compared, "explore", model=ONE, cards="every")
+    at = show_page(compared, "explore", model=ONE, cards="every")
     at.query_params["outcome"] = "all"  # the first press; its page was not drawn
     at.button_group(key=f"who_{models.index(OTHER)}").set_value("fooled").run()
     assert "".join(at.query_params["outcome"]) == "all"
     assert "".join(at.query_params["fooled"]) == OTHER
 
 
-def test_compare_warns_of_a_slice_of_one_model_s_failures(shown, own: Store, key: str):
-    asked = views.runs.question_set(own, key)
+def test_compare_warns_of_a_slice_of_one_model_s_failures(show_page, store_copy: Store, key: str):
+    asked = views.runs.question_set(store_copy, key)
     for outcome in ("fooled", "held", "all"):
         chosen = views.filter.Filter(ONE, "flip", outcome=outcome)
-        numbers = views.cases.passing(own, asked, chosen)[0]
-        views.named_slices.save(own, asked, f"of {outcome}", chosen.words(), numbers)
-    told = words(shown(own, "compare", model=ONE, **{"with": OTHER}, kind="flip"))
+        numbers = views.cases.passing(store_copy, asked, chosen)[0]
+        views.named_slices.save(store_copy, asked, f"of {outcome}", chosen.words(), numbers)
+    told = words(show_page(store_copy, "compare", model=ONE, **{"with": OTHER}, kind="flip"))
     assert "The slice of fooled has only cases on which a wrong caption fools" in told
     assert "The slice of held has only cases on which a wrong caption does not fool" in told
     assert "The slice of all" not in told
 
 
-def test_compare_warns_of_slices_of_every_compared_model_and_of_no_other(own: Store, key: str):
-    asked = views.runs.question_set(own, key)
+def test_compare_warns_of_slices_of_every_compared_model_and_of_no_other(
+    store_copy: Store, key: str
+):
+    asked = views.runs.question_set(store_copy, key)
     every = views.filter.Filter(ONE, "flip", outcome="all")
     for name, chosen in (
         ("in facets", replace(every, fooled=(OTHER,), held=(ONE,))),
         ("second", replace(every, other=OTHER, other_outcome="held")),
         ("of a stranger", views.filter.Filter(ONE, "flip", outcome="tied")),
     ):
-        numbers = views.cases.passing(own, asked, every)[0]
-        views.named_slices.save(own, asked, name, chosen.words(), numbers)
-    selected = {name: each.selected_by for name, each in views.named_slices.read(own).items()}
+        numbers = views.cases.passing(store_copy, asked, every)[0]
+        views.named_slices.save(store_copy, asked, name, chosen.words(), numbers)
+    selected = {
+        name: each.selected_by for name, each in views.named_slices.read(store_copy).items()
+    }
     assert selected["in facets"] == [(OTHER, "fooled"), (ONE, "held")]
     assert selected["second"] == [(OTHER, "held")]
     assert selected["of a stranger"] == [(ONE, "fooled")]
     said = []
-    tests = views.paired_tests.compare_models(own, asked, (ONE, OTHER), "flip")
+    tests = views.paired_tests.compare_models(store_copy, asked, (ONE, OTHER), "flip")
     one_of = [each for each in tests.contestants if each.model == OTHER]
     tests = replace(tests, contestants=tuple(one_of))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compare, "view", lambda query: query(own))
+        patch.setattr(compare, "view", lambda query: query(store_copy))
         patch.setattr(compare, "quiet", said.append)
         compare._warn_of_slices(tests)
     slices = [line.split(" has only")[0].removeprefix("The slice ") for line in said]
@@ -455,12 +469,14 @@ def ids_of(store: Store, question_set, chosen) -> list[str]:
     return views.cases.failures(store, question_set, chosen, 1, 10_000)[0]["id"].tolist()
 
 
-def test_rewordings_have_no_fooled_models(shown, compared: Store):
-    at = shown(compared, "explore", kind="paraphrase")
+def test_rewordings_have_no_fooled_models(show_page, compared: Store):
+    at = show_page(compared, "explore", kind="paraphrase")
     assert not [group for group in at.get("button_group") if str(group.key).startswith("who_")]
 
 
-def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared: Store, key: str):
+def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(
+    show_page, compared: Store, key: str
+):
     question_set = views.runs.question_set(compared, key)
     groups = pattern_groups(views.rows.CaseTable(compared, key), "lgip", "flip")
     for pair in groups.keys:
@@ -468,16 +484,16 @@ def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared
         expected, _, n_cases = views.wall.wall(compared, question_set, chosen, 1, 60, grouped=False)
         if n_cases:
             break
-    at = shown(compared, "explore", model=ONE, pair=pair, cards="every")
+    at = show_page(compared, "explore", model=ONE, pair=pair, cards="every")
     assert card_ids(at) == [card.id for card in expected]
     assert len(chips(at)) == 1
-    at = shown(compared, "explore", model=ONE, pair="no>such</script>")
+    at = show_page(compared, "explore", model=ONE, pair="no>such</script>")
     assert "None of the wrong captions fools the model here." in words(at)
     at.button(key="drop_nearest").click().run()
     assert "pair" not in at.query_params and card_ids(at)
 
 
-def test_the_drawer_shows_where_else_the_same_words_fool_the_model(shown, tmp_path: Path):
+def test_the_drawer_shows_where_else_the_same_words_fool_the_model(show_page, tmp_path: Path):
     store = Store(shutil.copytree(ROOT / "tests/old_cache/stored", tmp_path / "cache"))
     key = "e9a732220766c19d"
     question_set = views.runs.question_set(store, key)
@@ -488,7 +504,7 @@ def test_the_drawer_shows_where_else_the_same_words_fool_the_model(shown, tmp_pa
         cards, n_pictures, _ = views.wall.wall(store, question_set, alike)
         if n_pictures > 1:
             break
-    at = shown(store, "explore", set=key, model=ONE, case=card.id)
+    at = show_page(store, "explore", set=key, model=ONE, case=card.id)
     strip = next(values for _, values in component_values(at, "wall") if values["strip"])
     others = [other.id for other in cards if other.images != card.images]
     assert [other["id"] for other in strip["cards"]] == others[:4] != []
@@ -503,9 +519,9 @@ def test_the_drawer_shows_where_else_the_same_words_fool_the_model(shown, tmp_pa
     [({"outcome": "tied"}, "tied"), ({"outcome": "held", "words": "no such word"}, "held")],
 )
 def test_nothing_that_passes_offers_the_nearest_filter_to_drop(
-    shown, compared: Store, key: str, query: dict[str, str], outcome: str
+    show_page, compared: Store, key: str, query: dict[str, str], outcome: str
 ):
-    at = shown(compared, "explore", model=ONE, **query)
+    at = show_page(compared, "explore", model=ONE, **query)
     question_set = views.runs.question_set(compared, key)
     counts = views.cases.outcomes(compared, question_set, views.filter.Filter(ONE))
     assert not card_ids(at) and not at.get("pagination")
@@ -518,9 +534,9 @@ def test_nothing_that_passes_offers_the_nearest_filter_to_drop(
 
 
 def test_every_filter_goes_into_the_address_and_is_cleared_at_once(
-    shown, compared: Store, key: str
+    show_page, compared: Store, key: str
 ):
-    at = shown(compared, "explore", model=ONE)
+    at = show_page(compared, "explore", model=ONE)
     table = views.estimates.choices(compared, views.runs.question_set(compared, key))
     flips = table[table["kind"] == "flip"].iloc[0]
     at.button_group(key="facet_subtype").set_value([flips["subtype"]]).run()
@@ -536,11 +552,11 @@ def test_every_filter_goes_into_the_address_and_is_cleared_at_once(
     assert at.query_params["kind"] == "flip"
 
 
-def test_other_lies_on_a_picture_are_listed_and_opened(shown, compared: Store, key: str):
+def test_other_lies_on_a_picture_are_listed_and_opened(show_page, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     cards, _, _ = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
     card = next(card for card in cards if card.more)
-    at = shown(compared, "explore", model=ONE, case=card.id)
+    at = show_page(compared, "explore", model=ONE, case=card.id)
     near = views.wall.neighbors(compared, question_set, views.filter.Filter(ONE), card.case)
     assert len(near.same_group) == card.more
     noun = "wrong caption" if card.more == 1 else "wrong captions"
@@ -553,7 +569,7 @@ def test_other_lies_on_a_picture_are_listed_and_opened(shown, compared: Store, k
 
 @pytest.mark.parametrize("name", ["explore", "compare"])
 def test_all_cases_of_a_pattern_are_opened_on_explore_from_every_drawer(
-    shown, monkeypatch, tmp_path: Path, name: str
+    show_page, monkeypatch, tmp_path: Path, name: str
 ):
     monkeypatch.delenv(shipped.SETTING)
     shipped_store = StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
@@ -564,22 +580,24 @@ def test_all_cases_of_a_pattern_are_opened_on_explore_from_every_drawer(
     key = max(filter(None, keys), key=keys.count)
     n_believed = views.cases.outcomes(shipped_store, stored, replace(fooled, pair=(key,)))["fooled"]
     address = {"set": SHIPPED_LGIP, "model": "demo:weak", "kind": "flip"}
-    at = shown(shipped_store, name, **address, case=cards[keys.index(key)].id)
+    at = show_page(shipped_store, name, **address, case=cards[keys.index(key)].id)
     at.button(key="case_pattern_all").click().run()
     assert not at.exception
     assert at.query_params["pair"] == key and "case" not in at.query_params
     assert f"{n_believed:,} " in words(at)
 
 
-def test_one_key_tags_the_case_at_once_and_undo_takes_it_back(shown, own: Store, key: str):
-    at = shown(own, "explore", model=ONE)
+def test_one_key_tags_the_case_at_once_and_undo_takes_it_back(
+    show_page, store_copy: Store, key: str
+):
+    at = show_page(store_copy, "explore", model=ONE)
     at = send(at, "wall", "open", card_ids(at)[0])
     press(at, "wrong label")
     press(at, "telling")
-    (stored,) = annotations.read(own, key).current
+    (stored,) = annotations.read(store_copy, key).current
     assert set(stored.tags) == {"wrong label", "telling"}
     press(at, "wrong label")  # again: it is taken away
-    assert annotations.read(own, key).current[0].tags == ("telling",)
+    assert annotations.read(store_copy, key).current[0].tags == ("telling",)
     press(at, "Undo")
-    assert set(annotations.read(own, key).current[0].tags) == {"wrong label", "telling"}
+    assert set(annotations.read(store_copy, key).current[0].tags) == {"wrong label", "telling"}
     assert "1 2 3 4" in words(at)

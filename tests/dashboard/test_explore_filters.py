@@ -29,10 +29,10 @@ def unpictured(tmp_path: Path) -> Store:
     return store
 
 
-def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictured, tmp_path):
+def test_cases_without_a_picture_are_left_out_where_that_is_asked(show_page, unpictured, tmp_path):
     for number in range(3):
         (tmp_path / "tiny" / f"{number}.png").unlink()
-    at = shown(unpictured, "explore", outcome="all", cards="every")
+    at = show_page(unpictured, "explore", outcome="all", cards="every")
     everything = wall(at)
     assert "have a picture on this machine" in everything["note"]
     n_pictured = int(everything["note"].split(" · ")[-1].split(" of ")[0].replace(",", ""))
@@ -48,33 +48,33 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictu
     assert "pictured" not in at.query_params
 
 
-def test_a_wall_without_any_picture_promises_none_first(shown, unpictured, tmp_path):
+def test_a_wall_without_any_picture_promises_none_first(show_page, unpictured, tmp_path):
     for number in range(6):
         (tmp_path / "tiny" / f"{number}.png").unlink()
-    note = wall(shown(unpictured, "explore", outcome="all", cards="every"))["note"]
+    note = wall(show_page(unpictured, "explore", outcome="all", cards="every"))["note"]
     assert note.endswith(" have a picture on this machine") and " · 0 of " in note
 
 
-def test_compare_shows_cases_with_a_picture_before_those_without(shown, tmp_path):
+def test_compare_shows_cases_with_a_picture_before_those_without(show_page, tmp_path):
     name = make_tiny(tmp_path / "tiny") + "+unpictured"
     store, models = Store(tmp_path / "cache"), (ONE, "control:constant")
     execute(Request(models, name, "lgip", examine=False), store)
     for number in range(3):
         (tmp_path / "tiny" / f"{number}.png").unlink()
-    at = shown(store, "compare", model=models[1], **{"with": models[0]})
+    at = show_page(store, "compare", model=models[1], **{"with": models[0]})
     cards = values_of(at, "left_cards")["cards"]
     have_pictures = [all(frame["source"] for frame in card["frames"]) for card in cards]
     assert have_pictures[0] and not have_pictures[-1]
     assert have_pictures == sorted(have_pictures, reverse=True)
 
 
-def test_where_every_case_has_a_picture_nobody_is_asked(shown, unpictured):
-    at = shown(unpictured, "explore")
+def test_where_every_case_has_a_picture_nobody_is_asked(show_page, unpictured):
+    at = show_page(unpictured, "explore")
     assert "pictured" not in {group.key for group in at.get("button_group")}
 
 
-def test_the_second_model_of_a_comparison_is_kept(shown, compared: Store):
-    at = shown(compared, "explore", model=ONE, **{"with": OTHER})
+def test_the_second_model_of_a_comparison_is_kept(show_page, compared: Store):
+    at = show_page(compared, "explore", model=ONE, **{"with": OTHER})
     assert at.query_params["other"] == OTHER
     assert "with" not in at.query_params
     assert at.selectbox(key="other").value == OTHER
@@ -87,8 +87,8 @@ def test_the_second_model_of_a_comparison_is_kept(shown, compared: Store):
 
 
 @pytest.mark.parametrize("rivals", ["nobody", ONE, "|", f"nobody|{OTHER}"])
-def test_of_several_models_the_first_that_was_asked_is_the_second(shown, compared, rivals):
-    at = shown(compared, "explore", model=ONE, **{"with": rivals})
+def test_of_several_models_the_first_that_was_asked_is_the_second(show_page, compared, rivals):
+    at = show_page(compared, "explore", model=ONE, **{"with": rivals})
     assert at.query_params.get("other", "") == (OTHER if OTHER in rivals else "")
     assert not at.error
 
@@ -104,8 +104,8 @@ def guessed(monkeypatch: pytest.MonkeyPatch, bundled: StoreAboveShipped) -> Stor
     return bundled
 
 
-def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(shown, guessed):
-    at = shown(guessed, "explore", cards="every", outcome="all")
+def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(show_page, guessed):
+    at = show_page(guessed, "explore", cards="every", outcome="all")
     of_text = at.query_params["kind"], at.query_params["set"]
     at.button(key="hard").click().run()
     assert not at.exception and "hard" not in {button.key for button in at.button}
@@ -118,10 +118,10 @@ def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(shown, gues
 
 
 def test_no_click_hides_what_the_text_gives_away_where_too_many_pairs_are_guessed(
-    shown, guessed, monkeypatch
+    show_page, guessed, monkeypatch
 ):
     monkeypatch.setattr(caption_bins, "MOST_PAIRS", 2)
-    at = shown(guessed, "explore", cards="every", outcome="all")
+    at = show_page(guessed, "explore", cards="every", outcome="all")
     assert not at.exception and "hard" not in {button.key for button in at.button}
     row = next(row for row in views.runs.question_set_rows(guessed) if row.probe == "lgip")
     question_set = views.runs.question_set(guessed, row.case_key)
@@ -129,9 +129,9 @@ def test_no_click_hides_what_the_text_gives_away_where_too_many_pairs_are_guesse
     assert caption_bins.TEXT_ALONE not in views.estimates.slices(guessed, question_set)
 
 
-def test_home_ends_with_the_best_guess_without_the_picture(shown, guessed):
+def test_home_ends_with_the_best_guess_without_the_picture(show_page, guessed):
     row = next(row for row in views.runs.question_set_rows(guessed) if row.probe == "lgip")
-    at = shown(guessed, "home", set=row.case_key, kind="flip")
+    at = show_page(guessed, "home", set=row.case_key, kind="flip")
     lines = [link.proto.label for link in at.get("page_link")]
     assert [
         line

@@ -18,11 +18,11 @@ ONE = "control:random"
 
 
 def test_another_kind_of_another_probe_leads_to_its_questions(
-    shown, tmp_path: Path, compared: Store
+    show_page, tmp_path: Path, compared: Store
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request((ONE,), make("visla", tmp_path / "visla", 4), "visla"), store)
-    at = shown(store, "explore", kind="flip", type="color")
+    at = show_page(store, "explore", kind="flip", type="color")
     sets = views.runs.question_sets(store)
     visla = sets[sets["probe"] == "visla"]["case_key"].iloc[0]
     at.selectbox(key="kind").set_value(f"{visla}:t2t").run()
@@ -37,11 +37,11 @@ def test_another_kind_of_another_probe_leads_to_its_questions(
 
 
 def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_changed_model(
-    shown, tmp_path: Path, compared: Store
+    show_page, tmp_path: Path, compared: Store
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request(("control:constant",), make("visla", tmp_path / "other", 4), "visla"), store)
-    at = shown(store, "explore", kind="flip", model=ONE, pictured="here")
+    at = show_page(store, "explore", kind="flip", model=ONE, pictured="here")
     own, heading, elsewhere = [], "In other datasets", []
     for option in at.selectbox(key="kind").options:
         (elsewhere if heading in own or elsewhere else own).append(option)
@@ -55,36 +55,40 @@ def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_chan
     assert at.query_params["set"] == visla.case_key and "pictured" not in at.query_params
 
 
-def test_another_question_set_in_filters_keeps_no_cases_of_the_former_one(shown, tmp_path: Path):
+def test_another_question_set_in_filters_keeps_no_cases_of_the_former_one(
+    show_page, tmp_path: Path
+):
     store = Store(tmp_path / "cache")
     for probe in ("eqben", "prsm"):
         execute(Request((ONE,), make(probe, tmp_path / probe, 4), probe), store)
     first, second = views.runs.question_sets(store)["case_key"].tolist()
     chosen = {"region": region_text("selected", np.array([0])), "not": "pair=a>b"}
-    at = shown(store, "explore", set=first, unseen="match", cards="every", **chosen)
+    at = show_page(store, "explore", set=first, unseen="match", cards="every", **chosen)
     assert len(card_ids(at)) <= 1
     at.selectbox(key="set").set_value(second).run()
     assert not at.exception and at.query_params["set"] == second
     assert not {"region", "unseen", "not"} & set(at.query_params)
 
 
-def test_only_kinds_that_were_asked_are_listed(shown, tmp_path: Path, compared: Store):
+def test_only_kinds_that_were_asked_are_listed(show_page, tmp_path: Path, compared: Store):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request((ONE,), make("eqben", tmp_path / "eqben", 4), "eqben"), store)
     eqben = next(row for row in views.runs.question_set_rows(store) if row.probe == "eqben")
     asked = set(views.estimates.choices(store, views.runs.question_set(store, eqben.case_key)).kind)
-    at = shown(store, "explore", kind="flip", model=ONE)
+    at = show_page(store, "explore", kind="flip", model=ONE)
     values = at.selectbox(key="kind").proto.options
     assert len([value for value in values if " in " in value]) == len(asked)
 
 
-def test_two_tables_of_one_name_are_told_apart_and_a_press_stays_where_it_is(shown, tmp_path: Path):
+def test_two_tables_of_one_name_are_told_apart_and_a_press_stays_where_it_is(
+    show_page, tmp_path: Path
+):
     store = Store(tmp_path / "cache")
     for probe in ("rococo", "prsm"):
         execute(Request((ONE,), make(probe, tmp_path / probe, 4), probe), store)
     keys = views.runs.question_sets(store)["case_key"].tolist()
     for key in keys:
-        at = shown(store, "explore", set=key)
+        at = show_page(store, "explore", set=key)
         options = at.selectbox(key="dataset").options
         assert len(set(options)) == len(options) == 2
         at = send(at, "wall", "open", card_ids(at)[0])

@@ -1,6 +1,5 @@
 """Explore's views: the wall, the map and the suspect labels show one selection of cases."""
 
-import functools
 import json
 import math
 
@@ -10,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_compare_folds import mark
-from tests.dashboard.test_pages import bodies, open_page, words
+from tests.dashboard.test_pages import bodies, words
 from tests.dashboard.walls import card_ids, send, wall
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     answered,
@@ -40,11 +39,6 @@ ONE, OTHER = "control:random", "guess"
 FLIPS = Filter("demo:softmax", "flip")
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch):
-    return functools.partial(open_page, monkeypatch)
-
-
 def figure(at: AppTest):
     return plotly.io.from_json(at.get("plotly_chart")[-1].proto.spec)
 
@@ -54,12 +48,14 @@ def marks(at: AppTest) -> int:
     return sum(len(trace.text) for trace in figure(at).data)
 
 
-def test_the_map_has_a_mark_per_case_that_passes_the_filters(shown, compared: Store):
+def test_the_map_has_a_mark_per_case_that_passes_the_filters(show_page, compared: Store):
     key = views.runs.question_sets(compared)["case_key"].iloc[0]
     asked = views.runs.question_set(compared, key)
     subtypes = views.estimates.count_values(compared, asked, "flip", "subtype")
     subtype = next(iter(subtypes))
-    at = shown(compared, "explore", model=ONE, kind="flip", type=subtype, other=OTHER, view="map")
+    at = show_page(
+        compared, "explore", model=ONE, kind="flip", type=subtype, other=OTHER, view="map"
+    )
     numbers = views.cases.passing(
         compared, asked, Filter.parse(ONE, "flip", subtype=subtype, outcome="all")
     )[0]
@@ -74,7 +70,7 @@ def test_the_map_has_a_mark_per_case_that_passes_the_filters(shown, compared: St
     assert sorted(card_ids(at)) == sorted(ids)
 
 
-def test_suspects_are_those_of_the_selected_cases(shown, store: Store):  # noqa: F811
+def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # noqa: F811
     asked, kind = question_set(store), kind_of(store)
     ranking = views.suspects.suspects(store, asked, kind, 0.7)
     weakest = ranking.accuracies[-1].model
@@ -82,7 +78,7 @@ def test_suspects_are_those_of_the_selected_cases(shown, store: Store):  # noqa:
     for outcome in ("all", "held"):
         passing = views.cases.passing(store, asked, Filter(weakest, kind, outcome=outcome))[0]
         selected = [each for each in ranking.suspects if each.case in passing]
-        at = shown(store, "explore", **query, outcome=outcome)
+        at = show_page(store, "explore", **query, outcome=outcome)
         named = {"all": "", "held": f", with these filters: {model_name(weakest)} not fooled"}
         assert f"Listed: {len(selected)}{named[outcome]}." in words(at)
         listed = at.dataframe[0].value["wrong caption"].tolist() if selected else []
@@ -90,32 +86,36 @@ def test_suspects_are_those_of_the_selected_cases(shown, store: Store):  # noqa:
 
 
 @pytest.fixture
-def drawn(bundled: Store) -> str:
+def scenes_key(bundled: Store) -> str:
     """The key of the bundled question set about drawn scenes."""
     sets = views.runs.question_sets(bundled)
     return sets.loc[sets["probe"] == "lgip", "case_key"].iloc[0]
 
 
-def test_a_failed_search_keeps_what_was_typed(shown, bundled, drawn, monkeypatch):
+def test_a_failed_search_keeps_what_was_typed(show_page, bundled, scenes_key, monkeypatch):
     def fail(*_: object) -> None:
         raise InvalidInput("No such folder.")
 
     monkeypatch.setattr(embeddings, "_show_nearest", fail)
-    at = shown(bundled, "explore", set=drawn, model="demo:softmax", kind="flip")
+    at = show_page(bundled, "explore", set=scenes_key, model="demo:softmax", kind="flip")
     at.text_input("shows").set_value("a boat on the sea").run()
     assert [each.value for each in at.error] == ["No such folder."]
     assert at.text_input("shows").value == "a boat on the sea"
 
 
 @pytest.mark.full  # embeds 500 scenes
-def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(shown, bundled, drawn):
-    at = shown(bundled, "explore", set=drawn, model="demo:softmax", kind="flip", view="map")
+def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(
+    show_page, bundled, scenes_key
+):
+    at = show_page(
+        bundled, "explore", set=scenes_key, model="demo:softmax", kind="flip", view="map"
+    )
     assert marks(at) == 500
     at.text_input("shows").set_value("a boat on the sea").run()
     region = "".join(at.query_params["region"])
     assert at.button("chip_0").label == "pictures like “a boat on the sea”"
     assert at.selectbox(key="sort").value == "likeness"
-    asked = views.runs.question_set(bundled, drawn)
+    asked = views.runs.question_set(bundled, scenes_key)
     numbers = region_cases(region)
     tags = views.rows.questions(bundled, asked, numbers.tolist())["tags"]
     share = np.mean([case_tags["background"] == "sea" for case_tags in tags])
@@ -158,51 +158,55 @@ def test_a_lasso_on_the_map_of_embeddings_selects_the_cases_of_its_points(
     assert region_cases(written["region"]).tolist() == inside
 
 
-def test_a_damaged_selection_in_a_link_is_said_and_dropped(shown, bundled, drawn):
-    at = shown(bundled, "explore", set=drawn, model="demo:softmax", kind="flip", region="x~y")
+def test_a_damaged_selection_in_a_link_is_said_and_dropped(show_page, bundled, scenes_key):
+    at = show_page(
+        bundled, "explore", set=scenes_key, model="demo:softmax", kind="flip", region="x~y"
+    )
     assert "region" not in at.query_params and not at.exception
     assert "selection “x”" in at.warning[0].value
 
 
-def test_a_question_set_without_an_encoder_says_how_to_get_a_map(shown, store: Store):  # noqa: F811
-    at = shown(store, "explore", view="map")
+def test_a_question_set_without_an_encoder_says_how_to_get_a_map(show_page, store: Store):  # noqa: F811
+    at = show_page(store, "explore", view="map")
     has_margins = any(box.label == "Second model" for box in at.selectbox)
     assert has_margins != any("Run an encoder on them" in each.value for each in at.info)
 
 
-def test_a_case_is_added_to_the_slides_where_it_is(shown, bundled, drawn, monkeypatch):
+def test_a_case_is_added_to_the_slides_where_it_is(show_page, bundled, scenes_key, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")  # the deck is of this session only
-    asked = views.runs.question_set(bundled, drawn)
+    asked = views.runs.question_set(bundled, scenes_key)
     case_id = views.wall.wall(bundled, asked, FLIPS)[0][0].id
-    at = shown(bundled, "explore", set=drawn, model=FLIPS.model, kind="flip", case=case_id)
+    at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=case_id)
     for said in ("Added to the slides", "The slides have it already"):
         at.button("case_deck").click().run()
         assert at.toast[0].value == f"{said}."
         assert at.query_params["case"] == case_id and not at.exception
-    deck = parse(json.loads(at.session_state[decks.DECK][f"{drawn} flip"]))
+    deck = parse(json.loads(at.session_state[decks.DECK][f"{scenes_key} flip"]))
     assert deck.cases == (case_id,)
 
 
-def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(shown, bundled, drawn):
-    at = shown(bundled, "explore", set=drawn, model=FLIPS.model, kind="flip")
+def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(
+    show_page, bundled, scenes_key
+):
+    at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip")
     assert wall(at)["offered"] == list(annotations.SUGGESTED)
     ids = card_ids(at)[1:4]
     sent = {"ids": [*ids, "unknown"], "act": "tag", "tag": ""}
     for each, tags in (("telling", ["telling"]), ("hard *one*", ["hard *one*", "telling"])):
         at = send(at, "wall", "chosen", sent | {"tag": each})
         assert at.toast[0].value == f"Tagged 3 cases: {plain(each)}"
-        assert {each.id: list(each.tags) for each in annotations.read(bundled, drawn).current} == (
-            dict.fromkeys(ids, tags)
-        )
+        assert {
+            each.id: list(each.tags) for each in annotations.read(bundled, scenes_key).current
+        } == (dict.fromkeys(ids, tags))
     at = send(at, "wall", "chosen", sent | {"tag": "x" * 31})
     assert "is not a valid tag" in at.error[0].value
     at = send(at, "wall", "chosen", sent | {"act": "slice", "tag": "mine"})
-    numbers = views.named_slices.members(bundled, drawn, "mine")
-    asked = views.runs.question_set(bundled, drawn)
+    numbers = views.named_slices.members(bundled, scenes_key, "mine")
+    asked = views.runs.question_set(bundled, scenes_key)
     assert set(views.rows.questions(bundled, asked, numbers.tolist())["id"]) == set(ids)
     at = send(at, "wall", "chosen", sent | {"act": "deck"})
     assert at.toast[0].value.startswith("Added 3 of 3 cases to the slides. [Open the slides](")
-    assert parse(json.loads(DECKS.read(bundled)[f"{drawn} flip"])).cases == tuple(ids)
+    assert parse(json.loads(DECKS.read(bundled)[f"{scenes_key} flip"])).cases == tuple(ids)
     for damaged in ("ids", {"ids": 3}, sent | {"ids": ["unknown"]}):
         assert not send(at, "wall", "chosen", damaged).toast
     at = send(at, "wall", "chosen", sent | {"act": "show"})
@@ -210,10 +214,12 @@ def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(shown, bu
 
 
 @pytest.mark.full  # embeds 500 scenes
-def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(shown, bundled, drawn):
-    asked = views.runs.question_set(bundled, drawn)
+def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(
+    show_page, bundled, scenes_key
+):
+    asked = views.runs.question_set(bundled, scenes_key)
     card = views.wall.wall(bundled, asked, FLIPS)[0][0]
-    at = shown(bundled, "explore", set=drawn, model=FLIPS.model, kind="flip", case=card.id)
+    at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=card.id)
     at.button("case_similar").click().run()
     assert "case" not in at.query_params and not at.exception
     numbers = region_cases("".join(at.query_params["region"]))
@@ -222,11 +228,11 @@ def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(shown, bu
     assert near["images"].map(tuple).nunique() == N_NEAREST
 
 
-def test_a_case_says_which_words_and_parts_matter(shown, bundled, drawn):
-    asked = views.runs.question_set(bundled, drawn)
+def test_a_case_says_which_words_and_parts_matter(show_page, bundled, scenes_key):
+    asked = views.runs.question_set(bundled, scenes_key)
     card = views.wall.wall(bundled, asked, FLIPS)[0][0]
-    query = {"set": drawn, "model": FLIPS.model, "kind": "flip", "case": card.id}
-    at = shown(bundled, "explore", **query)
+    query = {"set": scenes_key, "model": FLIPS.model, "kind": "flip", "case": card.id}
+    at = show_page(bundled, "explore", **query)
     assert "vp-word" not in bodies(at)
     at.button("case_why").click().run()
     player = load_player("demo:softmax")
@@ -246,7 +252,7 @@ def test_a_case_says_which_words_and_parts_matter(shown, bundled, drawn):
 
 
 def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
-    shown, tmp_path, monkeypatch
+    show_page, tmp_path, monkeypatch
 ):
     monkeypatch.delenv(shipped.SETTING)
     published = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
@@ -259,7 +265,7 @@ def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
     chosen = Filter(asked.rated_models[0], "foil", pictured=True)
     card = views.wall.wall(published, asked, chosen)[0][0]
     query = {"set": asked.key, "model": chosen.model, "kind": "foil", "case": card.id}
-    at = shown(published, "explore", **query)
+    at = show_page(published, "explore", **query)
     name = model_name(chosen.model)
     assert f"needs the weights of {name}, which are not on this computer. Run an" in words(at)
     assert "case_why" not in {button.key for button in at.button}
@@ -267,14 +273,14 @@ def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
     hidden = views.rows.pictured(published, asked, "foil")
     number = next(each for each in without.tolist() if each not in hidden)
     case_id = views.rows.questions(published, asked, [number])["id"].iloc[0]
-    at = shown(published, "explore", **{**query, "case": case_id})
+    at = show_page(published, "explore", **{**query, "case": case_id})
     assert "needs the picture on this computer" in words(at)
 
 
-def test_why_does_not_ask_for_weights_of_a_model_that_is_no_encoder(shown, compared: Store):
+def test_why_does_not_ask_for_weights_of_a_model_that_is_no_encoder(show_page, compared: Store):
     asked = views.runs.question_set(compared, views.runs.question_sets(compared)["case_key"][0])
     card = views.wall.wall(compared, asked, Filter("control:random", "flip"))[0][0]
-    at = shown(compared, "explore", model="control:random", case=card.id)
+    at = show_page(compared, "explore", model="control:random", case=card.id)
     name = model_name("control:random")
     assert f"matter: needs an encoder; {name} cannot be used as one here." in words(at)
     assert "needs the weights" not in words(at)

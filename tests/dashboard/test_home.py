@@ -40,8 +40,8 @@ def figures(at: AppTest) -> dict:
     return values
 
 
-def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, bundled):
-    at = shown(bundled)
+def test_a_fresh_clone_shows_a_failure_and_three_numbers(show_page, bundled):
+    at = show_page(bundled)
     case = hero(at)["cases"][0]
     assert case["heading"] == ["You see trains.", "All six models say dogs."]
     assert [box["label"] for box in case["boxes"]] == ["True", "The lie"]
@@ -68,9 +68,9 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, bundled):
     assert not list(bundled.root.glob("runs/*"))
 
 
-def test_a_fresh_clone_opens_on_published_answers_of_real_models(shown, tmp_path, monkeypatch):
+def test_a_fresh_clone_opens_on_published_answers_of_real_models(show_page, tmp_path, monkeypatch):
     monkeypatch.delenv(shipped.SETTING)
-    at = shown(StoreAboveShipped(tmp_path / "own", shipped.PUBLISHED_FOLDER, shipped.FOLDER))
+    at = show_page(StoreAboveShipped(tmp_path / "own", shipped.PUBLISHED_FOLDER, shipped.FOLDER))
     case = hero(at)["cases"][0]
     assert case["verdict"] == "GPT-4V and CLIP ViT-B/32 chose this one"
     assert [mark["name"] for mark in case["marks"]] == ["GPT-4V", "CLIP ViT-B/32"]
@@ -90,37 +90,39 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(shown, tmp_path
     assert not at.error and not at.warning
 
 
-def test_questions_pictures_and_those_that_are_here_are_counted_apart(shown, tmp_path, monkeypatch):
+def test_questions_pictures_and_those_that_are_here_are_counted_apart(
+    show_page, tmp_path, monkeypatch
+):
     monkeypatch.delenv(shipped.SETTING)
-    at = shown(shipped.opened(tmp_path / "own"), "explore")
+    at = show_page(shipped.opened(tmp_path / "own"), "explore")
     assert [fold.label for fold in at.expander if fold.label.startswith("About")] == [
         "About the questions: 7,512 questions, 1,561 pictures, 30 of them here"
     ]
-    at = shown(shipped.opened(tmp_path / "own"), "explore", set=LGIP_KEY)
+    at = show_page(shipped.opened(tmp_path / "own"), "explore", set=LGIP_KEY)
     assert [fold.label for fold in at.expander if fold.label.startswith("About")] == [
         "About the questions: 500 pictures, 35,160 cases"
     ]
 
 
-def test_what_is_counted_on_home_is_what_explore_then_shows(shown, bundled):
-    at = shown(bundled)
+def test_what_is_counted_on_home_is_what_explore_then_shows(show_page, bundled):
+    at = show_page(bundled)
     for place, entry in enumerate(figures(at)["numbers"]):
-        at = send(shown(bundled), "figures", "go", entry["key"])
+        at = send(show_page(bundled), "figures", "go", entry["key"])
         believed = entry["exact"].split()[0]
         assert wall(at)["heading"].startswith(f"{believed} wrong captions preferred"), place
         assert at.query_params["model"] == CLIP
-    door = figures(shown(bundled))["doors"][0]
-    at = send(shown(bundled), "figures", "go", door["key"])
+    door = figures(show_page(bundled))["doors"][0]
+    at = send(show_page(bundled), "figures", "go", door["key"])
     assert "on 282 pictures" in wall(at)["heading"]
 
 
-def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(shown, bundled):
-    door = figures(shown(bundled))["doors"][-1]
+def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(show_page, bundled):
+    door = figures(show_page(bundled))["doors"][-1]
     assert door["title"] == "Mixed pictures"
     assert door["sentence"] == "A tenth of another picture is enough to lose the right one"
     assert [one["source"][:16] for one in door["pictures"]] == ["data:image/webp;"] * 3
     assert door["pictures"][2]["alt"] == door["pictures"][0]["alt"] + ", mixed"
-    at = send(shown(bundled), "figures", "go", door["key"])
+    at = send(show_page(bundled), "figures", "go", door["key"])
     ((_, mixed),) = component_values(at, "mixed")
     assert door["pictures"][0]["alt"] == mixed["query"]
     case = views.runs.question_set(bundled, at.query_params["set"])
@@ -131,18 +133,18 @@ def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(sho
     assert json.loads(scores.loc[number, "top"])["path"].endswith("demo-00275.png")
 
 
-def test_without_searches_among_mixed_pictures_there_is_no_door_to_them(shown, filled_with_one):
-    titles = [door["title"] for door in figures(shown(filled_with_one))["doors"]]
+def test_without_searches_among_mixed_pictures_there_is_no_door_to_them(show_page, filled_with_one):
+    titles = [door["title"] for door in figures(show_page(filled_with_one))["doors"]]
     assert titles == ["Explore", "Compare", "Present", "Try it"]
 
 
-def test_the_door_to_mixed_pictures_is_of_the_model_that_is_looked_at(shown, mixed_store):
-    door = figures(shown(mixed_store, model="hue:2"))["doors"][-1]
+def test_the_door_to_mixed_pictures_is_of_the_model_that_is_looked_at(show_page, mixed_store):
+    door = figures(show_page(mixed_store, model="hue:2"))["doors"][-1]
     assert door["href"].endswith("&model=hue%3A2&kind=t2i")
 
 
-def test_the_case_opens_in_explore(shown, bundled):
-    at = shown(bundled)
+def test_the_case_opens_in_explore(show_page, bundled):
+    at = show_page(bundled)
     case = hero(at)["cases"][0]
     at = send(at, "home", "go", case["id"])
     assert at.query_params["case"] == case["id"]
@@ -150,17 +152,17 @@ def test_the_case_opens_in_explore(shown, bundled):
     assert "three yellow" in words(at) or at.get("dialog")
 
 
-def test_a_model_of_the_strip_opens_its_failures(shown, bundled):
-    at = shown(bundled)
+def test_a_model_of_the_strip_opens_its_failures(show_page, bundled):
+    at = show_page(bundled)
     for model in figures(at)["strip"]["models"][:2]:
-        at = send(shown(bundled), "figures", "go", model["key"])
+        at = send(show_page(bundled), "figures", "go", model["key"])
         assert at.query_params["model"] == model["stored"]
         rate = wall(at)["note"].partition(" of ")[0]
         assert rate == model["value"]
 
 
-def test_the_next_failures_are_there_before_they_are_asked_for(shown, bundled):
-    at = shown(bundled)
+def test_the_next_failures_are_there_before_they_are_asked_for(show_page, bundled):
+    at = show_page(bundled)
     first = hero(at)["cases"]
     assert [case["place"] for case in first] == [0, 1, 2]
     assert len({case["id"] for case in first}) == 3
@@ -175,9 +177,9 @@ def test_the_next_failures_are_there_before_they_are_asked_for(shown, bundled):
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("series",)))
-def test_every_shipped_probe_has_its_home(shown, bundled, probe):
+def test_every_shipped_probe_has_its_home(show_page, bundled, probe):
     sets = views.runs.question_sets(bundled).set_index("probe")
-    at = shown(bundled, set=sets.loc[probe, "case_key"])
+    at = show_page(bundled, set=sets.loc[probe, "case_key"])
     assert not at.error and not at.warning
     case = hero(at)["cases"][0]
     assert all(line.endswith(".") for line in case["heading"])
@@ -193,15 +195,15 @@ def test_every_shipped_probe_has_its_home(shown, bundled, probe):
         assert "Bundled results ·" in words(at)
 
 
-def test_a_bar_fills_as_much_of_its_track_as_the_share_that_stands_above_it(shown, bundled):
+def test_a_bar_fills_as_much_of_its_track_as_the_share_that_stands_above_it(show_page, bundled):
     sets = views.runs.question_sets(bundled).set_index("probe")["case_key"]
     for probe in ("lgip", "rococo", "eqben"):
-        for entry in figures(shown(bundled, set=sets[probe]))["strip"]["models"]:
+        for entry in figures(show_page(bundled, set=sets[probe]))["strip"]["models"]:
             assert f"{100 * entry['width']:.1f} %" == entry["value"]
 
 
-def test_nothing_is_claimed_from_three_cases(shown, compared: Store):
-    entries = figures(shown(compared, model="guess"))["numbers"]
+def test_nothing_is_claimed_from_three_cases(show_page, compared: Store):
+    entries = figures(show_page(compared, model="guess"))["numbers"]
     counts = views.showcase.lie_counts(
         compared, views.runs.question_set(compared, compared.runs()[0]["case_key"]), "flip"
     )
@@ -226,9 +228,9 @@ def fail_chance(store: Store, run: dict) -> None:
 
 
 def test_a_model_that_failed_its_checks_is_marked_and_no_headline_counts_it(
-    shown, two_photographers: Store
+    show_page, two_photographers: Store
 ):
-    at = shown(two_photographers, model="guess")
+    at = show_page(two_photographers, model="guess")
     strip = {model["stored"]: model["remark"] for model in figures(at)["strip"]["models"]}
     assert strip == {"guess": "failed its checks", "other": "", "third": ""}
     for case in hero(at)["cases"]:
@@ -238,10 +240,12 @@ def test_a_model_that_failed_its_checks_is_marked_and_no_headline_counts_it(
     assert "guess" not in figures(at)["doors"][0]["sentence"]
 
 
-def test_where_every_model_failed_its_checks_the_failure_says_so(shown, two_photographers: Store):
+def test_where_every_model_failed_its_checks_the_failure_says_so(
+    show_page, two_photographers: Store
+):
     for manifest in two_photographers.runs():
         fail_chance(two_photographers, manifest["run"])
-    at = shown(two_photographers)
+    at = show_page(two_photographers)
     for case in hero(at)["cases"]:
         assert case["verdict"].endswith(
             " chose this one. No model here passed its checks, so these may be guesses."
@@ -250,16 +254,16 @@ def test_where_every_model_failed_its_checks_the_failure_says_so(shown, two_phot
 
 @pytest.mark.full  # tests/browser/test_walk.py opens every page
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_shows_the_shipped_results(shown, bundled, page):
-    at = shown(bundled, page)
+def test_every_page_shows_the_shipped_results(show_page, bundled, page):
+    at = show_page(bundled, page)
     assert not at.error
     assert not [one for one in at.info if "Nothing has been run" in one.value]
 
 
-def test_why_is_promised_only_where_the_model_can_be_asked(shown, bundled, monkeypatch):
+def test_why_is_promised_only_where_the_model_can_be_asked(show_page, bundled, monkeypatch):
     for folder, has_why in ((shipped.FOLDER, True), (shipped.PUBLISHED_FOLDER, False)):
         monkeypatch.setenv(shipped.SETTING, str(folder))
-        assert {case["why"] for case in hero(shown(bundled))["cases"]} == {has_why}
+        assert {case["why"] for case in hero(show_page(bundled))["cases"]} == {has_why}
 
 
 @pytest.mark.parametrize("name", ["openclip:ViT-B-32/openai", "hf-itm:a/b", "hf-gen:a/b"])
@@ -268,10 +272,12 @@ def test_a_model_that_is_neither_loaded_nor_loads_at_once_is_no_ready_encoder(na
     assert not embeddings.is_ready("control:random")
 
 
-def test_tags_on_shipped_cases_go_to_the_own_store(shown, bundled):
+def test_tags_on_shipped_cases_go_to_the_own_store(show_page, bundled):
     key = views.runs.question_sets(bundled)["case_key"][0]
     before = {path for path in shipped.FOLDER.rglob("*")}
-    at = shown(bundled, "explore", set=key, model=CLIP, case=hero(shown(bundled))["cases"][0]["id"])
+    at = show_page(
+        bundled, "explore", set=key, model=CLIP, case=hero(show_page(bundled))["cases"][0]["id"]
+    )
     next(field for field in at.multiselect if field.label == "Your tags").set_value(
         ["telling"]
     ).run()
@@ -280,11 +286,11 @@ def test_tags_on_shipped_cases_go_to_the_own_store(shown, bundled):
     assert {path for path in shipped.FOLDER.rglob("*")} == before
 
 
-def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, bundled, tmp_path):
+def test_own_results_come_first_and_shipped_ones_stay_a_choice(show_page, bundled, tmp_path):
     execute(
         Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip", examine=False), Store(bundled.root)
     )
-    at = shown(bundled)
+    at = show_page(bundled)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
     assert [option.startswith("Bundled results ·") for option in options] == [False, *[True] * 6]
@@ -293,8 +299,8 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, bundled, t
     assert "Bundled results: six small models" in words(at)
 
 
-def test_results_that_come_while_one_looks_are_shown(shown, bundled, tmp_path):
-    at = shown(bundled)
+def test_results_that_come_while_one_looks_are_shown(show_page, bundled, tmp_path):
+    at = show_page(bundled)
     assert "Bundled results" in words(at)
     execute(
         Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip", examine=False), Store(bundled.root)
@@ -307,10 +313,10 @@ def test_results_that_come_while_one_looks_are_shown(shown, bundled, tmp_path):
 
 
 def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_over(
-    shown, bundled, tmp_path
+    show_page, bundled, tmp_path
 ):
     tiny, store = make_tiny(tmp_path / "tiny"), Store(bundled.root)
-    at = shown(bundled)
+    at = show_page(bundled)
     execute(Request(("control:random",), tiny, "lgip", limit=2), store)
     at.run()
     assert "Bundled results" in words(at)
@@ -322,21 +328,21 @@ def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_ove
     assert ", 6 pictures · one model" in words(at)
 
 
-def test_without_any_results_one_button_fills_the_page(shown, store: Store):
-    at = shown(store)
+def test_without_any_results_one_button_fills_the_page(show_page, store: Store):
+    at = show_page(store)
     assert [button.key for button in at.button] == ["demo"]
     assert not component_values(at, "home")
 
 
-def test_a_read_only_home_has_no_way_to_run(shown, bundled, monkeypatch):
+def test_a_read_only_home_has_no_way_to_run(show_page, bundled, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")
-    at = shown(bundled)
+    at = show_page(bundled)
     assert hero(at)["cases"]
     assert "Test your own model" not in [link.proto.label for link in at.get("page_link")]
 
 
-def test_one_model_is_enough(shown, filled_with_one: Store):
-    at = shown(filled_with_one)
+def test_one_model_is_enough(show_page, filled_with_one: Store):
+    at = show_page(filled_with_one)
     case = hero(at)["cases"][0]
     assert "models" not in " ".join(case["heading"])
     assert len(figures(at)["strip"]["models"]) == 1
@@ -361,8 +367,10 @@ def forty_three(filled_with_one: Store) -> Store:
     return filled_with_one
 
 
-def test_forty_three_models_fit_and_leave_room_for_figures_and_slides(shown, forty_three: Store):
-    at = shown(forty_three)
+def test_forty_three_models_fit_and_leave_room_for_figures_and_slides(
+    show_page, forty_three: Store
+):
+    at = show_page(forty_three)
     assert not at.error
     case = hero(at)["cases"][0]
     assert "All 42 models" in case["heading"][1]  # the control does not count
@@ -373,39 +381,39 @@ def test_forty_three_models_fit_and_leave_room_for_figures_and_slides(shown, for
     assert strip["more"] == "and 30 more models"
     at = send(at, "figures", "go", "more")
     assert not at.error
-    at = shown(forty_three, "breakdown")
+    at = show_page(forty_three, "breakdown")
     assert "too many models for a legend" in words(at)
-    ((_, talk),) = component_values(shown(forty_three, "present"), "slides")
+    ((_, talk),) = component_values(show_page(forty_three, "present"), "slides")
     slide = next(slide for slide in talk["slides"] if slide["id"] == "reveal")
     assert sum(len(option["marks"]) for option in slide["options"]) == 14
     assert slide["note"] == "Marks: the first 14 of 42 models."
 
 
-def test_a_picture_that_is_gone_is_named(shown, filled_with_one: Store, tmp_path: Path):
+def test_a_picture_that_is_gone_is_named(show_page, filled_with_one: Store, tmp_path: Path):
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()
-    at = shown(filled_with_one)
+    at = show_page(filled_with_one)
     (picture,) = hero(at)["cases"][0]["pictures"]
     assert picture["source"] == ""
     assert picture["name"].endswith(".png")
 
 
-def test_a_link_about_results_that_are_not_here_says_so(shown, bundled):
-    at = shown(bundled, set="0" * 16)
+def test_a_link_about_results_that_are_not_here_says_so(show_page, bundled):
+    at = show_page(bundled, set="0" * 16)
     assert "not found" in at.warning[0].value
     assert hero(at)["cases"]
 
 
-def test_what_is_pressed_has_to_be_on_the_page(shown, bundled):
+def test_what_is_pressed_has_to_be_on_the_page(show_page, bundled):
     for key in ("door:../../etc", "number:", "model:nobody", "<script>"):
-        at = send(shown(bundled), "figures", "go", key)
+        at = send(show_page(bundled), "figures", "go", key)
         assert hero(at)["cases"]
-    at = send(shown(bundled), "home", "go", "no-case")
+    at = send(show_page(bundled), "home", "go", "no-case")
     assert hero(at)["cases"]
 
 
-def test_the_model_that_is_looked_at_is_the_url_s(shown, bundled):
-    at = shown(bundled, model="demo:eqsim")
+def test_the_model_that_is_looked_at_is_the_url_s(show_page, bundled):
+    at = show_page(bundled, model="demo:eqsim")
     assert figures(at)["doors"][0]["sentence"].endswith("fool Pair-tuned")
     counts = views.cases.outcomes(
         bundled,
@@ -420,7 +428,7 @@ def test_the_model_that_is_looked_at_is_the_url_s(shown, bundled):
 @pytest.mark.parametrize(
     "caption", ["</script><img src=x onerror=alert(1)>", "כלב אדום קטן", "dog " * 1250]
 )
-def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, caption: str):
+def test_hostile_captions_reach_the_page_as_short_text(show_page, tmp_path: Path, caption: str):
     dataset = make_tiny(tmp_path / "tiny")
     file = tmp_path / "tiny" / "captions.csv"
     text = file.read_text(encoding="utf-8").replace(
@@ -429,15 +437,15 @@ def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, ca
     file.write_text(text, encoding="utf-8")
     store = Store(tmp_path / "cache")
     execute(Request(("control:random",), dataset, "lgip"), store)
-    at = shown(store)
+    at = show_page(store)
     for case in hero(at)["cases"]:
         for box in case["boxes"]:
             assert sum(len(part) for part, _ in box["line"]) < 400
     assert len(json.dumps(hero(at))) < 1_000_000
 
 
-def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, bundled):
-    at = shown(bundled)
+def test_somebody_who_comes_back_finds_the_failure_that_was_shown(show_page, bundled):
+    at = show_page(bundled)
     component_id = component_values(at, "home")[0][0]
     states = at._tree.get_widget_states()
     states.widgets.add(id=component_id).json_value = json.dumps({"place": 1})
@@ -451,14 +459,14 @@ def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, bundled
 
 @pytest.mark.parametrize("with_results", [False, True])
 def test_the_run_that_the_url_names_is_told_above_everything(
-    shown, bundled, monkeypatch, store: Store, with_results: bool
+    show_page, bundled, monkeypatch, store: Store, with_results: bool
 ):
     base = Store(bundled.root) if with_results else store
     job_id = jobs.write(Request(("demo:weak",), "demo", "lgip"), base)
     monkeypatch.setattr(jobs, "_reason_of_death", lambda folder: "")
     if not with_results:
         monkeypatch.setenv(shipped.SETTING, "")
-    at = shown(base, job=job_id)
+    at = show_page(base, job=job_id)
     assert "demo:weak" in words(at) or "Half-trained" in words(at)
     assert "demo" not in [button.key for button in at.button]
     assert bool(component_values(at, "home")) is with_results

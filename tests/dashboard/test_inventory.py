@@ -166,12 +166,12 @@ def opened(
             assert not at.exception, at.exception[0].message
             return looked(at)
 
-    def once(name: str) -> Seen:
+    def show_once(name: str) -> Seen:
         if name not in known:
             known[name] = show(VIEWS[name])
         return known[name]
 
-    yield once
+    yield show_once
 
 
 FIRST = {view.page: name for name, view in reversed(VIEWS.items())}  # of each page

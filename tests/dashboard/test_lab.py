@@ -226,8 +226,8 @@ def test_a_warning_is_one_line_a_model_with_the_way_to_its_checks(open_probe, ke
     assert "models" in {link.proto.page for link in at.get("page_link")}
 
 
-def rename(at: AppTest, stored: str, display: str) -> AppTest:
-    at.selectbox(key="rename_stored").set_value(stored)
+def rename(at: AppTest, name: str, display: str) -> AppTest:
+    at.selectbox(key="rename_stored").set_value(name)
     at.text_input(key="rename_display").set_value(display)
     next(button for button in at.button if button.label == "Rename").click().run()
     assert not at.exception

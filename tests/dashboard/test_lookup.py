@@ -14,7 +14,7 @@ from vlprobe.render.html.tables import explained
 from vlprobe.types import Metric
 
 
-def found(at: AppTest, word: str) -> list[str]:
+def matching_options(at: AppTest, word: str) -> list[str]:
     return [option for option in at.selectbox(key="lookup_field").options if word in option]
 
 
@@ -59,7 +59,7 @@ def test_a_search_leads_to_the_page_of_what_it_finds(open_probe, monkeypatch, wo
         st, "switch_page", lambda file, query_params: opened.append((file, query_params))
     )
     at = open_probe("models")
-    at.selectbox(key="lookup_field").set_value(found(at, word)[0]).run()
+    at.selectbox(key="lookup_field").set_value(matching_options(at, word)[0]).run()
     ((file, query),) = opened
     assert not page or file == f"pages/{page}.py"
     assert not says or query[says]
@@ -68,7 +68,7 @@ def test_a_search_leads_to_the_page_of_what_it_finds(open_probe, monkeypatch, wo
 
 def test_what_is_found_is_selected_on_its_page(open_probe, monkeypatch):
     at = open_probe("models")
-    (gap,) = found(at, "(E_sens)")
+    (gap,) = matching_options(at, "(E_sens)")
     opened: list[dict[str, str]] = []
     with monkeypatch.context() as patch:
         patch.setattr(st, "switch_page", lambda file, query_params: opened.append(query_params))

@@ -54,7 +54,7 @@ def _of(table: pa.Table, key: str) -> pa.Table:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, many: Store):
+def show_page(monkeypatch: pytest.MonkeyPatch, many: Store):
     return functools.partial(open_page, monkeypatch, many)
 
 
@@ -63,8 +63,8 @@ def seconds_and_seed(number: int) -> tuple[str, int]:
     return f"{number % N_TABLES}.csv", 42 + number // N_TABLES
 
 
-def test_explore_offers_every_question_set_newest_first_by_its_pictures_and_what_differs(shown):
-    at = shown("explore")
+def test_explore_offers_every_question_set_newest_first_by_its_pictures_and_what_differs(show_page):
+    at = show_page("explore")
     picker = at.selectbox(key="set")
     assert len(set(picker.options)) == N_SETS
     for number, label in zip(reversed(range(N_SETS)), picker.options, strict=True):
@@ -78,16 +78,16 @@ def test_explore_offers_every_question_set_newest_first_by_its_pictures_and_what
     assert card_ids(at)
 
 
-def test_another_table_on_explore_leads_to_its_newest_questions(shown):
-    at = shown("explore")
+def test_another_table_on_explore_leads_to_its_newest_questions(show_page):
+    at = show_page("explore")
     picker = at.selectbox(key="dataset")
     assert len(picker.options) == N_TABLES
     picker.set_value("csv:/d/0.csv").run()
     assert at.query_params["set"] == f"{N_SETS - N_TABLES:016x}"
 
 
-def test_the_trade_off_of_any_question_set_is_a_press_away(shown):
-    at = shown("tradeoff")
+def test_the_trade_off_of_any_question_set_is_a_press_away(show_page):
+    at = show_page("tradeoff")
     picker = at.selectbox(key="set")
     assert len(set(picker.options)) == N_SETS
     assert "11.csv" in picker.options[0] and "seed 46" in picker.options[0]
@@ -96,8 +96,8 @@ def test_the_trade_off_of_any_question_set_is_a_press_away(shown):
     assert {model for (model,) in marks_of(figure_of(at, "tradeoff"))} <= set(MODELS)
 
 
-def test_run_offers_many_tables_as_one_list_to_search_in(shown):
-    at = shown("run")
+def test_run_offers_many_tables_as_one_list_to_search_in(show_page):
+    at = show_page("run")
     picker = at.selectbox(key="run_dataset")
     tables = [label for label in picker.options if ".csv" in label]
     assert len(set(tables)) == N_TABLES
@@ -149,8 +149,8 @@ def test_what_a_run_that_ends_meanwhile_may_be_in_is_not_kept(
     monkeypatch.setattr(current, "version", lambda: next(versions, "still another"))
     answered = []
 
-    def n_runs(asked: Store) -> int:
-        answered.append(len(asked.runs()))
+    def n_runs(store: Store) -> int:
+        answered.append(len(store.runs()))
         return answered[-1]
 
     with state.fix_store_version():
@@ -158,8 +158,8 @@ def test_what_a_run_that_ends_meanwhile_may_be_in_is_not_kept(
     assert len(answered) == 2
 
 
-def test_a_view_with_another_named_option_is_another_answer_and_keeps_its_type(shown):
-    def double(asked: Store, number: int, *, plus: int = 0) -> int:
+def test_a_view_with_another_named_option_is_another_answer_and_keeps_its_type(show_page):
+    def double(store: Store, number: int, *, plus: int = 0) -> int:
         return 2 * number + plus
 
     assert (state.view(double, 4), state.view(double, 4, plus=1)) == (8, 9)
@@ -167,8 +167,10 @@ def test_a_view_with_another_named_option_is_another_answer_and_keeps_its_type(s
 
 
 @pytest.mark.parametrize("page", tiers(["home", "explore", "compare", "tradeoff"], ["home"]))
-def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(shown, monkeypatch, page):
-    shown(page)
+def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(
+    show_page, monkeypatch, page
+):
+    show_page(page)
     n_calls: Counter[str] = Counter()
 
     def counted(module: ModuleType, name: str) -> None:
@@ -182,12 +184,12 @@ def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(shown, m
 
     counted(shipped, "folders")
     counted(display_names, "read")
-    shown(page)
+    show_page(page)
     assert n_calls["read"] == 1
     assert n_calls["folders"] <= 3  # the frame's own; a model's name alone took one each
 
 
-def test_visitors_do_not_share_the_pages_that_streamlit_marks_as_called(shown, monkeypatch):
+def test_visitors_do_not_share_the_pages_that_streamlit_marks_as_called(show_page, monkeypatch):
     given: list[list[StreamlitPage]] = []
     original = navigation.st.navigation
 
@@ -196,8 +198,8 @@ def test_visitors_do_not_share_the_pages_that_streamlit_marks_as_called(shown, m
         return original(pages, **options)
 
     monkeypatch.setattr(navigation.st, "navigation", noted)
-    shown("explore")
-    shown("explore")
+    show_page("explore")
+    show_page("explore")
     first, second = given[0], given[-1]
     assert [page.url_path for page in first] == [page.url_path for page in second]
     assert not {id(page) for page in first} & {id(page) for page in second}

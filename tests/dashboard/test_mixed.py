@@ -26,7 +26,7 @@ ONE = "hue:1"
 
 
 @pytest.fixture(scope="module")
-def asked(mixed_store: Store) -> QuestionSet:
+def question_set(mixed_store: Store) -> QuestionSet:
     key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
     return views.runs.question_set(mixed_store, key)
 
@@ -53,7 +53,7 @@ def at_hand(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> list[str]:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, mixed_store: Store):
+def show_search(monkeypatch: pytest.MonkeyPatch, mixed_store: Store):
     return functools.partial(open_page, monkeypatch, mixed_store, "explore", kind="t2i")
 
 
@@ -78,12 +78,12 @@ def button(at: AppTest, key: str):
 
 
 def test_the_first_case_is_one_that_is_lost_to_its_own_mixture_and_fools_all(
-    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = shown(model=ONE)
-    place = searches.place(mixed_store, asked, ONE, "mix:0.8", None)
+    at = show_search(model=ONE)
+    place = searches.place(mixed_store, question_set, ONE, "mix:0.8", None)
     assert values(at)["id"] == place.next
-    counts = searches.counts(mixed_store, asked, ONE, "mix:0.8")
+    counts = searches.counts(mixed_store, question_set, ONE, "mix:0.8")
     text = words(at)
     assert "A fifth of another picture is enough to lose the right one" in text
     assert f"first in {counts.n_found} of {counts.n_searches} searches" in text
@@ -96,9 +96,9 @@ def test_the_first_case_is_one_that_is_lost_to_its_own_mixture_and_fools_all(
 
 
 def test_models_are_asked_once_and_each_ones_turn_is_shown(
-    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     data = values(at)
     assert data["pending"] and at_hand == []
     assert {row["remark"] for row in data["chart"]["rows"]} >= {
@@ -116,32 +116,32 @@ def test_models_are_asked_once_and_each_ones_turn_is_shown(
     last = data["steps"][-1]
     assert last["style"] in ("true", "lie") and len(last["order"]) == 5
     assert "tests it again; 80 % stay in all others" in data["note"]
-    again = shown(model=ONE)  # somebody else
+    again = show_search(model=ONE)  # somebody else
     assert not values(again)["pending"] and len(at_hand) == 4
 
 
 def test_next_and_previous_lead_along_and_the_address_names_the_case(
-    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     first = values(at)["id"]
     assert button(at, "mixed_previous").disabled
     button(at, "mixed_next").click().run()
     second = values(at)["id"]
     assert second != first and one(at, "case") == second
-    number = views.rows.case_number(mixed_store, asked, second)
-    place = searches.place(mixed_store, asked, ONE, "mix:0.8", number)
+    number = views.rows.case_number(mixed_store, question_set, second)
+    place = searches.place(mixed_store, question_set, ONE, "mix:0.8", number)
     assert (place.place, place.previous) == (2, first) and "case 2 of" in words(at)
     button(at, "mixed_previous").click().run()
     assert values(at)["id"] == first and not at.exception
 
 
 def test_another_mixture_and_another_model_show_cases_of_theirs(
-    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     at.selectbox("mixture").set_value("patch:0.8").run()
-    place = searches.place(mixed_store, asked, ONE, "patch:0.8", None)
+    place = searches.place(mixed_store, question_set, ONE, "patch:0.8", None)
     assert values(at)["id"] == place.next and one(at, "mixture") == "patch:0.8"
     assert "A patch of another picture on a fifth of it is enough" in words(at)
     boxes = values(at)["boxes"]
@@ -154,29 +154,35 @@ def test_another_mixture_and_another_model_show_cases_of_theirs(
 
 
 def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
-    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     link = next(each for each in at.get("page_link") if each.proto.label == "All cases")
     query = {name: value[0] for name, value in parse_qs(link.proto.query_string).items()}
     assert query["wall"] == "1" and query["lost"] == "own"
-    at = shown(**{name: value for name, value in query.items() if name != "kind"}, cards="every")
+    at = show_search(
+        **{name: value for name, value in query.items() if name != "kind"}, cards="every"
+    )
     ids = views.rows.questions(
-        mixed_store, asked, searches.order(mixed_store, asked, ONE, "mix:0.8")[0].tolist()
+        mixed_store,
+        question_set,
+        searches.order(mixed_store, question_set, ONE, "mix:0.8")[0].tolist(),
     )["id"]
     assert sorted(card_ids(at)) == sorted(ids)
     at.selectbox("lost").set_value("").run()
     everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
-    assert len(card_ids(at)) == views.cases.outcomes(mixed_store, asked, everything)["fooled"]
+    assert (
+        len(card_ids(at)) == views.cases.outcomes(mixed_store, question_set, everything)["fooled"]
+    )
     button(at, "clear_filters").click().run()
     assert card_ids(at) and one(at, "wall") == "1"
     assert component_values(at, "mixed") == []
 
 
 def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
-    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    of_model = views.mixed.searches.outcomes(mixed_store, asked, ONE)
+    of_model = views.mixed.searches.outcomes(mixed_store, question_set, ONE)
     cases = {
         "still finds the right picture": of_model.is_found & ~of_model.is_lost,
         "Another mixture outranks": of_model.is_lost & ~of_model.is_own,
@@ -184,15 +190,17 @@ def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
     }
     for said, chosen in cases.items():
         number = int(of_model.numbers[chosen][0])
-        case_id = views.rows.questions(mixed_store, asked, [number])["id"].iloc[0]
-        at = shown(model=ONE, case=case_id)
+        case_id = views.rows.questions(mixed_store, question_set, [number])["id"].iloc[0]
+        at = show_search(model=ONE, case=case_id)
         assert values(at)["id"] == case_id and said in words(at)
         assert "not one of the" in words(at)
         assert "is enough to lose" not in words(at)
 
 
-def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(shown, forgotten: None):
-    at = shown(model=ONE)
+def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(
+    show_search, forgotten: None
+):
+    at = show_search(model=ONE)
     data = values(at)
     assert [step["share"] for step in data["steps"]] == [80]
     assert data["steps"][0]["own"] == "Ranked 1st instead"
@@ -202,10 +210,10 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(shown, f
 
 
 def test_a_press_loads_models_that_are_not_at_hand(
-    shown, forgotten: None, monkeypatch: pytest.MonkeyPatch
+    show_search, forgotten: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(mixed, "load_player", lambda name: Player(mixing.load(name)))
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     button(at, "mixed_load").click().run()
     assert values(at)["pending"]
     at = send(at, "mixed", "ask", values(at)["id"])
@@ -213,7 +221,7 @@ def test_a_press_loads_models_that_are_not_at_hand(
 
 
 def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_asked_again(
-    shown, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
+    show_search, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     def load(name: str) -> Player:
         at_hand.append(name)
@@ -225,7 +233,7 @@ def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_asked_again(
         return Player(model)
 
     monkeypatch.setattr(mixed, "load_player", load)
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     at = send(at, "mixed", "ask", values(at)["id"])
     assert not values(at)["pending"]
     assert rows(at)["1"]["segments"] and rows(at)["2"]["dots"] and rows(at)["3"]["dots"]
@@ -236,31 +244,31 @@ def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_asked_again(
 
 
 def test_a_read_only_dashboard_loads_no_heavy_model(
-    shown, forgotten: None, monkeypatch: pytest.MonkeyPatch
+    show_search, forgotten: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     assert values(at)["steps"] and not [each for each in at.button if each.key == "mixed_load"]
 
 
 def test_a_run_without_stored_first_candidates_says_run_it_again(
-    shown, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
+    show_search, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
 ):
-    assert values(shown(model=ONE))["strips"]
+    assert values(show_search(model=ONE))["strips"]
     has_table = Entry.has_table
     monkeypatch.setattr(
         Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
     )
     monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
     monkeypatch.setattr(mixed, "loads_at_once", lambda name: False)
-    at = shown(model=ONE)
+    at = show_search(model=ONE)
     assert values(at)["strips"] == {}
     assert "Run it again to see them." in words(at)
 
 
-def test_the_wall_is_shown_where_a_link_narrows_it(shown, at_hand: list[str]):
+def test_the_wall_is_shown_where_a_link_narrows_it(show_search, at_hand: list[str]):
     for query in ({"outcome": "all"}, {"type": "mix:0.8"}, {"words": "dog"}, {"wall": "1"}):
-        at = shown(model=ONE, **query)
+        at = show_search(model=ONE, **query)
         assert component_values(at, "mixed") == [] and card_ids(at), query
 
 
@@ -283,7 +291,7 @@ def test_pictures_that_are_gone_leave_their_captions(
 
 
 @pytest.fixture
-def alone(mixed_store: Store, tmp_path: Path) -> Iterator[Store]:
+def single_model_store(mixed_store: Store, tmp_path: Path) -> Iterator[Store]:
     """A store of one model."""
     store = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
     for run in store.runs():
@@ -292,16 +300,20 @@ def alone(mixed_store: Store, tmp_path: Path) -> Iterator[Store]:
     yield store
 
 
-def test_one_model_is_enough(alone: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]):
-    at = open_page(monkeypatch, alone, "explore", kind="t2i")
+def test_one_model_is_enough(
+    single_model_store: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
+):
+    at = open_page(monkeypatch, single_model_store, "explore", kind="t2i")
     assert "that fool 1" in words(at) and len(values(at)["chart"]["rows"]) == 1
 
 
-def test_no_lost_search_is_said(alone: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]):
+def test_no_lost_search_is_said(
+    single_model_store: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
+):
     monkeypatch.setattr(
         searches, "order", lambda *_: (searches.np.empty(0, int), searches.np.empty(0, int))
     )
-    at = open_page(monkeypatch, alone, "explore", kind="t2i")
+    at = open_page(monkeypatch, single_model_store, "explore", kind="t2i")
     assert "No search is lost to its own mixture here" in words(at)
     assert component_values(at, "mixed") == []
     link = next(each for each in at.get("page_link") if each.proto.label == "All cases")

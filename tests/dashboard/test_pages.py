@@ -73,8 +73,8 @@ def words(at: AppTest) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
-    at = shown(store, page)
+def test_a_page_answers_with_an_empty_store(show_page, store: Store, page: str):
+    at = show_page(store, page)
     assert not at.exception
     assert not at.error
     if page == "home":
@@ -89,8 +89,8 @@ def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_answers_with_results(shown, filled: Store, page: str):
-    at = shown(filled, page)
+def test_a_page_answers_with_results(show_page, filled: Store, page: str):
+    at = show_page(filled, page)
     assert not at.exception
     assert not at.error
     if page == "failures":
@@ -147,9 +147,9 @@ def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(
 @pytest.mark.parametrize(("average", "unit"), [("macro", "cosine"), ("micro", "spread")])
 @pytest.mark.parametrize(("page", "fold"), [("breakdown", ""), ("tradeoff", "numbers")])
 def test_the_numbers_are_those_of_the_views(
-    shown, filled: Store, average: str, unit: str, page: str, fold: str
+    show_page, filled: Store, average: str, unit: str, page: str, fold: str
 ):
-    at = shown(filled, page, average=average, unit=unit, open=fold)
+    at = show_page(filled, page, average=average, unit=unit, open=fold)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     text = words(at)
     for row in views.estimates.estimates(
@@ -164,13 +164,13 @@ def test_the_numbers_are_those_of_the_views(
         )
 
 
-def test_notes_of_untrained_models_are_shown(shown, filled: Store):
-    for at in (shown(filled, "breakdown"), shown(filled, "tradeoff", open="details")):
+def test_notes_of_untrained_models_are_shown(show_page, filled: Store):
+    for at in (show_page(filled, "breakdown"), show_page(filled, "tradeoff", open="details")):
         assert "random embeddings" in at.info[0].value
 
 
-def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, filled: Store):
-    at = shown(filled, "failures", kind="combined", outcome="all", page="2")
+def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(show_page, filled: Store):
+    at = show_page(filled, "failures", kind="combined", outcome="all", page="2")
     at.selectbox(key="kind").set_value("paraphrase").run()
     assert at.query_params["kind"] == "paraphrase"
     assert "page" not in at.query_params
@@ -178,7 +178,7 @@ def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, fille
     assert at.query_params["kind"] == "flip"
 
 
-def test_a_link_reopens_exactly_that_view(shown, filled: Store, monkeypatch):
+def test_a_link_reopens_exactly_that_view(show_page, filled: Store, monkeypatch):
     monkeypatch.setattr("vlprobe.dashboard.explore.PAGE_SIZE", 12)
     query = {
         "model": RANDOM,
@@ -189,7 +189,7 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store, monkeypatch):
         "page": "2",
         "cards": "every",
     }
-    at = shown(filled, "failures", **query)
+    at = show_page(filled, "failures", **query)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
     expected, total = views.cases.failures(
@@ -201,15 +201,19 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store, monkeypatch):
         assert card["name"].endswith(texts[0])
 
 
-def test_nonsense_in_the_url_falls_back_to_what_there_is(shown, filled: Store):
-    at = shown(filled, "failures", page="-3", outcome="x", sort="y", case="z", tag="q", cards="w")
+def test_nonsense_in_the_url_falls_back_to_what_there_is(show_page, filled: Store):
+    at = show_page(
+        filled, "failures", page="-3", outcome="x", sort="y", case="z", tag="q", cards="w"
+    )
     assert not at.error
     assert at.selectbox(key="model").value == CONSTANT  # the first by name
     assert card_ids(at)
 
 
-def test_a_link_to_results_that_are_not_here_says_so_and_shows_nothing_else(shown, filled: Store):
-    at = shown(filled, "failures", set="../..", model="no*pe", kind="<b>", sort="up")
+def test_a_link_to_results_that_are_not_here_says_so_and_shows_nothing_else(
+    show_page, filled: Store
+):
+    at = show_page(filled, "failures", set="../..", model="no*pe", kind="<b>", sort="up")
     told = at.warning[0].value
     assert told == (
         "This link refers to results that are not on this computer: question set “../..”, "
@@ -219,11 +223,11 @@ def test_a_link_to_results_that_are_not_here_says_so_and_shows_nothing_else(show
     at.button(key="show_what_is_here").click().run()
     assert not at.warning and card_ids(at)
     assert at.query_params["model"] == CONSTANT
-    assert len(shown(filled, "failures", model="x" * 5000).warning[0].value) < 300
+    assert len(show_page(filled, "failures", model="x" * 5000).warning[0].value) < 300
 
 
-def test_after_a_choice_unknown_results_in_the_address_are_dropped(shown, filled: Store):
-    at = shown(filled, "failures")
+def test_after_a_choice_unknown_results_in_the_address_are_dropped(show_page, filled: Store):
+    at = show_page(filled, "failures")
     at.session_state["picked"] = True
     at.query_params["set"] = "gone"
     at.run()
@@ -231,9 +235,11 @@ def test_after_a_choice_unknown_results_in_the_address_are_dropped(shown, filled
     assert at.query_params["set"] != "gone"
 
 
-def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, filled: Store):
+def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(show_page, filled: Store):
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    at = shown(filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT)
+    at = show_page(
+        filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT
+    )
     assert not at.warning
     at.selectbox(key="kind").set_value("paraphrase").run()  # which has no such type
     assert at.selectbox(key="kind").value == "paraphrase"
@@ -244,8 +250,8 @@ def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, fill
     assert not at.warning
 
 
-def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
-    at = shown(filled, "failures", model=RANDOM)
+def test_the_outcome_counts_are_those_of_the_view(show_page, filled: Store):
+    at = show_page(filled, "failures", model=RANDOM)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     counts = views.cases.outcomes(
         filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM)
@@ -259,12 +265,12 @@ def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
     assert f"% of {counts['all']:,}" in wall(at)["note"]
 
 
-def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
+def test_details_open_from_the_url_and_name_the_command(show_page, filled: Store):
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     first = views.cases.failures(
         filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM)
     )[0].iloc[1]
-    at = shown(filled, "failures", model=RANDOM, case=first["id"])
+    at = show_page(filled, "failures", model=RANDOM, case=first["id"])
     assert first["rule"] in words(at)
     commands = [code.value for code in at.code if code.value.startswith("vlprobe failures")]
     assert len(commands) == 1
@@ -272,8 +278,8 @@ def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
     assert run[:8] in commands[0]
 
 
-def test_no_case_left_says_so(shown, filled: Store):
-    at = shown(filled, "failures", words="zebra crossing in space")
+def test_no_case_left_says_so(show_page, filled: Store):
+    at = show_page(filled, "failures", words="zebra crossing in space")
     assert "None of the wrong captions fools the model here." in words(at)
     total = views.cases.outcomes(
         filled,
@@ -286,18 +292,18 @@ def test_no_case_left_says_so(shown, filled: Store):
     assert "words" not in at.query_params and card_ids(at)
 
 
-def test_a_missing_picture_is_a_line_and_not_an_error(shown, tmp_path: Path):
+def test_a_missing_picture_is_a_line_and_not_an_error(show_page, tmp_path: Path):
     store = Store(tmp_path / "cache")
     execute(Request((CONSTANT,), make_tiny(tmp_path / "gone"), "lgip", limit=1), store)
     for path in (tmp_path / "gone").glob("*.png"):
         path.unlink()
-    at = shown(store, "failures")
+    at = show_page(store, "failures")
     assert not at.error
     (frame,) = wall(at)["cards"][0]["frames"]
     assert (frame["source"], frame["name"]) == ("", "0.png")
     assert wall(at)["cards"][0]["name"].endswith(frame["text"])
     assert re.search(r"0 of \d+ have a picture on this machine", wall(at)["note"])
-    at = shown(store, "failures", case=card_ids(at)[0])
+    at = show_page(store, "failures", case=card_ids(at)[0])
     assert "0.png is missing or damaged" in words(at)
 
 
@@ -310,9 +316,9 @@ BREAKDOWNS = [
 
 @pytest.mark.parametrize(("by", "averaging"), tiers(BREAKDOWNS, BREAKDOWNS[::3]))
 def test_the_breakdown_shows_the_numbers_of_the_views(
-    shown, filled: Store, by: str, averaging: str
+    show_page, filled: Store, by: str, averaging: str
 ):
-    at = shown(filled, "breakdown", metric="positive_rate", by=by, average=averaging)
+    at = show_page(filled, "breakdown", metric="positive_rate", by=by, average=averaging)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     table = views.estimates.estimates(
         filled, views.runs.question_set(filled, key), by, averaging
@@ -359,8 +365,8 @@ def _one_slice_missing():
     )
 
 
-def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):
-    at = shown(filled, "breakdown")
+def test_what_was_left_out_stands_beside_the_numbers(show_page, filled: Store):
+    at = show_page(filled, "breakdown")
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     dropped = views.runs.facts(filled, views.runs.question_set(filled, key))["dropped"]
     assert dropped

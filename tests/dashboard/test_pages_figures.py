@@ -40,7 +40,7 @@ def _embedded(model, texts):
     return model.encode_texts(model.tokenize(texts))
 
 
-def drawn(at) -> set[str]:
+def chart_keys(at) -> set[str]:
     return {element.key for element in at.get("plotly_chart")}
 
 
@@ -56,7 +56,7 @@ def test_a_page_draws_its_paper_s_figures(
 ):
     at = open_probe(page, set=key[probe])
     assert not at.error and not at.exception
-    assert figures <= drawn(at)
+    assert figures <= chart_keys(at)
 
 
 def test_a_figure_is_made_once_for_an_address_and_again_for_another(open_probe, key, monkeypatch):
@@ -83,7 +83,7 @@ def test_a_gallery_too_small_for_an_overlap_is_said(open_probe, key):
     at = open_probe("rankings", set=key["prsm"])
     assert not at.exception
     assert not any(
-        name.startswith("depth") for name in drawn(at)
+        name.startswith("depth") for name in chart_keys(at)
     ) and "too small for an overlap" in bodies(at)
 
 
@@ -91,7 +91,7 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
     at = open_probe("retrieval", set=key["rococo"], reader=RANDOM, looker=RANDOM)
     at.button(key="load_encode_texts").click().run()
     text = bodies(at)
-    assert not at.error and not at.exception and "severity" in drawn(at)
+    assert not at.error and not at.exception and "severity" in chart_keys(at)
     assert text.count('class="vp-words"') == dashboard_influence.CAPTIONS
     numbers = [float(number) for number in re.findall(r'vp-word".*?<small>([\d.]+)</small>', text)]
     assert len(numbers) > 2 * dashboard_influence.CAPTIONS and max(numbers) > 0
@@ -105,11 +105,11 @@ def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_ca
     open_probe, key, every_probe, monkeypatch
 ):
     at = open_probe("retrieval", set=key["rococo"])
-    assert "consensus" not in drawn(at)
+    assert "consensus" not in chart_keys(at)
     assert "with each word left out once" in bodies(at)
     at.button(key="ask_consensus").click().run()
     assert not at.exception
-    assert {"consensus", "source_words"} <= drawn(at)
+    assert {"consensus", "source_words"} <= chart_keys(at)
     items = views.figures.item_captions(
         every_probe, views.runs.question_set(every_probe, key["rococo"]), 100
     )
@@ -134,7 +134,7 @@ def test_who_only_looks_loads_no_model(open_probe, key, monkeypatch):
     monkeypatch.setattr(dashboard_influence, "load_player", refuse)
     monkeypatch.setattr("vlprobe.registry.load_model", refuse)
     at = open_probe("retrieval", set=key["rococo"])
-    assert not at.exception and {"severity"} <= drawn(at)
+    assert not at.exception and {"severity"} <= chart_keys(at)
     assert at.button(key="load_encode_texts") and at.button(key="load_encode_images")
     assert 'class="vp-words"' not in bodies(at)
 
@@ -230,7 +230,9 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
     at = open_page(monkeypatch, store, "pairs")
     assert not at.exception and not at.error
     assert "one of them is wrong" in at.markdown[0].value and "Two pictures" not in bodies(at)
-    assert {"subsets"} == drawn(at) and "score" not in {one.key for one in at.get("button_group")}
+    assert {"subsets"} == chart_keys(at) and "score" not in {
+        one.key for one in at.get("button_group")
+    }
     assert [header.value for header in at.header] == ["Accuracy by type of difference"]
     at = open_page(monkeypatch, store, "triplets")
     assert not at.exception and "one of them is wrong" in at.markdown[0].value

@@ -23,14 +23,14 @@ from vlprobe.storage.store import Store
 from vlprobe.views.changes import changed_words
 
 
-def test_a_bad_job_in_the_url_is_one_line(shown, compared: Store):
-    at = shown(compared, "run", job="nonsense")
+def test_a_bad_job_in_the_url_is_one_line(show_page, compared: Store):
+    at = show_page(compared, "run", job="nonsense")
     assert "No job named" in at.error[0].value
     assert at.button(key="start")
 
 
-def test_start_is_off_until_something_is_chosen(shown, compared: Store):
-    at = shown(compared, "run", open="how_lgip|machine")
+def test_start_is_off_until_something_is_chosen(show_page, compared: Store):
+    at = show_page(compared, "run", open="how_lgip|machine")
     assert at.button(key="start").disabled
     at.multiselect(key="run_models").set_value([RANDOM]).run()
     assert not at.button(key="start").disabled
@@ -38,10 +38,10 @@ def test_start_is_off_until_something_is_chosen(shown, compared: Store):
     assert at.button(key="start").disabled
 
 
-def test_start_makes_a_job_of_what_was_chosen(shown, compared: Store, tiny: str, monkeypatch):
+def test_start_makes_a_job_of_what_was_chosen(show_page, compared: Store, tiny: str, monkeypatch):
     begun: list[Request] = []
     monkeypatch.setattr(jobs, "start", lambda request, store: begun.append(request) or "")
-    at = shown(compared, "run", open="how_lgip|machine")
+    at = show_page(compared, "run", open="how_lgip|machine")
     at.multiselect(key="run_models").set_value([RANDOM, CONSTANT])
     at.selectbox(key="run_lgip_rules").set_value("paper")
     at.number_input(key="run_limit").set_value(5)
@@ -55,34 +55,34 @@ def test_start_makes_a_job_of_what_was_chosen(shown, compared: Store, tiny: str,
     assert begun[0].dataset == f"table:{path}"  # the reader of a plain path
 
 
-def test_a_job_that_cannot_start_is_one_line(shown, compared: Store, monkeypatch):
+def test_a_job_that_cannot_start_is_one_line(show_page, compared: Store, monkeypatch):
     from vlprobe.errors import InvalidInput
 
     def refuse(request, store):
         raise InvalidInput("Cannot write *here*.")
 
     monkeypatch.setattr(jobs, "start", refuse)
-    at = shown(compared, "run")
+    at = show_page(compared, "run")
     at.multiselect(key="run_models").set_value([RANDOM]).run()
     at.button(key="start").click().run()
     assert at.error[0].value == r"Cannot write \*here\*."
     assert not at.exception
 
 
-def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(shown, tmp_path: Path):
+def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(show_page, tmp_path: Path):
     store = Store(tmp_path / "cache")
     job_id = jobs.write(
         Request((CONSTANT,), make_tiny(tmp_path / "tiny"), "lgip", device="cpu"), store
     )
     bad = jobs.write(Request((CONSTANT,), "csv:/nowhere.csv", "lgip", device="cpu"), store)
     assert [jobs.work(str(store.root), one) for one in (job_id, bad)] == [0, 1]
-    at = shown(store, "run", job=job_id)
+    at = show_page(store, "run", job=job_id)
     assert "Done" in words(at)
     assert [link.proto.label for link in at.get("page_link")] == [
         "See the failures",
         "See the numbers",
     ]
-    at = shown(store, "run", job=bad)
+    at = show_page(store, "run", job=bad)
     assert "nowhere.csv" in at.error[0].value
     assert any(button.label == "Resume" for button in at.button)
 
@@ -102,19 +102,19 @@ def alive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
-    shown, compared: Store, alive: None
+    show_page, compared: Store, alive: None
 ):
     job_id = waiting(
         compared, (RANDOM, CONSTANT), "running", label=f"{CONSTANT}: edits", done=2.0, total=4.0
     )
     try:
-        at = shown(compared, "lab")
+        at = show_page(compared, "lab")
         (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
         assert link.proto.page == "run" and job_id in link.proto.query_string
         at.button(key="stop_under_way").click().run()
         assert (compared.root / "jobs" / job_id / "cancel").exists()
         assert at.button(key="stop_under_way").disabled
-        at = shown(compared, "run", job=job_id)
+        at = show_page(compared, "run", job=job_id)
         assert at.get("progress")[-1].proto.text == plain(
             progress.in_one_line(jobs.read(compared, job_id))
         )
@@ -125,7 +125,7 @@ def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
-def test_models_of_a_job_are_done_asked_or_next(shown, compared: Store, alive: None):
+def test_models_of_a_job_are_done_asked_or_next(show_page, compared: Store, alive: None):
     models = ("demo:softmax", RANDOM, CONSTANT)
     job_id = waiting(compared, models, "running", label=f"{RANDOM}: edits", done=1.0, total=4.0)
     try:
@@ -144,7 +144,7 @@ def test_models_of_a_job_are_done_asked_or_next(shown, compared: Store, alive: N
 
 
 def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
-    shown, compared: Store, alive: None
+    show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
     cases, scores = (
@@ -157,7 +157,7 @@ def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
     keys = {"run_key": row.key, "case_key": row.case_key}
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0, **keys)
     try:
-        at = shown(compared, "run", job=job_id)
+        at = show_page(compared, "run", job=job_id)
         assert f"so far fooled by {n_fooled} of {n_asked} wrong captions" in words(at)
         is_fooled = (cases["kind"] == "flip") & (scores["margin"].to_numpy() <= 0)
         last = cases["texts"][is_fooled[:40].to_numpy().nonzero()[0][-1]]
@@ -169,7 +169,9 @@ def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
         shutil.rmtree(compared.run(row.key).folder / "parts")
 
 
-def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: Store, alive: None):
+def test_what_a_model_believed_is_told_as_soon_as_it_is_done(
+    show_page, compared: Store, alive: None
+):
     dataset = views.runs.run_rows(compared)[0].dataset
     job_id = jobs.write(Request((RANDOM, "demo:weak"), dataset, "lgip", device="cpu"), compared)
     folder = compared.root / "jobs" / job_id
@@ -178,7 +180,7 @@ def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: St
         {"state": "running", "label": "demo:weak: edits", "updated": time.time()},
     )
     try:
-        at = shown(compared, "run", job=job_id)
+        at = show_page(compared, "run", job=job_id)
         (row,) = [
             row
             for row in views.runs.run_rows(compared)
@@ -196,10 +198,10 @@ def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: St
         shutil.rmtree(folder)
 
 
-def test_an_earlier_run_opens_below_its_row(shown, compared: Store, alive: None):
+def test_an_earlier_run_opens_below_its_row(show_page, compared: Store, alive: None):
     job_id = waiting(compared, (RANDOM,), "failed", label=RANDOM)
     try:
-        at = shown(compared, "run")
+        at = show_page(compared, "run")
         at.button(key=f"open_{job_id}").click().run()
         assert at.query_params["job"] in (job_id, [job_id])
         text = words(at)
@@ -218,7 +220,7 @@ def test_only_jobs_that_have_not_ended_are_going(store: Store, alive: None):
 
 
 def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
-    shown, tmp_path: Path, alive: None
+    show_page, tmp_path: Path, alive: None
 ):
     store = Store(tmp_path / "cache")
     dataset = make_tiny(tmp_path / "tiny")
@@ -229,7 +231,7 @@ def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
     status = {"state": "running", "label": RANDOM, "done": 1.0, "total": 2.0, "probe": "rococo"}
     status |= {"left_out": ["prsm: It has no words."]}
     write_json(folder / "status.json", status)
-    at = shown(store, "run", job=job_id)
+    at = show_page(store, "run", job=job_id)
     told = words(at)
     names = [presentations()[request.probe].name for request in asked]
     first, second, third = names
@@ -244,7 +246,7 @@ def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
         f"See the failures · {first}",
         "See the numbers",
     ]
-    at = shown(store, "retrieval", job=job_id)  # the page of one of its probes shows it too
+    at = show_page(store, "retrieval", job=job_id)  # the page of one of its probes shows it too
     assert f"{second} · Scoring" in words(at)
 
 
@@ -256,12 +258,12 @@ def end(store: Store, job_id: str, **facts: object) -> None:
 
 
 def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_it_is_dismissed(
-    shown, compared: Store, alive: None
+    show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
     try:
-        at = shown(compared, "lab")
+        at = show_page(compared, "lab")
         assert not [button for button in at.button if button.label == "Dismiss"]
         end(compared, job_id, state="done", keys=[row.key])
         at.run()
@@ -287,11 +289,11 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
 
 
 def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
-    shown, compared: Store, alive: None
+    show_page, compared: Store, alive: None
 ):
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM)
     try:
-        at = shown(compared, "lab")
+        at = show_page(compared, "lab")
         end(compared, job_id, state="failed", error="The disk is full.")
         assert "The disk is full." in words(at.run())
         (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
@@ -303,11 +305,11 @@ def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
 
 
 def test_a_way_to_another_page_and_back_keeps_the_progress_and_the_form(
-    shown, compared: Store, alive: None
+    show_page, compared: Store, alive: None
 ):
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
     try:
-        at = shown(compared, "run", job=job_id)
+        at = show_page(compared, "run", job=job_id)
         at.checkbox(key="run_model_demo:weak").check()
         at.checkbox(key="run_probe_visla").check()
         at.multiselect(key="run_models").set_value([CONSTANT, "openclip:one/two"])
@@ -330,12 +332,12 @@ def test_a_way_to_another_page_and_back_keeps_the_progress_and_the_form(
 
 
 def test_a_run_that_has_ended_is_among_the_earlier_ones_although_its_progress_is_shown(
-    shown, compared: Store, alive: None
+    show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
     job_id = waiting(compared, (RANDOM,), "done", label="Done", keys=[row.key])
     try:
-        at = shown(compared, "run", job=job_id)
+        at = show_page(compared, "run", job=job_id)
         earlier = words(at).partition("See the numbers")[2] or words(at)
         assert "None was started here yet" not in words(at)
         assert earlier.count("Done Coin flip") == 1

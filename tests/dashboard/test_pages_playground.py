@@ -29,7 +29,7 @@ CONTROLS = ["control:random", "control:constant"]
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, store: Store):
+def show_try_it(monkeypatch: pytest.MonkeyPatch, store: Store):
     def show(**query) -> AppTest:
         asked = {"models": CONTROLS, **query}
         return open_page(monkeypatch, store, "try", **asked)
@@ -43,14 +43,14 @@ def red_picture() -> bytes:
     return buffer.getvalue()
 
 
-def stored(store: Store) -> list[Path]:
+def store_files(store: Store) -> list[Path]:
     return [path for path in store.root.rglob("*") if path.is_file()]
 
 
 def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
-    shown, store: Store
+    show_try_it, store: Store
 ):
-    at = shown(models=[])
+    at = show_try_it(models=[])
     assert not at.error
     assert at.text_input(key="caption").value == "Four purple cats floating above four green boats."
     text = words(at)
@@ -58,11 +58,11 @@ def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
         assert f"{name} · " in text
     assert at.title[0].value == "Half-trained is fooled by 12 of 22 wrong captions."
     assert "Tiny CLIP · ✗ fooled by 2 of 22 wrong captions" in text
-    assert not stored(store)
+    assert not store_files(store)
 
 
-def test_every_edit_of_what_is_typed_is_shown_with_its_scores(shown):
-    at = shown()
+def test_every_edit_of_what_is_typed_is_shown_with_its_scores(show_try_it):
+    at = show_try_it()
     at.text_input(key="caption").set_value(f"  {CAPTION} ").run()
     players = [Player(registry.load_model(name)) for name in CONTROLS]
     edits, _ = runs_playground.edits(CAPTION, players=players)
@@ -80,8 +80,8 @@ def test_every_edit_of_what_is_typed_is_shown_with_its_scores(shown):
             assert number(float(score), "cosine") in text
 
 
-def test_a_tie_fools(shown):
-    text = words(shown(caption=CAPTION, models=["control:constant"], show="fools"))
+def test_a_tie_fools(show_try_it):
+    text = words(show_try_it(caption=CAPTION, models=["control:constant"], show="fools"))
     wrong = sum(one.wrong for one in runs_playground.edits(CAPTION)[0])
     assert f"fooled by {wrong} of {wrong} wrong captions" in text
     assert text.count("fools: a tie") >= wrong
@@ -117,8 +117,8 @@ def test_a_mixed_picture_beside_one_without_a_score_is_no_verdict():
     assert body.count("sees no pictures") == 2
 
 
-def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(shown):
-    at = shown()
+def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(show_try_it):
+    at = show_try_it()
     buffer = io.BytesIO()
     Image.new("RGB", (2, 2), "red").save(buffer, "PNG")
     at.file_uploader(key="play_file").set_value(("two.png", buffer.getvalue(), "image/png")).run()
@@ -128,8 +128,8 @@ def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(shown):
     assert {"Mix in another picture", "Keep it"} <= {header.value for header in at.header}
 
 
-def test_what_a_model_makes_of_an_upload_is_the_sessions_own(shown):
-    at = shown(models=["control:random"])
+def test_what_a_model_makes_of_an_upload_is_the_sessions_own(show_try_it):
+    at = show_try_it(models=["control:random"])
     common = loaded.load_player("control:random")
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value("A red wall.").run()
@@ -138,8 +138,8 @@ def test_what_a_model_makes_of_an_upload_is_the_sessions_own(shown):
     assert at.session_state["play_players"]["control:random"]._images._values
 
 
-def test_a_link_reopens_caption_picture_and_models(shown):
-    at = shown(
+def test_a_link_reopens_caption_picture_and_models(show_try_it):
+    at = show_try_it(
         caption=CAPTION,
         item="demo-00003",
         models=["demo:weak"],
@@ -159,21 +159,21 @@ def test_a_link_reopens_caption_picture_and_models(shown):
                 assert word in text
 
 
-def test_another_picture_brings_its_own_caption(shown):
-    at = shown(caption=CAPTION)
+def test_another_picture_brings_its_own_caption(show_try_it):
+    at = show_try_it(caption=CAPTION)
     at.selectbox(key="item").set_value("demo-00001").run()
     assert at.text_input(key="caption").value.startswith("A red dog is flanked")
     assert at.query_params["item"] == "demo-00001"
 
 
-def test_an_upload_leaves_no_trace_until_it_is_kept(shown, store: Store, tmp_path: Path):
-    at = shown()
+def test_an_upload_leaves_no_trace_until_it_is_kept(show_try_it, store: Store, tmp_path: Path):
+    at = show_try_it()
     at.file_uploader(key="play_file").set_value(("../red.png", red_picture(), "image/png")).run()
     assert at.text_input(key="caption").value == ""
     assert "Type what the picture shows" in at.info[0].value
     at.text_input(key="caption").set_value("A red wall.").run()
     assert "wrong captions" in words(at)
-    assert not stored(store)
+    assert not store_files(store)
     at.text_input(key="play_name").set_value("../Walls").run()
     at.button(key="play_keep").click().run()
     folder = store.root / "mine" / "kept" / "walls"
@@ -187,9 +187,9 @@ def test_an_upload_leaves_no_trace_until_it_is_kept(shown, store: Store, tmp_pat
     "before", [None, red_picture()], ids=["a picture of the shelf", "an upload"]
 )
 def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_another_picture_stays(
-    shown, before
+    show_try_it, before
 ):
-    at = shown(caption=CAPTION)
+    at = show_try_it(caption=CAPTION)
     if before:
         at.file_uploader(key="play_file").set_value(("red.png", before, "image/png")).run()
         at.text_input(key="caption").set_value(CAPTION).run()
@@ -211,8 +211,10 @@ def photographs(at: AppTest) -> list[str]:
     return [one.value for one in at.warning if "trained on drawings" in one.value]
 
 
-def test_small_models_that_judge_photographs_say_what_they_know(shown, store: Store, tiny: str):
-    at = shown(caption=CAPTION, models=["demo:weak", *CONTROLS])
+def test_small_models_that_judge_photographs_say_what_they_know(
+    show_try_it, store: Store, tiny: str
+):
+    at = show_try_it(caption=CAPTION, models=["demo:weak", *CONTROLS])
     assert not photographs(at)
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value(CAPTION).run()
@@ -222,16 +224,16 @@ def test_small_models_that_judge_photographs_say_what_they_know(shown, store: St
     order = [element.type for element in at.main]
     assert order.index("title") < order.index("warning") < order.index("column")
     execute(Request(("control:constant",), tiny, "lgip"), store)
-    at = shown(caption=CAPTION, models=["demo:weak", "demo:plain"], **{"from": tiny})
+    at = show_try_it(caption=CAPTION, models=["demo:weak", "demo:plain"], **{"from": tiny})
     assert photographs(at) == [
         "These models were trained on drawings. On photographs they mostly guess."
     ]
-    at = shown(caption=CAPTION, models=CONTROLS, **{"from": tiny})
+    at = show_try_it(caption=CAPTION, models=CONTROLS, **{"from": tiny})
     assert not photographs(at)
 
 
-def test_words_that_a_model_never_learned_are_named(shown):
-    at = shown(caption="Two red leopards on a bench", models=["demo:weak", "control:random"])
+def test_words_that_a_model_never_learned_are_named(show_try_it):
+    at = show_try_it(caption="Two red leopards on a bench", models=["demo:weak", "control:random"])
     text = words(at)
     assert "Unknown to Half-trained: “leopards” and “bench”." in text
     player = loaded.load_player("demo:weak")
@@ -240,8 +242,8 @@ def test_words_that_a_model_never_learned_are_named(shown):
     assert "unknown to it: " in text  # of edits that put such a word in
 
 
-def test_a_sample_that_is_pressed_becomes_the_picture_with_its_caption(shown):
-    at = shown(caption=CAPTION)
+def test_a_sample_that_is_pressed_becomes_the_picture_with_its_caption(show_try_it):
+    at = show_try_it(caption=CAPTION)
     told = [one.proto for one in at.get("bidi_component") if "samples" in one.proto.id]
     assert len(told) == 1 and "data:image/webp" in str(told[0])
     at.session_state["samples"] = {"open": "demo-00006"}
@@ -250,21 +252,21 @@ def test_a_sample_that_is_pressed_becomes_the_picture_with_its_caption(shown):
     assert at.text_input(key="caption").value != CAPTION
 
 
-def test_another_picture_to_mix_with_is_no_model_to_compare_with(shown):
-    at = shown(caption=CAPTION)
+def test_another_picture_to_mix_with_is_no_model_to_compare_with(show_try_it):
+    at = show_try_it(caption=CAPTION)
     at.session_state["carried_with"] = "demo:weak"
     at.run()
     assert at.selectbox(key="with").value.startswith("demo-0")
     assert at.session_state["carried_with"] == "demo:weak"
 
 
-def test_a_link_loads_no_model_that_is_not_at_hand(shown, monkeypatch: pytest.MonkeyPatch):
+def test_a_link_loads_no_model_that_is_not_at_hand(show_try_it, monkeypatch: pytest.MonkeyPatch):
     asked = []
     load = registry.load_model
     monkeypatch.setattr(
         registry, "load_model", lambda name: asked.append(name) or load("control:random")
     )
-    at = shown(caption=CAPTION, models=["openclip:ViT-B-32:openai"])
+    at = show_try_it(caption=CAPTION, models=["openclip:ViT-B-32:openai"])
     assert asked == []
     assert "Choose a model" in at.info[0].value
     at.button(key="load_openclip:ViT-B-32:openai").click().run()
@@ -272,18 +274,18 @@ def test_a_link_loads_no_model_that_is_not_at_hand(shown, monkeypatch: pytest.Mo
     assert "wrong captions" in words(at)
 
 
-def test_a_model_that_is_not_known_is_one_line(shown):
-    at = shown(caption=CAPTION, models=["control:rendom", "control:constant"])
+def test_a_model_that_is_not_known_is_one_line(show_try_it):
+    at = show_try_it(caption=CAPTION, models=["control:rendom", "control:constant"])
     assert "No model named 'control:rendom'" in at.error[0].value.replace("\\", "")
     assert "Always the same · " in words(at)
     assert "Always the same is fooled by" in at.title[0].value
 
 
 def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(
-    shown, monkeypatch: pytest.MonkeyPatch
+    show_try_it, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    at = shown(caption=CAPTION, models=["openclip:ViT-B-32:openai", *CONTROLS])
+    at = show_try_it(caption=CAPTION, models=["openclip:ViT-B-32:openai", *CONTROLS])
     assert not at.get("file_uploader")
     assert not [
         button
@@ -293,8 +295,8 @@ def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(
     assert "wrong captions" in words(at)
 
 
-def test_captions_are_data(shown):
-    at = shown(caption="A <b>red</b> dog & $5 *here*")
+def test_captions_are_data(show_try_it):
+    at = show_try_it(caption="A <b>red</b> dog & $5 *here*")
     bodies = " ".join(element.proto.body for element in at.get("html"))
     assert "<b>red" not in bodies
     assert "&lt;" in bodies
@@ -333,8 +335,8 @@ def rows_of(at: AppTest) -> dict:
     return sent
 
 
-def test_the_first_screen_has_one_edit_of_each_kind_which_is_renewed_singly(shown):
-    at = shown(models=["demo:softmax"])
+def test_the_first_screen_has_one_edit_of_each_kind_which_is_renewed_singly(show_try_it):
+    at = show_try_it(models=["demo:softmax"])
     first = rows_of(at)
     assert [row["kind"] for row in first["rows"]] == [*tryit.FIRST]
     color, *others = first["rows"]
@@ -347,8 +349,8 @@ def test_the_first_screen_has_one_edit_of_each_kind_which_is_renewed_singly(show
     assert "defocus-blur" not in [chip["kind"] for chip in second["chips"]]
 
 
-def test_verdicts_on_the_first_screen_are_those_of_the_scores(shown):
-    at = shown(models=["demo:softmax"])
+def test_verdicts_on_the_first_screen_are_those_of_the_scores(show_try_it):
+    at = show_try_it(models=["demo:softmax"])
     claim = "Four purple dogs floating above four green boats."
     at.session_state[tryit.KEY] = {"claim": claim}
     at.run()
@@ -377,8 +379,8 @@ def test_verdicts_on_the_first_screen_are_those_of_the_scores(shown):
     assert at.title[0].value.endswith("of 22 wrong captions.")
 
 
-def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(shown):
-    at = shown(models=["demo:softmax"])
+def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(show_try_it):
+    at = show_try_it(models=["demo:softmax"])
     true = at.text_input(key="caption").set_value("A wall with zyx on it.").run().text_input
     at.session_state[tryit.KEY] = {"claim": "A wall with xyz on it."}
     at.run()
@@ -390,8 +392,8 @@ def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(shown):
     )
 
 
-def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_named(shown):
-    at = shown(models=["demo:softmax"])
+def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_named(show_try_it):
+    at = show_try_it(models=["demo:softmax"])
     at.session_state[tryit.KEY] = {"claim": at.text_input(key="caption").value.upper()}
     at.run()
     beat = rows_of(at)["beat"]
@@ -406,8 +408,8 @@ def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_n
     assert beat["text"] == "" and beat["verdicts"] == []
 
 
-def test_a_changed_picture_is_made_once_and_goes_with_the_upload(shown):
-    at = shown(caption=CAPTION)
+def test_a_changed_picture_is_made_once_and_goes_with_the_upload(show_try_it):
+    at = show_try_it(caption=CAPTION)
     upload = at.file_uploader(key="play_file")
     upload.set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value("A red wall.").run()

@@ -28,7 +28,7 @@ from vlprobe.storage.store import Store
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Store]:
+def verified_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Store]:
     folder = tmp_path_factory.mktemp("verified")
     store = Store(folder / "cache")
     asked = Request(
@@ -43,8 +43,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Store]:
 
 
 @pytest.fixture
-def copied(made: tuple[Request, Store], store: Store) -> Store:
-    shutil.copytree(made[1].root, store.root)
+def copied(verified_run: tuple[Request, Store], store: Store) -> Store:
+    shutil.copytree(verified_run[1].root, store.root)
     return store
 
 
@@ -78,16 +78,16 @@ def run_of(store: Store, model: str) -> Path:
     )
 
 
-def test_what_is_whole_is_said_so(monkeypatch, made):
-    at = checked(monkeypatch, made[1])
+def test_what_is_whole_is_said_so(monkeypatch, verified_run):
+    at = checked(monkeypatch, verified_run[1])
     assert re.fullmatch(r"\d\d \w+, \d\d:\d\d: all checksums match\.", at.success[0].value)
     assert not [button for button in at.button if button.key == "mend_stored"]
 
 
 def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
-    monkeypatch, made, copied, started
+    monkeypatch, verified_run, copied, started
 ):
-    asked, whole = made
+    asked, whole = verified_run
     damaged = run_of(copied, "control:constant") / "scores.parquet"
     harm(damaged, "flipped")
     harm(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
@@ -113,17 +113,17 @@ def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
 
 
 def test_questions_that_are_damaged_are_asked_again_of_all_who_were_asked_in_one_job(
-    monkeypatch, made, copied, started
+    monkeypatch, verified_run, copied, started
 ):
     harm(next(copied.root.glob("cases/*/cases.parquet")), "truncated")
     at = checked(monkeypatch, copied)
-    assert f"Questions of {made[0].dataset} · lgip" in words(at)
+    assert f"Questions of {verified_run[0].dataset} · lgip" in words(at)
     at.button(key="mend_stored").click().run()
     assert [sorted(one.models) for one in started] == [["control:constant", "control:random"]]
 
 
 def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
-    monkeypatch, made, copied, started
+    monkeypatch, verified_run, copied, started
 ):
     manifest = run_of(copied, "control:random") / "manifest.json"
     text = manifest.read_text()
@@ -159,12 +159,14 @@ def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
     assert links == ["pages/lab.py"]
 
 
-def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(monkeypatch, made, copied):
+def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(
+    monkeypatch, verified_run, copied
+):
     def stop(request: Request, store: Store, report: object) -> list[str]:
         raise StoredDamage("'scores.parquet' is damaged.")
 
     monkeypatch.setattr(jobs, "_work", stop)
-    job_id = jobs.write(made[0], copied)
+    job_id = jobs.write(verified_run[0], copied)
     assert jobs.work(copied.address, job_id) == 1
     assert jobs.read(copied, job_id).error == f"'scores.parquet' is damaged. {REPAIR}"
     at = open_page(monkeypatch, copied, "run", job=job_id)
@@ -195,11 +197,11 @@ def test_a_second_press_leaves_what_the_first_one_s_job_has_done(monkeypatch, co
 
 
 def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
-    monkeypatch, tmp_path, made, started
+    monkeypatch, tmp_path, verified_run, started
 ):
     monkeypatch.setenv(MIRROR, str(tmp_path / "mirror"))
     store = Store(f"memory://{tmp_path.name}")
-    asked = replace(made[0], models=("control:random",))
+    asked = replace(verified_run[0], models=("control:random",))
     execute(asked, store)
     remote = store.mirror
     remote.remove([name for name in remote.names("runs") if "scores" in name])
@@ -210,10 +212,10 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
     whole = remote.names("index")
     monkeypatch.setattr(page, "store", lambda: store)
 
-    def press(found: tuple) -> None:
+    def press(damages: tuple) -> None:
         from vlprobe.dashboard.lab import page
 
-        page._mend(found)
+        page._mend(damages)
 
     at = AppTest.from_function(press, args=(found,), default_timeout=300).run()
     assert not at.exception
@@ -222,11 +224,11 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
     assert started == []
 
 
-def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
+def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, verified_run, copied):
     run = run_of(copied, "control:random")
     (run / "scores.parquet").unlink()
     at = checked(monkeypatch, copied)
-    job_id = jobs.write(made[0], copied)
+    job_id = jobs.write(verified_run[0], copied)
     write_json(copied.root / "jobs" / job_id / "status.json", {"state": "queued"})
     at.button(key="mend_stored").click().run()
     assert (run / "manifest.json").exists()
@@ -234,8 +236,10 @@ def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
     assert "1 not changed because a job is running the same tests" in at.success[0].value
 
 
-def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, made, copied):
-    execute(replace(made[0], models=("control:random",), limit=1), copied)
+def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(
+    monkeypatch, verified_run, copied
+):
+    execute(replace(verified_run[0], models=("control:random",), limit=1), copied)
     for path in copied.root.glob("runs/*/scores.parquet"):
         path.unlink()
     at = checked(monkeypatch, copied)

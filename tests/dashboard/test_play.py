@@ -54,7 +54,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Rooms:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+def show_quiz(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
     return functools.partial(open_page, monkeypatch, every_probe, "present", tab="quiz")
 
 
@@ -90,9 +90,9 @@ def solo(at: AppTest) -> page.Solo:
 
 
 def test_a_round_alone_from_its_first_question_to_the_next_round(
-    shown, screen: Screen, monkeypatch: pytest.MonkeyPatch
+    show_quiz, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ):
-    at = shown(round="3", quiz="fair")
+    at = show_quiz(round="3", quiz="fair")
     assert [block.proto.popover.label for block in at.get("popover")] == ["Search", "Questions"]
     quiz = solo(at).quiz
     assert len(quiz.questions) == 10
@@ -134,9 +134,9 @@ def test_a_round_alone_from_its_first_question_to_the_next_round(
 
 @pytest.mark.parametrize("in_room", [False, True])
 def test_the_truth_is_not_sent_before_it_is_told(
-    shown, screen: Screen, rooms: Rooms, in_room: bool
+    show_quiz, screen: Screen, rooms: Rooms, in_room: bool
 ):
-    at = shown(round="3", quiz="fair")
+    at = show_quiz(round="3", quiz="fair")
     if in_room:
         at.button(key="open_room").click().run()
         vote(at, 0, 0, page.ROOM_KEY)
@@ -152,8 +152,8 @@ def test_the_truth_is_not_sent_before_it_is_told(
 
 
 @pytest.mark.parametrize("sent", HOSTILE)
-def test_what_no_press_sends_changes_nothing(shown, screen: Screen, rooms: Rooms, sent: object):
-    at = shown(round="3", quiz="fair")
+def test_what_no_press_sends_changes_nothing(show_quiz, screen: Screen, rooms: Rooms, sent: object):
+    at = show_quiz(round="3", quiz="fair")
     send(at, page.KEY, vote=sent, next=sent, voter=sent)
     assert (solo(at).votes, solo(at).index) == ([], 0)
     at.button(key="open_room").click().run()
@@ -164,8 +164,8 @@ def test_what_no_press_sends_changes_nothing(shown, screen: Screen, rooms: Rooms
     assert (tally.n_votes, tally.question, tally.is_revealed, tally.n_people) == (0, 0, False, 0)
 
 
-def test_a_vote_counts_once_and_a_late_one_not_at_all(shown, screen: Screen):
-    at = shown(round="3", quiz="fair")
+def test_a_vote_counts_once_and_a_late_one_not_at_all(show_quiz, screen: Screen):
+    at = show_quiz(round="3", quiz="fair")
     vote(at, 0, 0)
     vote(at, 1, 0)
     assert solo(at).votes == [0]
@@ -176,8 +176,10 @@ def test_a_vote_counts_once_and_a_late_one_not_at_all(shown, screen: Screen):
     assert solo(at).votes == [0]
 
 
-def test_where_the_clock_runs_out_there_was_no_vote_and_it_counts_as_wrong(shown, screen: Screen):
-    at = shown(round="3", quiz="fair")
+def test_where_the_clock_runs_out_there_was_no_vote_and_it_counts_as_wrong(
+    show_quiz, screen: Screen
+):
+    at = show_quiz(round="3", quiz="fair")
     assert [at.button(key="clock").label, screen.told["clock"]] == ["No clock", 0]
     seen = []
     for _ in page.CLOCKS:
@@ -191,32 +193,32 @@ def test_where_the_clock_runs_out_there_was_no_vote_and_it_counts_as_wrong(shown
 
 
 def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_same(
-    shown, screen: Screen
+    show_quiz, screen: Screen
 ):
-    at = shown(round="3", quiz="fair")
+    at = show_quiz(round="3", quiz="fair")
     before = solo(at).quiz
-    assert solo(shown(round="3", quiz="fair")).quiz == before
+    assert solo(show_quiz(round="3", quiz="fair")).quiz == before
     at.button(key="new_round").click().run()
     assert solo(at).quiz.questions != before.questions
     assert before.draw == "fair" and "Drawn at random" in screen.told["note"]
 
 
-def test_controls_know_nothing_so_the_draw_is_by_lot_and_that_is_said(shown, screen: Screen):
-    at = shown(round="3")
+def test_controls_know_nothing_so_the_draw_is_by_lot_and_that_is_said(show_quiz, screen: Screen):
+    at = show_quiz(round="3")
     assert solo(at).quiz.draw == "fair" and "drawn at random" in words(at)
 
 
 @pytest.mark.parametrize("nonsense", ["-1", "<b>", "9" * 40, "٣", "1e3"])
-def test_a_round_that_is_none_becomes_a_new_one(shown, screen: Screen, nonsense: str):
-    at = shown(round=nonsense)
+def test_a_round_that_is_none_becomes_a_new_one(show_quiz, screen: Screen, nonsense: str):
+    at = show_quiz(round=nonsense)
     assert parameter(at, "round").isdecimal() and screen.told["open"]
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
 def test_what_was_asked_can_be_picked_where_it_has_a_lie_beside_a_picture(
-    shown, key, screen: Screen, probe: str
+    show_quiz, key, screen: Screen, probe: str
 ):
-    at = shown(set=key[probe])
+    at = show_quiz(set=key[probe])
     kinds = views.quiz.quiz_kinds(probe)
     assert not at.warning, "these results are here"
     assert at.selectbox(key="set").value == key[probe if kinds else "lgip"]
@@ -225,8 +227,10 @@ def test_what_was_asked_can_be_picked_where_it_has_a_lie_beside_a_picture(
         assert not at.exception and parameter(at, "kind") == kind
 
 
-def test_a_choice_that_cannot_be_asked_here_stays_for_the_other_pages(shown, key, screen: Screen):
-    at = shown()
+def test_a_choice_that_cannot_be_asked_here_stays_for_the_other_pages(
+    show_quiz, key, screen: Screen
+):
+    at = show_quiz()
     at.session_state["carried_set"] = key["prsm"]
     at.run()
     assert at.session_state["carried_set"] == key["prsm"]
@@ -234,10 +238,10 @@ def test_a_choice_that_cannot_be_asked_here_stays_for_the_other_pages(shown, key
 
 
 def test_a_picture_that_cannot_be_read_is_named_and_the_captions_stay(
-    shown, screen: Screen, monkeypatch
+    show_quiz, screen: Screen, monkeypatch
 ):
     monkeypatch.setattr(page, "large_picture", lambda name, *sides: "")
-    shown(round="3", quiz="fair")
+    show_quiz(round="3", quiz="fair")
     assert screen.told["picture"] == "" and screen.told["alt"] and len(screen.told["captions"]) == 2
 
 
@@ -248,20 +252,22 @@ def test_with_nothing_stored_it_says_how_to_begin(monkeypatch, store: Store, scr
     assert [link.proto.label for link in at.get("page_link")] == ["Run a test"]
 
 
-def test_without_the_setting_there_are_no_rooms(shown, screen: Screen):
-    at = shown(room="K7DP2M")
+def test_without_the_setting_there_are_no_rooms(show_quiz, screen: Screen):
+    at = show_quiz(room="K7DP2M")
     assert "open_room" not in [button.key for button in at.button] and not at.error
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch, read_only: bool):
+def test_two_people_in_one_room(
+    show_quiz, screen: Screen, rooms: Rooms, monkeypatch, read_only: bool
+):
     if read_only:
         monkeypatch.setenv(access.READ_ONLY, "1")
-    host = shown(round="3", quiz="fair")
+    host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
     assert screen.told["next"] == "Reveal" and "0 of 0 voted." in words(host)
-    guest = shown()
+    guest = show_quiz()
     guest.text_input(key="room_code").set_value(f" {code[:3].lower()} {code[3:]}")
     next(button for button in guest.button if button.label == "Join").click().run()
     assert parameter(guest, "room") == code and not screen.told["next"]
@@ -305,24 +311,24 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
 
 
 def test_a_vote_after_the_question_was_turned_over_is_refused_in_words(
-    shown, screen: Screen, rooms: Rooms
+    show_quiz, screen: Screen, rooms: Rooms
 ):
-    host = shown(round="3", quiz="fair")
+    host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
-    guest = shown(room=parameter(host, "room"))
+    guest = show_quiz(room=parameter(host, "room"))
     send(host, page.ROOM_KEY, next=0)
     vote(guest, 0, 0, page.ROOM_KEY)
     assert "after the answer was revealed" in guest.warning[0].value
 
 
-def test_a_browser_that_comes_back_is_who_it_was(shown, screen: Screen, rooms: Rooms):
-    host = shown(round="3", quiz="fair")
+def test_a_browser_that_comes_back_is_who_it_was(show_quiz, screen: Screen, rooms: Rooms):
+    host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    guest = shown(room=code)
+    guest = show_quiz(room=code)
     vote(guest, 1, 0, page.ROOM_KEY)
     before = guest.session_state["quiz_secret"]
-    again = shown(room=code)  # a reload: a new session
+    again = show_quiz(room=code)  # a reload: a new session
     own = [one["own"] for one in screen.told["captions"]]
     assert own == ["", ""] and rooms.tally(code, before).n_people == 2
     send(again, page.ROOM_KEY, voter=before)
@@ -331,11 +337,11 @@ def test_a_browser_that_comes_back_is_who_it_was(shown, screen: Screen, rooms: R
     assert rooms.tally(code, before).n_people == 1
 
 
-def test_the_host_asks_another_round_and_closes_the_room(shown, screen: Screen, rooms: Rooms):
-    host = shown(round="3", quiz="fair")
+def test_the_host_asks_another_round_and_closes_the_room(show_quiz, screen: Screen, rooms: Rooms):
+    host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    guest = shown(room=code)
+    guest = show_quiz(room=code)
     keys = [button.key for button in guest.button]
     assert "leave_room" in keys and not {"close_room", "ask_round"} & set(keys)
     first = rooms.quiz(code)
@@ -351,20 +357,20 @@ def test_the_host_asks_another_round_and_closes_the_room(shown, screen: Screen, 
     assert "No room has this code" in guest.error[0].value and not guest.query_params.get("room")
 
 
-def test_who_leaves_is_not_counted(shown, screen: Screen, rooms: Rooms):
-    host = shown(round="3", quiz="fair")
+def test_who_leaves_is_not_counted(show_quiz, screen: Screen, rooms: Rooms):
+    host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    guest = shown(room=code)
+    guest = show_quiz(room=code)
     guest.button(key="leave_room").click().run()
     assert rooms.tally(code, host.session_state["quiz_secret"]).n_people == 0
 
 
 @pytest.mark.parametrize("typed", ["", "AAAAAA", "<img src=x onerror=alert(1)>", "x" * 20])
 def test_a_code_that_is_none_is_refused_in_one_line(
-    shown, screen: Screen, rooms: Rooms, typed: str
+    show_quiz, screen: Screen, rooms: Rooms, typed: str
 ):
-    at = shown(round="3", quiz="fair")
+    at = show_quiz(round="3", quiz="fair")
     at.text_input(key="room_code").set_value(typed)
     next(button for button in at.button if button.label == "Join").click().run()
     assert len(at.error) == 1 and "room" in at.error[0].value and "onerror" not in at.error[0].value
@@ -381,9 +387,11 @@ def test_a_visitor_who_clears_streamlit_s_caches_clears_no_room_and_no_model():
     assert all(loaded.load_player(name) is model for name, model in zip(names, models, strict=True))
 
 
-def test_where_all_rooms_are_taken_that_is_said(shown, screen: Screen, rooms: Rooms, monkeypatch):
+def test_where_all_rooms_are_taken_that_is_said(
+    show_quiz, screen: Screen, rooms: Rooms, monkeypatch
+):
     monkeypatch.setattr("vlprobe.dashboard.play.rooms.MAX_ROOMS", 1)
-    at = shown(round="3", quiz="fair")
+    at = show_quiz(round="3", quiz="fair")
     quiz: QuizRound = solo(at).quiz
     rooms.open(quiz, new_secret())
     at.button(key="open_room").click().run()
@@ -424,10 +432,12 @@ def test_former_addresses_lead_to_the_quiz_and_to_try_it(
 
 
 @pytest.mark.parametrize("host", ["localhost", "10.0.0.7"])
-def test_a_room_that_others_can_reach_has_a_qr_code(shown, screen, rooms, monkeypatch, host: str):
+def test_a_room_that_others_can_reach_has_a_qr_code(
+    show_quiz, screen, rooms, monkeypatch, host: str
+):
     here = f"http://{host}:8501/present"
     monkeypatch.setattr("streamlit.runtime.context.ContextProxy.url", property(lambda _: here))
-    at = shown()
+    at = show_quiz()
     at.button(key="open_room").click().run()
     room = f"{here}?room={parameter(at, 'room')}"
     assert room in [code.value for code in at.code]

@@ -45,9 +45,9 @@ def first_of(value: str | list[str]) -> str:
 
 
 @pytest.mark.parametrize("probe", tiers(registry.names("probes"), ("rococo", "series", "visla")))
-def test_every_probe_has_a_talk(shown, every_probe: Store, probe: str):
+def test_every_probe_has_a_talk(show_page, every_probe: Store, probe: str):
     key = dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])[probe]
-    at = shown(every_probe, "present", set=key)
+    at = show_page(every_probe, "present", set=key)
     sent = talk(at)
     assert sent["heading"] == "All models here are controls, which should fail."
     assert [slide["id"] for slide in sent["slides"]][:2] in (["vote", "reveal"], ["truth", "lie"])
@@ -58,38 +58,38 @@ def test_every_probe_has_a_talk(shown, every_probe: Store, probe: str):
     assert "HTML" in [element.proto.label for element in at.get("download_button")]
 
 
-def test_another_one_opens_the_next_case_and_the_address_keeps_it(shown, compared: Store):
-    at = shown(compared, "present", model="guess")
+def test_another_one_opens_the_next_case_and_the_address_keeps_it(show_page, compared: Store):
+    at = show_page(compared, "present", model="guess")
     first = talk(at)["slides"][0]
     at.button(key="another").click().run()
     case_id = first_of(at.query_params["case"])
     assert talk(at)["slides"][0] != first
-    again = shown(compared, "present", case=case_id)
+    again = show_page(compared, "present", case=case_id)
     assert talk(again)["slides"] == talk(at)["slides"]
 
 
-def test_only_the_case_that_it_begins_with_is_looked_up_again(shown, compared: Store):
+def test_only_the_case_that_it_begins_with_is_looked_up_again(show_page, compared: Store):
     question_set = views.runs.question_set(
         compared, views.runs.question_sets(compared)["case_key"].iloc[0]
     )
     told = story(compared, question_set, "flip")
     assert told.opener is not None
-    at = shown(compared, "present", kind="flip", case=told.opener.next)
+    at = show_page(compared, "present", kind="flip", case=told.opener.next)
     whole = story(compared, question_set, "flip", told.opener.next)
     slides = deck.slides(whole, {})
     assert [slide["id"] for slide in talk(at)["slides"]] == [slide.id for slide in slides]
     assert whole.standings == told.standings and whole.mixture == told.mixture
 
 
-def test_the_tabs_lead_there_and_back(shown, compared: Store):
-    at = shown(compared, "present")
+def test_the_tabs_lead_there_and_back(show_page, compared: Store):
+    at = show_page(compared, "present")
     for tab in ("quiz", "slides", "quiz", "slides"):
         at.segmented_control(key="tab").set_value(tab).run()
         assert not at.exception and at.segmented_control(key="tab").value == tab
 
 
-def test_another_kind_is_another_talk(shown, compared: Store):
-    at = shown(compared, "present", kind="flip")
+def test_another_kind_is_another_talk(show_page, compared: Store):
+    at = show_page(compared, "present", kind="flip")
     believed = talk(at)["slides"]
     at.selectbox(key="kind").set_value("paraphrase").run()
     moved = talk(at)["slides"]
@@ -101,15 +101,15 @@ def test_another_kind_is_another_talk(shown, compared: Store):
     assert first_of(at.query_params["kind"]) == "paraphrase"
 
 
-def test_a_case_of_another_kind_opens_the_kind_s_own_first(shown, compared: Store):
+def test_a_case_of_another_kind_opens_the_kind_s_own_first(show_page, compared: Store):
     question_set = views.runs.question_set(
         compared, views.runs.question_sets(compared)["case_key"].iloc[0]
     )
     other = views.cases.failures(
         compared, question_set, views.filter.Filter("guess", "paraphrase", outcome="all")
     )[0]["id"].iloc[0]
-    first = talk(shown(compared, "present", kind="flip"))["slides"]
-    assert talk(shown(compared, "present", kind="flip", case=other))["slides"] == first
+    first = talk(show_page(compared, "present", kind="flip"))["slides"]
+    assert talk(show_page(compared, "present", kind="flip", case=other))["slides"] == first
 
 
 def sent_deck(at: AppTest, sent: dict) -> AppTest:
@@ -119,10 +119,10 @@ def sent_deck(at: AppTest, sent: dict) -> AppTest:
 
 
 def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
-    shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = shown(store, "present", kind="flip")
+    at = show_page(store, "present", kind="flip")
     ids = [slide["id"] for slide in talk(at)["slides"]]
     keys = [slide["key"] for slide in talk(at)["slides"]]
     suggested = talk(at)["suggestions"][0]["id"]
@@ -136,15 +136,15 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
             "notes": {keys[0]: "One\nTwo"},
         },
     )
-    again = talk(shown(store, "present", kind="flip"))["slides"]
+    again = talk(show_page(store, "present", kind="flip"))["slides"]
     assert [slide["id"] for slide in again] == order
     by_id = {slide["id"]: slide for slide in again}
     assert by_id[ids[1]]["heading"] == [["Ours", ""]] and by_id[ids[0]]["notes"] == ["One", "Two"]
     assert not by_id[ids[2]]["on"] and by_id[suggested]["on"]
     assert suggested not in [
-        one["id"] for one in talk(shown(store, "present", kind="flip"))["suggestions"]
+        one["id"] for one in talk(show_page(store, "present", kind="flip"))["suggestions"]
     ]
-    other = talk(shown(store, "present", kind="paraphrase"))["slides"]
+    other = talk(show_page(store, "present", kind="paraphrase"))["slides"]
     assert suggested not in [slide["id"] for slide in other]
 
 
@@ -167,10 +167,10 @@ def test_a_deck_is_reset_and_the_reset_is_undone(shown, compared: Store, tmp_pat
 
 
 def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
-    shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = shown(store, "present", kind="flip")
+    at = show_page(store, "present", kind="flip")
 
     def first_two() -> list[tuple[object, object]]:
         return [(slide["titled"], slide["noted"]) for slide in talk(at)["slides"]][:2]
@@ -187,21 +187,21 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     assert first_two() == [(None, None), (None, None)]
     give("Theirs")
     assert first_two()[0] == ("Theirs", "Theirs")
-    again = talk(shown(store, "present", kind="flip"))["slides"]
+    again = talk(show_page(store, "present", kind="flip"))["slides"]
     assert again[0]["titled"] == again[0]["noted"] == "Ours"
 
 
 def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_is_one_line(
-    shown, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = shown(store, "present", kind="flip")
+    at = show_page(store, "present", kind="flip")
     case_id = talk(at)["suggestions"][0]["id"].removeprefix(CASE)
     key = views.runs.question_sets(store)["case_key"].iloc[0]
     monkeypatch.setattr(decks, "store", lambda: store)
     for _ in range(2):  # the second one changes nothing
         decks.add_cases(key, "flip", [case_id])
-    added = shown(store, "present", kind="flip")
+    added = show_page(store, "present", kind="flip")
     ids = [slide["id"] for slide in talk(added)["slides"]]
     assert ids.index(f"{CASE}{case_id}") == ids.index("closing") - 1
     for sent in ({"order": [str(number) for number in range(241)]}, {"order": 3}, "deck"):
@@ -212,7 +212,7 @@ def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_i
 
 @pytest.mark.parametrize("server", ["read-only", "sign-in", "another computer"])
 def test_a_visitor_s_deck_is_kept_for_the_session_only(
-    shown, compared: Store, monkeypatch: pytest.MonkeyPatch, server: str
+    show_page, compared: Store, monkeypatch: pytest.MonkeyPatch, server: str
 ):
     if server == "another computer":
         monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())
@@ -220,7 +220,7 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
         setting = access.READ_ONLY if server == "read-only" else access.SIGN_IN
         monkeypatch.setenv(setting, "1")
         monkeypatch.setattr(frame, "admit", lambda: None)
-    at = shown(compared, "present", kind="flip")
+    at = show_page(compared, "present", kind="flip")
     assert talk(at)["saved"] == "Saved until you close this page"
     ids = [slide["id"] for slide in talk(at)["slides"]]
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
@@ -231,7 +231,7 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
 
 @pytest.mark.parametrize("page", ["tradeoff", "compare"])
 def test_a_figure_of_a_page_is_a_slide_until_it_is_removed(
-    shown, compared: Store, monkeypatch: pytest.MonkeyPatch, page: str
+    show_page, compared: Store, monkeypatch: pytest.MonkeyPatch, page: str
 ):
     drawn = Image.new("RGB", (1344, 800), "white")
     buffer = io.BytesIO()
@@ -239,12 +239,12 @@ def test_a_figure_of_a_page_is_a_slide_until_it_is_removed(
     monkeypatch.setattr(export, "can_render", lambda: True)
     monkeypatch.setattr(paper, "exported", lambda figure, suffix: buffer.getvalue())
     monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())  # kept for the session
-    at = shown(compared, page, tab="differences", kind="flip")
+    at = show_page(compared, page, tab="differences", kind="flip")
     name = {"tradeoff": "tradeoff", "compare": "forest"}[page]
     at.button(key=f"deck_{name}").click().run()
     assert at.toast[0].value == "Added to the slides." and not at.error
     deck_of_page = dict(at.session_state[decks.DECK])
-    at = shown(compared, "present", kind="flip")
+    at = show_page(compared, "present", kind="flip")
     at.session_state[decks.DECK] = deck_of_page
     at.run()
     slides = talk(at)["slides"]
@@ -312,13 +312,13 @@ def test_titles_of_added_cases_in_earlier_decks_are_theirs():
     assert slide.title == "Mine"
 
 
-def test_nothing_stored_is_said(shown, tmp_path):
-    at = shown(Store(tmp_path / "none"), "present")
+def test_nothing_stored_is_said(show_page, tmp_path):
+    at = show_page(Store(tmp_path / "none"), "present")
     assert not component_values(at, "slides")
     assert any("No results yet" in element.proto.body for element in at.get("html"))
 
 
-def made(store: Store, key: str, kind: str) -> tuple[tuple[Slide, ...], values.Values]:
+def build_slides(store: Store, key: str, kind: str) -> tuple[tuple[Slide, ...], values.Values]:
     question_set = views.runs.question_set(store, key)
     slides = deck.slides(story(store, question_set, kind))
     looks = charts.styles.styles(question_set.models)
@@ -331,7 +331,7 @@ def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Stor
     for row in views.runs.question_sets(every_probe).itertuples():
         question_set = views.runs.question_set(every_probe, row.case_key)
         for kind in set(views.estimates.choices(every_probe, question_set)["kind"]):
-            slides, sent = made(every_probe, row.case_key, kind)
+            slides, sent = build_slides(every_probe, row.case_key, kind)
             ids = [slide.id for slide in slides]
             assert ids[:2] in (["vote", "reveal"], ["truth", "lie"]) and "closing" in ids
             assert len(set(ids)) == len(ids) <= 8
@@ -346,7 +346,7 @@ def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Stor
 
 def test_a_mixture_has_its_slide_beside_other_questions(mixed_store: Store):
     key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
-    slides, _ = made(mixed_store, key, "i2t")
+    slides, _ = build_slides(mixed_store, key, "i2t")
     mixed = next(slide for slide in slides if slide.id == "mixed")
     assert [one.label for one in mixed.pictures] == [
         "The right picture",
@@ -355,7 +355,7 @@ def test_a_mixture_has_its_slide_beside_other_questions(mixed_store: Store):
     ]
     assert mixed.note.startswith("Table (captions.csv): ")
     assert mixed.title == "A fifth of another picture is enough to lose the right one."
-    assert "mixed" not in [slide.id for slide in made(mixed_store, key, "t2i")[0]]
+    assert "mixed" not in [slide.id for slide in build_slides(mixed_store, key, "t2i")[0]]
 
 
 def test_a_mixture_of_other_models_or_other_pictures_is_not_in_the_deck(
@@ -418,7 +418,7 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     assert told is not None
     assert [Path(image).name for image in told.card.images] == [kept.name]
     kept.unlink()
-    slides, _ = made(store, key, "flip")
+    slides, _ = build_slides(store, key, "flip")
     assert not values.picture_names(slides)
     assert {slide.layout for slide in slides if slide.id in ("vote", "reveal")} == {"stacked"}
 
@@ -444,13 +444,13 @@ def test_a_slide_credits_the_photographer_whom_the_data_name(tmp_path: Path):
 
 
 def test_a_deck_of_many_pictures_has_large_ones_near_the_open_slide_only(
-    shown, compared: Store, monkeypatch: pytest.MonkeyPatch
+    show_page, compared: Store, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(present, "MANY_PICTURES", 1)
     monkeypatch.setattr(present, "NEAR", 1)
     large: list[str] = []
     monkeypatch.setattr(present, "large_picture", lambda name, _side: large.append(name) or "")
-    at = shown(compared, "present", kind="flip")
+    at = show_page(compared, "present", kind="flip")
     slides = talk(at)["slides"]
     assert talk(at)["near"] == [slides[0]["id"]]
     assert f"{len(slides)} slides; a deck has at most 240." in talk(at)["detail"]

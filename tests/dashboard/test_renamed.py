@@ -52,7 +52,7 @@ def strings(value: object, name: str = "") -> Iterator[str]:
             yield html.unescape(MARKUP.sub(" ", TITLE.sub("", value)))
 
 
-def told(at: AppTest) -> list[str]:
+def page_texts(at: AppTest) -> list[str]:
     """All that a page says."""
     return [
         f"{element.type}: {text}"
@@ -83,7 +83,7 @@ def addresses() -> list:
 
 
 def assert_renamed(at: AppTest) -> None:
-    texts = told(at)
+    texts = page_texts(at)
     assert [text for text in texts if PLAIN in text] == []
     assert [text for text in texts if STORED in text] == []
 

@@ -34,7 +34,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):
+def show_tradeoff(monkeypatch: pytest.MonkeyPatch, filled: Store):
     return partial(open_page, monkeypatch, filled, "tradeoff")
 
 
@@ -43,7 +43,7 @@ def key(filled: Store) -> str:
     return views.runs.question_sets(filled)["case_key"].iloc[0]
 
 
-def drawn(at: AppTest) -> dict[str, dict]:
+def marks_by_model(at: AppTest) -> dict[str, dict]:
     """The marks of the figure by model."""
     return {model: mark for (model,), mark in marks_of(figure_of(at, "tradeoff")).items()}
 
@@ -71,14 +71,14 @@ def heading(at: AppTest) -> str:
     ],
 )
 def test_each_mark_has_the_numbers_of_the_views(
-    shown, filled: Store, key: str, query: dict, up: str, unit: str, average: str
+    show_tradeoff, filled: Store, key: str, query: dict, up: str, unit: str, average: str
 ):
-    at = shown(set=key, **query)
+    at = show_tradeoff(set=key, **query)
     assert not at.error and heading(at)
     table = views.tradeoff.trade_off(
         filled, views.runs.question_set(filled, key), up, average, unit
     ).set_index("model")
-    shown_marks = drawn(at)
+    shown_marks = marks_by_model(at)
     assert set(shown_marks) <= set(MODELS) and {FIRST, SECOND} <= set(shown_marks)
     y_unit = "rate" if up == "positive_rate" else unit
     for model, mark in shown_marks.items():
@@ -108,9 +108,9 @@ def tradeoff_order(table) -> list[str]:
 
 
 def test_a_click_shows_the_worst_mistake_of_a_model_and_the_link_has_it(
-    shown, filled: Store, key: str
+    show_tradeoff, filled: Store, key: str
 ):
-    at = select_marks(shown(set=key), "tradeoff", (SECOND,))
+    at = select_marks(show_tradeoff(set=key), "tradeoff", (SECOND,))
     assert at.query_params["model"] in (SECOND, [SECOND])
     assert pinned(at) == SECOND
     question_set = views.runs.question_set(filled, key)
@@ -118,21 +118,21 @@ def test_a_click_shows_the_worst_mistake_of_a_model_and_the_link_has_it(
     text = html.unescape(re.sub(r"<[^>]*>", "", bodies(at)))
     assert worst.true_text in text and worst.wrong_text in text
     assert 'src="data:image/webp;base64,' in bodies(at)
-    again = shown(set=key, model=SECOND)
+    again = show_tradeoff(set=key, model=SECOND)
     assert pinned(again) == SECOND
     published = select_marks(again, "tradeoff", ())
     assert pinned(published) == SECOND  # a published model has no cases
 
 
-def test_a_button_of_a_model_does_what_a_click_on_its_mark_does(shown, key: str):
-    at = shown(set=key, model=FIRST)
+def test_a_button_of_a_model_does_what_a_click_on_its_mark_does(show_tradeoff, key: str):
+    at = show_tradeoff(set=key, model=FIRST)
     (buttons,) = [each for each in at.button_group if each.key == "pinned"]
     buttons.set_value(SECOND).run()
     assert at.query_params["model"] in (SECOND, [SECOND]) and pinned(at) == SECOND
 
 
-def test_the_link_opens_as_many_wrong_captions_as_it_says(shown, filled: Store, key: str):
-    at = shown(set=key, model=FIRST)
+def test_the_link_opens_as_many_wrong_captions_as_it_says(show_tradeoff, filled: Store, key: str):
+    at = show_tradeoff(set=key, model=FIRST)
     count = views.cases.outcomes(
         filled, views.runs.question_set(filled, key), Filter(FIRST, "flip")
     )["fooled"]
@@ -142,10 +142,10 @@ def test_the_link_opens_as_many_wrong_captions_as_it_says(shown, filled: Store, 
     assert link.page == "explore" and query == {"set": key, "model": FIRST, "kind": "flip"}
 
 
-def test_an_area_shows_only_its_models_and_show_all_brings_back_the_others(shown, key: str):
-    at = select_marks(shown(set=key), "tradeoff", (FIRST,), (SECOND,), is_area=True)
+def test_an_area_shows_only_its_models_and_show_all_brings_back_the_others(show_tradeoff, key: str):
+    at = select_marks(show_tradeoff(set=key), "tradeoff", (FIRST,), (SECOND,), is_area=True)
     assert at.query_params["shown"] in (f"{FIRST}|{SECOND}", [f"{FIRST}|{SECOND}"])
-    assert set(drawn(at)) == {FIRST, SECOND}
+    assert set(marks_by_model(at)) == {FIRST, SECOND}
     assert at.multiselect(key="shown").value == [FIRST, SECOND]
     at.button(key="show_all").click().run()
     assert "shown" not in at.query_params and CONTROL in at.multiselect(key="shown").value
@@ -153,18 +153,18 @@ def test_an_area_shows_only_its_models_and_show_all_brings_back_the_others(shown
     assert "shown" not in empty.query_params
 
 
-def test_the_picker_of_models_shows_some_and_none_are_all(shown, key: str):
-    at = shown(set=key, shown=f"{FIRST}|{SECOND}")
-    assert set(drawn(at)) == {FIRST, SECOND}
+def test_the_picker_of_models_shows_some_and_none_are_all(show_tradeoff, key: str):
+    at = show_tradeoff(set=key, shown=f"{FIRST}|{SECOND}")
+    assert set(marks_by_model(at)) == {FIRST, SECOND}
     at.multiselect(key="shown").set_value([SECOND]).run()
     assert at.query_params["shown"] in (SECOND, [SECOND])
-    assert set(drawn(at)) == {SECOND} and pinned(at) == SECOND
+    assert set(marks_by_model(at)) == {SECOND} and pinned(at) == SECOND
     at.multiselect(key="shown").set_value([]).run()
     assert len(at.multiselect(key="shown").value) == len(MODELS)
 
 
-def test_a_link_to_a_model_that_is_not_here_says_so_and_shows_what_is(shown, key: str):
-    at = shown(set=key, model="nobody", shown="nobody|else")
+def test_a_link_to_a_model_that_is_not_here_says_so_and_shows_what_is(show_tradeoff, key: str):
+    at = show_tradeoff(set=key, model="nobody", shown="nobody|else")
     assert "model “nobody”" in at.warning[0].value.replace("\\", "")
     assert pinned(at) in MODELS and len(at.multiselect(key="shown").value) == len(MODELS)
 
@@ -206,9 +206,9 @@ def test_without_results_a_press_asks_the_demo_models(monkeypatch, store: Store)
 
 
 @pytest.mark.parametrize("fold", tiers(["kinds", "numbers", "paper", "details"], ["kinds"]))
-def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(shown, key: str, fold: str):
-    closed = shown(set=key)
-    opened = shown(set=key, open=fold)
+def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(show_tradeoff, key: str, fold: str):
+    closed = show_tradeoff(set=key)
+    opened = show_tradeoff(set=key, open=fold)
     assert [element.key for element in closed.get("plotly_chart")] == ["tradeoff"]
     assert len(words(opened)) > len(words(closed)) + 200
     charts = [element.key for element in opened.get("plotly_chart")]
@@ -224,13 +224,13 @@ def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(shown, key: str, fo
 
 
 def test_a_panel_s_links_and_marks_lead_to_the_failures_of_that_type(
-    shown, key: str, monkeypatch: pytest.MonkeyPatch
+    show_tradeoff, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     opened: list[tuple[str, dict]] = []
     monkeypatch.setattr(
         page.st, "switch_page", lambda to, query_params: opened.append((to, query_params))
     )
-    at = shown(set=key, open="kinds", model=FIRST)
+    at = show_tradeoff(set=key, open="kinds", model=FIRST)
     base = {"set": key, "model": SECOND}
     queries = {
         "type_color": base | {"kind": "flip", "type": "color"},
@@ -244,16 +244,16 @@ def test_a_panel_s_links_and_marks_lead_to_the_failures_of_that_type(
         opened.clear()
         select_marks(at, panel, (SECOND,))
         assert opened == [("pages/explore.py", query)]
-        at = shown(set=key, open="kinds", model=FIRST)
+        at = show_tradeoff(set=key, open="kinds", model=FIRST)
     opened.clear()
     select_marks(at, "type_color", ())
     assert not opened
 
 
 def test_panels_share_axes_that_hold_every_interval_and_have_the_numbers_of_the_view(
-    shown, key: str, filled: Store
+    show_tradeoff, key: str, filled: Store
 ):
-    at = shown(set=key, open="kinds")
+    at = show_tradeoff(set=key, open="kinds")
     table = views.tradeoff.trade_off_by_type(
         filled, views.runs.question_set(filled, key), "positive_rate"
     ).set_index(["type", "model"])
@@ -271,11 +271,11 @@ def test_panels_share_axes_that_hold_every_interval_and_have_the_numbers_of_the_
 
 
 def test_of_many_models_only_the_two_that_matter_are_named_and_colored(
-    shown, key: str, monkeypatch: pytest.MonkeyPatch
+    show_tradeoff, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("vlprobe.render.charts.styles", "vlprobe.features.tradeoff.data"):
         monkeypatch.setattr(f"{name}.DISTINCT", 1)
-    at = shown(set=key, model=SECOND, up="sensitivity_gap")
+    at = show_tradeoff(set=key, model=SECOND, up="sensitivity_gap")
     names = [
         note["text"]
         for note in figure_of(at, "tradeoff")["layout"]["annotations"]

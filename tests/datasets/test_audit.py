@@ -17,7 +17,7 @@ def dataset(tmp_path: Path, *items: Item) -> LoadedDataset:
     return validated("mine", items, tmp_path)
 
 
-def found(data: LoadedDataset, tmp_path: Path) -> dict[str, AuditFinding]:
+def findings_by_name(data: LoadedDataset, tmp_path: Path) -> dict[str, AuditFinding]:
     return {finding.name: finding for finding in check(data.items, tmp_path)}
 
 
@@ -32,7 +32,7 @@ def test_a_foil_that_says_what_its_caption_says_is_unchanged(tmp_path: Path):
         item("b", ("A dog and a cat.",), ("A cat and a dog.",)),
         item("c", ("A dog.", "One dog."), ("One dog",)),
     )
-    seen = found(data, tmp_path)
+    seen = findings_by_name(data, tmp_path)
     assert (seen["unchanged"].count, seen["unchanged"].of, seen["unchanged"].examples) == (
         1,
         3,
@@ -44,14 +44,14 @@ def test_a_foil_that_says_what_its_caption_says_is_unchanged(tmp_path: Path):
 
 def test_foil_j_is_compared_with_caption_j(tmp_path: Path):
     data = dataset(tmp_path, item("a", ("a dog", "a cat", "a cow"), ("a car", "a cat")))
-    seen = found(data, tmp_path)
+    seen = findings_by_name(data, tmp_path)
     assert (seen["unchanged"].count, seen["unchanged"].of) == (1, 2)
     assert seen["true_foil"].count == 0
 
 
 def test_foils_beyond_the_captions_are_compared_with_the_last(tmp_path: Path):
     data = dataset(tmp_path, item("a", ("a dog",), ("a cat", "dog a", "A dog.")))
-    seen = found(data, tmp_path)
+    seen = findings_by_name(data, tmp_path)
     assert (seen["unchanged"].count, seen["order_only"].count, seen["order_only"].of) == (1, 1, 3)
 
 
@@ -62,7 +62,7 @@ def test_repeated_and_shared_captions_are_told_apart(tmp_path: Path):
         item("b", ("A cat.", "a dog.")),
         item("c", ("A cow",)),
     )
-    seen = found(data, tmp_path)
+    seen = findings_by_name(data, tmp_path)
     assert (seen["repeated_caption"].count, seen["repeated_caption"].of) == (1, 3)
     assert (seen["shared_caption"].count, seen["shared_caption"].of) == (3, 5)
     assert seen["shared_caption"].examples == ("a", "b")
@@ -75,7 +75,7 @@ def test_captions_in_other_languages_are_counted_with_their_items(tmp_path: Path
         item("b", ("Un chien rouge court sur l'herbe.",)),
         item("c", ("A dog",)),
     )
-    seen = found(data, tmp_path)
+    seen = findings_by_name(data, tmp_path)
     assert (seen["not_english"].count, seen["not_english"].of) == (2, 4)
     assert seen["not_english"].examples == ("a", "b")
 
@@ -84,11 +84,13 @@ def test_short_captions_that_look_foreign_are_reported_and_not_counted(tmp_path:
     data = dataset(
         tmp_path, item("a", ("Trois bananes", "Drei Bananen")), item("b", ("Three bananas", "7"))
     )
-    seen = found(data, tmp_path)["not_english"]
+    seen = findings_by_name(data, tmp_path)["not_english"]
     assert (seen.count, seen.of) == (0, 4)
     assert "2 more captions of one to three words may not be English" in seen.meaning
     assert "such as 'Drei Bananen'. They are edited with the rules for English." in seen.meaning
-    english = found(dataset(tmp_path, item("b", ("Three bananas", "7"))), tmp_path)["not_english"]
+    english = findings_by_name(dataset(tmp_path, item("b", ("Three bananas", "7"))), tmp_path)[
+        "not_english"
+    ]
     assert "more captions" not in english.meaning
 
 
@@ -102,7 +104,7 @@ def test_pictures_are_compared_by_their_bytes(tmp_path: Path):
         Item("b", also_red, ("a dog",), {}, ("a cow",), red),
         Item("c", blue, ("a dog",), {}, ("a car",), red),
     )
-    seen = found(data, tmp_path)
+    seen = findings_by_name(data, tmp_path)
     assert (seen["shared_image"].count, seen["shared_image"].of, seen["shared_image"].examples) == (
         2,
         3,
@@ -114,17 +116,17 @@ def test_pictures_are_compared_by_their_bytes(tmp_path: Path):
 
 def test_the_same_caption_on_copies_of_one_picture_is_not_shared(tmp_path: Path):
     data = dataset(tmp_path, *(Item(key, None, ("a dog",), cluster="1") for key in "ab"))
-    assert found(data, tmp_path)["shared_caption"].count == 0
+    assert findings_by_name(data, tmp_path)["shared_caption"].count == 0
 
 
 def test_what_a_dataset_cannot_have_is_not_listed(tmp_path: Path):
-    seen = found(dataset(tmp_path, item("a", ("a dog",))), tmp_path)
+    seen = findings_by_name(dataset(tmp_path, item("a", ("a dog",))), tmp_path)
     assert set(seen) == {"repeated_caption", "shared_caption", "not_english"}
 
 
 def test_style_that_tells_foil_from_caption_is_counted_with_both_shares(tmp_path: Path):
     rows = [("A dog.", "a cat"), ("A cow.", "A car."), ("a bus", "a van"), ("a jar", "A cup.")]
-    seen = found(
+    seen = findings_by_name(
         dataset(tmp_path, *(item(str(n), (one,), (two,)) for n, (one, two) in enumerate(rows))),
         tmp_path,
     )
@@ -135,7 +137,7 @@ def test_style_that_tells_foil_from_caption_is_counted_with_both_shares(tmp_path
 
 def test_examples_are_the_first_items_and_each_only_once(tmp_path: Path):
     data = dataset(tmp_path, *(item(f"i{n}", ("a", "b"), ("a", "b")) for n in range(9)))
-    unchanged = found(data, tmp_path)["unchanged"]
+    unchanged = findings_by_name(data, tmp_path)["unchanged"]
     assert (unchanged.count, unchanged.of) == (18, 18)
     assert unchanged.examples == ("i0", "i1", "i2", "i3", "i4")
 
@@ -193,7 +195,7 @@ def danger(shared_data: Path, tmp_path: Path) -> LoadedDataset:
 
 @pytest.mark.full
 def test_danger_has_3_unchanged_captions(danger: LoadedDataset, tmp_path: Path):
-    seen = found(danger, tmp_path)
+    seen = findings_by_name(danger, tmp_path)
     assert (seen["unchanged"].count, seen["unchanged"].of) == (3, 25_000)
     assert seen["glued_word"].count == 311
 
@@ -232,7 +234,9 @@ def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: LoadedDat
 
 @pytest.mark.full
 def test_style_gives_the_altered_captions_of_rococo_away(shared_data: Path, tmp_path: Path):
-    seen = found(rococo.load(f"rococo:{shared_data}/rococo/same_concept.json", tmp_path), tmp_path)
+    seen = findings_by_name(
+        rococo.load(f"rococo:{shared_data}/rococo/same_concept.json", tmp_path), tmp_path
+    )
     assert "85.2% of captions and 0.0% of foils" in seen["upper_case"].meaning
     assert "75.3% of captions and 0.0% of foils" in seen["full_stop"].meaning
     assert seen["full_stop"].count == 18_816
@@ -249,7 +253,7 @@ def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, 
         for caption, foil in zip(item.captions, item.foils, strict=False)
     ]
     capitals = sum(any(letter.isupper() for letter in caption) for caption, _ in pairs)
-    seen = found(LoadedDataset(data.name, data.digest, items), tmp_path)["upper_case"]
+    seen = findings_by_name(LoadedDataset(data.name, data.digest, items), tmp_path)["upper_case"]
     assert not any(letter.isupper() for _, foil in pairs for letter in foil)
     assert (seen.count, seen.of) == (capitals, 2500)
 
@@ -262,7 +266,7 @@ def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, 
 def test_the_known_defects_of_sugarcrepe_plus_plus_come_out(
     shared_data: Path, tmp_path: Path, subset: str, order_only: float, unchanged: int, repeated: int
 ):
-    seen = found(
+    seen = findings_by_name(
         triplets.load(f"triplets:{shared_data}/scpp/data/{subset}.json", tmp_path), tmp_path
     )
     assert round(seen["order_only"].count / seen["order_only"].of, 3) == order_only

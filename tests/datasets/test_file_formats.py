@@ -18,7 +18,7 @@ LONG = [
 ]
 
 
-def written(path: Path, content: bytes | str) -> Path:
+def write_file(path: Path, content: bytes | str) -> Path:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
@@ -53,7 +53,7 @@ def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
 def test_a_file_that_begins_wrong_is_told(
     form: str, content: bytes | str, said: str, tmp_path: Path
 ):
-    file = written(tmp_path / "a.json", content)
+    file = write_file(tmp_path / "a.json", content)
     with pytest.raises(InvalidInput, match=said):
         registry.check_name("datasets", f"{form}:{file}")
 
@@ -62,7 +62,9 @@ def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     escaped = json.dumps([*LONG, True, None, -1.5e-3, "\u4e00"], indent=1)
-    file = written(tmp_path / "a.json", f"[{escaped}, {json.dumps(LONG[0], ensure_ascii=False)}]")
+    file = write_file(
+        tmp_path / "a.json", f"[{escaped}, {json.dumps(LONG[0], ensure_ascii=False)}]"
+    )
     assert json.loads(file.read_bytes())
     for size in range(1, file.stat().st_size):
         monkeypatch.setattr(file_formats, "HEAD_BYTES", size)
@@ -71,11 +73,13 @@ def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(
 
 def test_tables_and_lines_are_looked_at_by_their_first_line(tmp_path: Path):
     with pytest.raises(InvalidInput, match="columns picture, caption"):
-        registry.check_name("datasets", f"csv:{written(tmp_path / 'a.csv', 'picture,caption')}")
+        registry.check_name("datasets", f"csv:{write_file(tmp_path / 'a.csv', 'picture,caption')}")
     with pytest.raises(InvalidInput, match="line 1, is not valid JSON"):
-        registry.check_name("datasets", f"pairs:{written(tmp_path / 'a.jsonl', '{no' + chr(10))}")
+        registry.check_name(
+            "datasets", f"pairs:{write_file(tmp_path / 'a.jsonl', '{no' + chr(10))}"
+        )
     rows = "image,caption\n" + "a.png,a caption\n" * 10_000
-    registry.check_name("datasets", f"csv:{written(tmp_path / 'b.csv', rows)}")
+    registry.check_name("datasets", f"csv:{write_file(tmp_path / 'b.csv', rows)}")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,7 @@ def test_a_look_reads_no_file_outside_of_the_folders_of_a_served_dashboard(
 ):
     (tmp_path / "root").mkdir()
     monkeypatch.setenv(access.ROOTS, str(tmp_path / "root"))
-    written(tmp_path / "there.json", "{}")
+    write_file(tmp_path / "there.json", "{}")
     forms = (
         ["coco:", "csv:", "pairs:", "folder:"]
         if folder == "datasets"

@@ -16,12 +16,12 @@ def full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def fill(folder: Path, asked: Request, stride: int = 1) -> dict[str, object]:
+def fill(folder: Path, request: Request, stride: int = 1) -> dict[str, object]:
     """Runs with a disk that is full from the n-th write on, for every n or every `stride`-th, and once more with room.
 
     Says where something else than one line was said, a temporary file was left, or the resumed results differ.
     """
-    forks.run(asked, folder / "whole")
+    forks.run(request, folder / "whole")
     whole = forks.results(folder / "whole")
     growing = ("open", "fsync", "replace", "mkdir")  # removing needs no room
     faulty, resumed, at = [], set(), 0
@@ -29,7 +29,7 @@ def fill(folder: Path, asked: Request, stride: int = 1) -> dict[str, object]:
         cache = folder / f"full-{at}"
         cache.mkdir()
         with forks.Operations(at, full, lasting=True, names=growing) as operations:
-            said = _said(asked, cache)
+            said = _error_text(request, cache)
         if said is None and operations.count <= at:
             return {"operations": operations.count, "states": len(resumed), "faulty": faulty}
         if (
@@ -42,16 +42,16 @@ def fill(folder: Path, asked: Request, stride: int = 1) -> dict[str, object]:
         left = forks.state(cache)
         if left not in resumed:
             resumed.add(left)
-            forks.run(asked, cache)
+            forks.run(request, cache)
             if forks.results(cache) != whole:
                 faulty.append(f"write {at}: other results after it")
         shutil.rmtree(cache)
         at += stride
 
 
-def limit(folder: Path, asked: Request) -> dict[str, object]:
+def limit(folder: Path, request: Request) -> dict[str, object]:
     """Runs in processes whose files may not grow beyond a size (RLIMIT_FSIZE), from 0 bytes to the largest file."""
-    forks.run(asked, folder / "whole")
+    forks.run(request, folder / "whole")
     whole = forks.results(folder / "whole")
     sizes = sorted(
         {path.stat().st_size for path in (folder / "whole").rglob("*") if path.is_file()}
@@ -62,20 +62,20 @@ def limit(folder: Path, asked: Request) -> dict[str, object]:
 
         def bounded(cache: Path = cache, size: int = size) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # Python ignores SIGXFSZ
-            said = _said(asked, cache)
+            said = _error_text(request, cache)
             os._exit(3 if said and "too large" in said and "\n" not in said else 4)
 
         code = forks.ended(forks.forked(bounded))
-        forks.run(asked, cache)
+        forks.run(request, cache)
         if code != 3 or list(cache.rglob("*.tmp")) or forks.results(cache) != whole:
             faulty.append(f"{size} bytes: exit code {code}")
         shutil.rmtree(cache)
     return {"sizes": len(sizes) - 1, "faulty": faulty}
 
 
-def _said(asked: Request, cache: Path) -> str | None:
+def _error_text(request: Request, cache: Path) -> str | None:
     try:
-        forks.run(asked, cache)
+        forks.run(request, cache)
     except InvalidInput as error:
         return str(error)
     return None

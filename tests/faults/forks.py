@@ -45,9 +45,9 @@ def request(folder: Path, probe: str, *models: str) -> Request:
     )
 
 
-def run(asked: Request, cache: Path) -> None:
+def run(request: Request, cache: Path) -> None:
     """What a person asked for."""
-    execute(asked, Store(cache))
+    execute(request, Store(cache))
 
 
 def results(cache: Path) -> dict[str, object]:

@@ -33,16 +33,16 @@ def die() -> None:
 
 
 def kill(
-    folder: Path, asked: Request, points: int, seed: int, processes: bool = False
+    folder: Path, request: Request, points: int, seed: int, processes: bool = False
 ) -> dict[str, object]:
     """Kills so many runs and resumes them; says how many were killed and which ended with other results."""
-    forks.run(asked, folder / "first")  # reads what is read once in a process
+    forks.run(request, folder / "first")  # reads what is read once in a process
     began = time.monotonic()
-    forks.run(asked, folder / "whole")
+    forks.run(request, folder / "whole")
     seconds = time.monotonic() - began
     whole = forks.results(folder / "whole")
     with forks.Operations(-1, die) as counted:
-        forks.run(asked, folder / "counted")
+        forks.run(request, folder / "counted")
     rng = random.Random(seed)
     killed, different, resumed = 0, [], {}
     while killed < points:
@@ -51,16 +51,16 @@ def kill(
         at = -1 if processes or killed % 2 else rng.randrange(counted.count)
         moment = rng.uniform(0, seconds + 4 * processes)
         code = (
-            _process(asked, cache, moment)
+            _process(request, cache, moment)
             if processes
-            else forks.ended(_victim(asked, cache, at, moment))
+            else forks.ended(_victim(request, cache, at, moment))
         )
         killed += code == -signal.SIGKILL  # a moment after the end kills nobody
         left = forks.state(cache)
         if left not in resumed:
             resumed[left] = f"at operation {at}" if at >= 0 else f"after {moment:.3f} s"
             if (
-                forks.ended(forks.forked(lambda cache=cache: forks.run(asked, cache)))
+                forks.ended(forks.forked(lambda cache=cache: forks.run(request, cache)))
                 or forks.results(cache) != whole
             ):
                 different.append(resumed[left])
@@ -73,27 +73,27 @@ def kill(
     }
 
 
-def _victim(asked: Request, cache: Path, at: int, moment: float) -> int:
+def _victim(request: Request, cache: Path, operation: int, moment: float) -> int:
     def suffer() -> None:
-        with forks.Operations(at, die):
-            forks.run(asked, cache)
+        with forks.Operations(operation, die):
+            forks.run(request, cache)
 
     pid = forks.forked(suffer)
-    if at < 0:
+    if operation < 0:
         time.sleep(moment)
         os.kill(pid, signal.SIGKILL)
     return pid
 
 
-def _process(asked: Request, cache: Path, moment: float) -> int:
+def _process(request: Request, cache: Path, moment: float) -> int:
     words = [
         "run",
         "--model",
-        asked.models[0],
+        request.models[0],
         "--dataset",
-        asked.dataset,
+        request.dataset,
         "--probe",
-        asked.probe,
+        request.probe,
         "--no-doctor",
     ]
     child = subprocess.Popen(

@@ -36,7 +36,7 @@ def request(tiny: str, **changes) -> Request:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
+def examined_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
     """A dataset, and a store with one examined run on it. Whoever harms it, mends it."""
     folder = tmp_path_factory.mktemp("made")
     tiny, store = make_tiny(folder / "tiny"), Store(folder / "cache")
@@ -45,9 +45,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
 
 
 @pytest.fixture
-def copied(made: tuple[str, Store], store: Store) -> Store:
+def copied(examined_run: tuple[str, Store], store: Store) -> Store:
     """A copy of it that is not mended."""
-    shutil.copytree(made[1].root, store.root)
+    shutil.copytree(examined_run[1].root, store.root)
     return store
 
 
@@ -76,8 +76,8 @@ PLACES = [
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])
 @pytest.mark.parametrize("place", PLACES)
-def test_damage_anywhere_is_named_in_one_line(made, place, how):
-    store = made[1]
+def test_damage_anywhere_is_named_in_one_line(examined_run, place, how):
+    store = examined_run[1]
     path = next(store.root.glob(place))
     kept = path.read_bytes()
     harm(path, how)
@@ -88,8 +88,8 @@ def test_damage_anywhere_is_named_in_one_line(made, place, how):
     assert verify(store) == (0, [])
 
 
-def test_what_was_damaged_is_made_anew_by_the_same_run(made, copied):
-    tiny, whole = made
+def test_what_was_damaged_is_made_anew_by_the_same_run(examined_run, copied):
+    tiny, whole = examined_run
     for place in PLACES:
         if "manifest" not in place:
             harm(next(copied.root.glob(place)), "flipped")
@@ -102,8 +102,8 @@ def test_what_was_damaged_is_made_anew_by_the_same_run(made, copied):
 
 
 @pytest.mark.parametrize("kind", ["cases", "runs"])
-def test_questions_or_answers_alone_are_made_anew(made, copied, kind):
-    tiny, whole = made
+def test_questions_or_answers_alone_are_made_anew(examined_run, copied, kind):
+    tiny, whole = examined_run
     harm(next(copied.root.glob(f"{kind}/*/*.parquet")), "truncated")
     assert verify(copied, "--repair")[0] == 0
     execute(request(tiny), copied)
@@ -133,14 +133,16 @@ def test_a_table_that_is_gone_is_said_so(copied):
     assert "it is missing" in verify(copied)[1][0]
 
 
-def test_a_damaged_embedding_gives_no_score(made, copied):
+def test_a_damaged_embedding_gives_no_score(examined_run, copied):
     harm(next(copied.root.glob("embeddings/*/images/*.npy")), "flipped")
     with pytest.raises(InvalidInput, match="vlprobe verify --repair"):
-        execute(request(made[0], seed=7, examine=False), copied)
+        execute(request(examined_run[0], seed=7, examine=False), copied)
 
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])
-def test_a_damaged_part_is_named_in_the_log_and_made_anew(made, copied, monkeypatch, caplog, how):
+def test_a_damaged_part_is_named_in_the_log_and_made_anew(
+    examined_run, copied, monkeypatch, caplog, how
+):
     monkeypatch.setattr(answers, "PART_CASES", 16)
     manifest = copied.runs()[0]
     entry = copied.run(manifest["key"])
@@ -153,7 +155,7 @@ def test_a_damaged_part_is_named_in_the_log_and_made_anew(made, copied, monkeypa
     harm(part, how)
     assert verify(copied)[1] == [f"{part}: its checksum differs"]
     with caplog.at_level(logging.WARNING):
-        execute(request(made[0]), copied)
+        execute(request(examined_run[0]), copied)
     assert f"{part.name}' is damaged and will be recomputed" in caplog.text
     assert copied.run(manifest["key"]).table("scores").equals(scores)
 
@@ -186,12 +188,12 @@ def test_a_run_under_a_name_that_is_not_its_own_is_named(copied):
     assert f"it has another key ({manifest['key']})" in verify(copied)[1][0]
 
 
-def test_a_damaged_examination_is_named(made, copied):
+def test_a_damaged_examination_is_named(examined_run, copied):
     path = next(copied.root.glob("models/*.json"))
     path.write_text("{}")
     assert "vlprobe verify --repair" in str(views.runs.unread(copied)[0])
     assert len(views.runs.runs(copied)) == 1
     assert verify(copied, "--repair")[0] == 0
     assert "Check" not in views.runs.runs(copied)["note"][0]
-    execute(request(made[0]), copied)
+    execute(request(examined_run[0]), copied)
     assert list(copied.root.glob("models/*.json")) == [path]

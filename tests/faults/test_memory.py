@@ -53,7 +53,7 @@ class Small:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
+def thirteen_pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
     folder = tmp_path_factory.mktemp("shown")
     for number in range(13):
         Image.new("RGB", (40, 30), (number * 19, 255 - number * 19, 90)).save(
@@ -65,12 +65,17 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
 TEXTS = [f"{word} on a blue table" for word in sorted(vocabulary())[:29]]
 
 
-def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(shown, caplog):
+def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(
+    thirteen_pictures, caplog
+):
     small = CachedEncoder(model := Small("demo:weak", 3, ERRORS["CUDA"]), batch_size=7)
     whole = CachedEncoder(model.model, batch_size=7)
     with caplog.at_level(logging.WARNING):
-        images, texts = small.images(shown), small.texts(TEXTS)
-    assert np.abs(images @ texts.T - whole.images(shown) @ whole.texts(TEXTS).T).max() <= 1e-6
+        images, texts = small.images(thirteen_pictures), small.texts(TEXTS)
+    assert (
+        np.abs(images @ texts.T - whole.images(thirteen_pictures) @ whole.texts(TEXTS).T).max()
+        <= 1e-6
+    )
     assert "Out of memory with a batch of 7 images; using 3 from now on." in caplog.text
     assert "Out of memory with a batch of 28 texts; using 14 from now on." in caplog.text
     assert model.asked[:4] == [7, 3, 3, 1]  # and the batches after the first begin with what fits
@@ -85,16 +90,18 @@ def test_whatever_words_a_device_has_for_it_the_batch_is_halved(kind):
     assert small.asked[:3] == [32, 16, 8]
 
 
-def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(shown):
+def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(thirteen_pictures):
     with pytest.raises(
         InvalidInput, match="runs out of device memory during images even at batch size 1"
     ):
-        CachedEncoder(Small("control:random", 0, ERRORS["CUDA"])).images(shown)
+        CachedEncoder(Small("control:random", 0, ERRORS["CUDA"])).images(thirteen_pictures)
 
 
-def test_any_other_error_of_a_model_stays_what_it_is(shown):
+def test_any_other_error_of_a_model_stays_what_it_is(thirteen_pictures):
     with pytest.raises(RuntimeError, match="size mismatch"):
-        CachedEncoder(Small("control:random", 0, RuntimeError("size mismatch"))).images(shown)
+        CachedEncoder(Small("control:random", 0, RuntimeError("size mismatch"))).images(
+            thirteen_pictures
+        )
 
 
 class Heads(PairScorer):
@@ -122,9 +129,9 @@ class Heads(PairScorer):
         )
 
 
-def test_pairs_are_halved_too(shown: list[Picture], tmp_path: Path):
+def test_pairs_are_halved_too(thirteen_pictures: list[Picture], tmp_path: Path):
     texts = ["a", "bb", "ccc"]
     left, right = np.repeat(np.arange(13), 3), np.tile(np.arange(3), 13)
-    found = CachedEncoder(Heads(), batch_size=16).pairs(shown, texts, left, right)
+    found = CachedEncoder(Heads(), batch_size=16).pairs(thirteen_pictures, texts, left, right)
     red = np.array([number * 19 for number in range(13)], dtype=np.float32)
     assert np.allclose(found, red[left] / (right + 1))

@@ -29,14 +29,14 @@ def outcome(folder: Path, points: int, stride: int) -> dict[str, dict]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     return outcome(tmp_path_factory.mktemp("scenes"), scenes.POINTS, scenes.STRIDE)
 
 
-def test_a_run_killed_at_any_of_16_points_resumes_to_the_same_bytes(found):
-    assert found["killing"]["killed"] == scenes.POINTS == 16
-    assert found["killing"]["states"] > 4  # the points are spread over the whole run
-    assert found["killing"]["different"] == []
+def test_a_run_killed_at_any_of_16_points_resumes_to_the_same_bytes(outcomes):
+    assert outcomes["killing"]["killed"] == scenes.POINTS == 16
+    assert outcomes["killing"]["states"] > 4  # the points are spread over the whole run
+    assert outcomes["killing"]["different"] == []
 
 
 @pytest.mark.full
@@ -53,20 +53,20 @@ def test_a_run_killed_at_any_of_200_points_or_out_of_disk_at_any_write_resumes_t
 
 
 def test_a_disk_that_is_full_at_a_write_is_said_in_one_line_and_costs_only_what_was_being_written(
-    found,
+    outcomes,
 ):
-    assert found["filling"]["operations"] > 50
-    assert found["filling"]["states"] > 5
-    assert found["filling"]["faulty"] == []
+    assert outcomes["filling"]["operations"] > 50
+    assert outcomes["filling"]["states"] > 5
+    assert outcomes["filling"]["faulty"] == []
 
 
-def test_a_file_that_may_not_grow_is_said_in_one_line(found):
-    assert found["limit"]["sizes"] > 5
-    assert found["limit"]["faulty"] == []
+def test_a_file_that_may_not_grow_is_said_in_one_line(outcomes):
+    assert outcomes["limit"]["sizes"] > 5
+    assert outcomes["limit"]["faulty"] == []
 
 
-def test_four_runs_and_a_reader_on_one_cache_disturb_each_other_nowhere(found):
-    assert found["crowding"]["codes"] == [0, 0, 0, 0]
-    assert found["crowding"]["reader"] == 0
-    assert found["crowding"]["seen"][-1] == "2"
-    assert found["crowding"]["same"]
+def test_four_runs_and_a_reader_on_one_cache_disturb_each_other_nowhere(outcomes):
+    assert outcomes["crowding"]["codes"] == [0, 0, 0, 0]
+    assert outcomes["crowding"]["reader"] == 0
+    assert outcomes["crowding"]["seen"][-1] == "2"
+    assert outcomes["crowding"]["same"]

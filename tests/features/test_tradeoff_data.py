@@ -47,8 +47,8 @@ def figure(data: tradeoff.TradeOffData, names=NAMES, named=()):
     return tradeoff.trade_off_figure(data, styles(names), names, named)
 
 
-def traces(drawn, model: str):
-    return next(trace for trace in drawn.data if trace.customdata == ([model],))
+def traces(tradeoff_plot, model: str):
+    return next(trace for trace in tradeoff_plot.data if trace.customdata == ([model],))
 
 
 def test_a_mark_has_its_numbers_both_intervals_its_model_and_a_hover_text_with_name_interval_and_n():
@@ -169,12 +169,17 @@ def test_a_page_outside_of_streamlit_gets_both_themes_and_no_unknown_number():
     assert color in light and color not in dark and DARK[color] in dark
 
 
-def boxes(drawn, width: int) -> list[tuple[str, tuple[float, float, float, float]]]:
+def boxes(tradeoff_plot, width: int) -> list[tuple[str, tuple[float, float, float, float]]]:
     """The names of a figure and the boxes that they cover in a plot of this width, in pixels."""
-    plot = drawn.layout.height - drawn.layout.margin.t - drawn.layout.margin.b
-    (left, right), (bottom, top) = drawn.layout.xaxis.range, drawn.layout.yaxis.range
+    plot = (
+        tradeoff_plot.layout.height - tradeoff_plot.layout.margin.t - tradeoff_plot.layout.margin.b
+    )
+    (left, right), (bottom, top) = (
+        tradeoff_plot.layout.xaxis.range,
+        tradeoff_plot.layout.yaxis.range,
+    )
     found = []
-    for note in drawn.layout.annotations:
+    for note in tradeoff_plot.layout.annotations:
         if note.xref == "paper" or (note.name and width == WIDTHS[NARROW]):
             continue
         x = width * (note.x - left) / (right - left) + note.ax

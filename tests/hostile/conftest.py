@@ -102,7 +102,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, root: Path, read_only: bool) -> None:
         monkeypatch.setenv(name, value)
 
 
-def written(template: str, path: str, root: Path) -> str:
+def fill_template(template: str, path: str, root: Path) -> str:
     names = {
         "PATH": path,
         "TABLE": "ROOT/open/captions.csv",
@@ -155,7 +155,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def plant(models: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
     """Return a function that copies a family's folder, adds Python that writes `tmp_path / "ran"`, and edits a file."""
 
-    def make(family: str, file: str = "", said: object = None) -> Path:
+    def make(family: str, file: str = "", changes: object = None) -> Path:
         folder = tmp_path / "folder"
         shutil.copytree(models[family], folder, copy_function=os.link)
         code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
@@ -165,10 +165,10 @@ def plant(models: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
         if file:
             path = folder / file
             path.parent.mkdir(exist_ok=True)
-            before = json.loads(path.read_text()) if path.is_file() else {}
+            settings = json.loads(path.read_text()) if path.is_file() else {}
             path.unlink(missing_ok=True)  # do not write through the hard link
-            said = json.loads(json.dumps(said).replace("FOLDER", str(folder)))
-            path.write_text(json.dumps(merged(before, said)))
+            changes = json.loads(json.dumps(changes).replace("FOLDER", str(folder)))
+            path.write_text(json.dumps(merged(settings, changes)))
         return folder
 
     return make
@@ -194,7 +194,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     return asked
 
 
-def merged(before: object, said: object) -> object:
-    if isinstance(before, dict) and isinstance(said, dict):
-        return before | {key: merged(before.get(key), value) for key, value in said.items()}
-    return said
+def merged(settings: object, changes: object) -> object:
+    if isinstance(settings, dict) and isinstance(changes, dict):
+        return settings | {key: merged(settings.get(key), value) for key, value in changes.items()}
+    return changes

@@ -66,7 +66,7 @@ READERS = {  # how a file of that text is named, and where it lies
 }
 
 
-def told(name: str, cache: Path) -> str:
+def refusal(name: str, cache: Path) -> str:
     """The one line with which a dataset is refused."""
     with pytest.raises(VlprobeError) as caught:
         registry.load_dataset(name, cache)
@@ -92,7 +92,7 @@ def test_json_that_is_no_dataset_is_refused_in_one_line(tmp_path: Path, what: st
     form, file = READERS[reader]
     text, expected = JSON[what]
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
-    assert expected in told(form.format(put(tmp_path / file, text)), tmp_path / "cache")
+    assert expected in refusal(form.format(put(tmp_path / file, text)), tmp_path / "cache")
 
 
 MANY = 60_000  # names: whoever compares each with each other never ends
@@ -120,7 +120,7 @@ QUADRATIC = {  # JSON whose names are many, and what it is refused with
 @pytest.mark.parametrize("what", QUADRATIC)
 def test_json_of_many_names_is_refused_at_once(tmp_path: Path, what: str):
     form, text, expected = QUADRATIC[what]
-    assert expected in told(
+    assert expected in refusal(
         form.format(put(tmp_path / "captions.json", text())), tmp_path / "cache"
     )
 
@@ -206,7 +206,7 @@ def test_a_table_that_is_none_is_refused_in_one_line(tmp_path: Path, what: str, 
         if isinstance(text, str)
         else text.replace(b"{head}", head.encode())
     )
-    told(form.format(put(tmp_path / file, text)), tmp_path / "cache")
+    refusal(form.format(put(tmp_path / file, text)), tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
@@ -236,16 +236,16 @@ def test_an_image_by_a_strange_name_is_a_file_or_missing(tmp_path: Path, name: s
             == name
         )
     else:
-        assert "images in" in told(f"csv:{path}", tmp_path / "cache")
+        assert "images in" in refusal(f"csv:{path}", tmp_path / "cache")
 
 
 def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a " * 500_000))
     # stripped: one less
-    assert "1,000,000 characters" not in told(f"folder:{tmp_path}", tmp_path / "cache")
+    assert "1,000,000 characters" not in refusal(f"folder:{tmp_path}", tmp_path / "cache")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * (MAX_CHARACTERS + 1)))
-    assert f"{MAX_CHARACTERS + 1:,} characters" in told(f"folder:{tmp_path}", tmp_path / "cache")
+    assert f"{MAX_CHARACTERS + 1:,} characters" in refusal(f"folder:{tmp_path}", tmp_path / "cache")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * MAX_CHARACTERS))
     assert registry.load_dataset(f"folder:{tmp_path}", tmp_path / "cache").items
     columns = [f"c{number}" for number in range(MAX_TAGS + 1)]
@@ -253,7 +253,7 @@ def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
         tmp_path / "a.csv",
         ",".join(["image", "caption", *columns]) + "\na.png,x" + ",1" * len(columns) + "\n",
     )
-    assert f"has {MAX_TAGS + 1} tags" in told(f"csv:{path}", tmp_path / "cache")
+    assert f"has {MAX_TAGS + 1} tags" in refusal(f"csv:{path}", tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
 def test_half_a_character_is_named(tmp_path: Path, half: str):
     put(tmp_path / "captions.json", half)
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
-    assert r"\ud" in told(f"folder:{tmp_path}", tmp_path / "cache")
+    assert r"\ud" in refusal(f"folder:{tmp_path}", tmp_path / "cache")
 
 
 ENDS = {
@@ -303,4 +303,4 @@ def test_what_is_no_file_is_refused_in_one_line_and_never_waited_for(
     os.mkfifo(tmp_path / f"fifo.{end}")
     (tmp_path / f"loop.{end}").symlink_to(f"loop.{end}")
     (tmp_path / f"folder.{end}").mkdir()
-    told(f"{prefix}:{PLACES[what].format(tmp=tmp_path, end=end)}", tmp_path / "cache")
+    refusal(f"{prefix}:{PLACES[what].format(tmp=tmp_path, end=end)}", tmp_path / "cache")

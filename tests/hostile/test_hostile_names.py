@@ -66,7 +66,7 @@ ASKED = {
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
     """A dataset and a store with one run on it."""
     folder = tmp_path_factory.mktemp("asked")
     tiny, store = make_tiny(folder / "tiny"), Store(folder / "cache")
@@ -84,8 +84,8 @@ def files(store: Store) -> list[Path]:
 
 @pytest.mark.parametrize("what", ASKED)
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_that_names_nothing_is_said_so_in_one_line(asked, what: str, key: str):
-    store = asked[1]
+def test_a_key_that_names_nothing_is_said_so_in_one_line(finished_run, what: str, key: str):
+    store = finished_run[1]
     before = files(store)
     with pytest.raises(VlprobeError) as caught:
         ASKED[what](store, KEYS[key])
@@ -138,10 +138,10 @@ def test_a_model_that_nobody_knows_is_said_so_in_one_line(what: str, monkeypatch
     assert str(caught.value).isprintable()
 
 
-def header(text: str | bytes, length: int = -1, rest: int = 16) -> bytes:
+def header(text: str | bytes, length: int = -1, n_padding: int = 16) -> bytes:
     """A safetensors file that says its header has this length."""
     said = text if isinstance(text, bytes) else text.encode()
-    return struct.pack("<Q", len(said) if length < 0 else length) + said + b"\0" * rest
+    return struct.pack("<Q", len(said) if length < 0 else length) + said + b"\0" * n_padding
 
 
 def tensor(shape: list[int], ends: list[int], kind: str = "F32") -> dict[str, object]:
@@ -176,7 +176,7 @@ TENSORS = {
     "no JSON": header("hello"),
     "nothing": b"",
     "a pickle": pickle.dumps({"a": 1}),
-    "no tensors": header("{}", rest=0),
+    "no tensors": header("{}", n_padding=0),
 }
 PICKLES = {
     "code alone": lambda runs: pickle.dumps(runs),
@@ -279,8 +279,8 @@ COMMANDS = {  # as a shell reads them
 
 
 @pytest.mark.parametrize("what", COMMANDS)
-def test_a_command_line_that_asks_for_what_is_not_is_answered_in_one_line(asked, what: str):
-    tiny, store = asked
+def test_a_command_line_that_asks_for_what_is_not_is_answered_in_one_line(finished_run, what: str):
+    tiny, store = finished_run
     loop = store.root.with_name("loop")
     if not loop.is_symlink():
         loop.symlink_to(loop)
@@ -315,8 +315,10 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_a_file_of_edits_that_is_none_is_refused_in_one_line(asked, tmp_path: Path, what: str):
-    tiny, store = asked
+def test_a_file_of_edits_that_is_none_is_refused_in_one_line(
+    finished_run, tmp_path: Path, what: str
+):
+    tiny, store = finished_run
     text = EDITS[what]
     (tmp_path / "edits.jsonl").write_bytes(text if isinstance(text, bytes) else text.encode())
     request = runs_request.Request(
@@ -328,8 +330,8 @@ def test_a_file_of_edits_that_is_none_is_refused_in_one_line(asked, tmp_path: Pa
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key != "a key of nobody"])
-def test_a_note_cannot_leave_its_place(asked, key: str):
-    store = asked[1]
+def test_a_note_cannot_leave_its_place(finished_run, key: str):
+    store = finished_run[1]
     with pytest.raises(VlprobeError):
         annotations.write(store, KEYS[key], annotations.Annotation(0, "x", ("telling",), "a note"))
     assert not list(store.root.parent.rglob("*.jsonl"))

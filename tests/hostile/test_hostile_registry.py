@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.conftest import AUDIT, PATHS, limit, written
+from tests.hostile.conftest import AUDIT, PATHS, fill_template, limit
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, VlprobeError
 
@@ -100,7 +100,7 @@ def test_no_name_of_a_family_opens_a_file_elsewhere(
     for prefix, templates in (MODELS if folder == "models" else DATASETS).items():
         for path in PATHS.values():
             for template in templates or ("PATH", "demo@PATH", "random:PATH"):
-                name = written(f"{prefix}:{template}", path, root)
+                name = fill_template(f"{prefix}:{template}", path, root)
                 # With an @ of its own a path may be taken apart elsewhere, and name nothing
                 refuse(load, name, read_only, bool(templates) and ("@" not in path or read_only))
 
@@ -120,7 +120,10 @@ def test_a_name_that_no_file_can_have_is_one_line_under_limits_too(
         for path in NO_PATHS.values():
             for template in templates or ("PATH",):
                 refuse(
-                    load, written(f"{prefix}:{template}", path, root), read_only, names_a_file=False
+                    load,
+                    fill_template(f"{prefix}:{template}", path, root),
+                    read_only,
+                    names_a_file=False,
                 )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import tiers
 from tests.dashboard.test_pages import open_page
-from tests.hostile.conftest import AUDIT, PATHS, limit, written
+from tests.hostile.conftest import AUDIT, PATHS, fill_template, limit
 from tests.hostile.test_hostile_links import ALL_PAGES, PAGES
 from vlprobe import registry
 from vlprobe.dashboard.state import RESULTS
@@ -110,7 +110,7 @@ def named(kind: str, path: str) -> object:
     return {"file": path, "dataset": f"csv:{path}", "models": (f"demo:weak@{path}",)}[kind]
 
 
-def asked(dataset: str, path: str) -> list[Request]:
+def requests_naming(dataset: str, path: str) -> list[Request]:
     """A request for each field and each option that can name a path."""
     plain = {"examine": False, "device": "cpu", "limit": 1}
     found = [
@@ -142,7 +142,9 @@ def test_no_field_and_no_option_of_a_request_opens_a_file_elsewhere(
 ):
     limit(monkeypatch, root, read_only=False)
     store = Store(root / "cache")
-    for request in asked(f"csv:{root}/open/captions.csv", written("PATH", PATHS[what], root)):
+    for request in requests_naming(
+        f"csv:{root}/open/captions.csv", fill_template("PATH", PATHS[what], root)
+    ):
         with pytest.raises(InvalidInput, match="outside the folders"):
             execute(request, store)
     assert not store.runs()
@@ -155,7 +157,7 @@ def test_no_field_of_a_training_opens_or_writes_a_file_elsewhere(
     what: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limit(monkeypatch, root, read_only=False)
-    path = str(Path(written("PATH", PATHS[what], root)).with_suffix(".safetensors"))
+    path = str(Path(fill_template("PATH", PATHS[what], root)).with_suffix(".safetensors"))
     before = sorted((root / "closed").iterdir()), sorted((root / "open@closed").iterdir())
     AUDIT["opened"] = []  # the listing above
     plain = {
@@ -183,7 +185,7 @@ def test_no_job_file_opens_a_file_elsewhere(root: Path, monkeypatch: pytest.Monk
     limit(monkeypatch, root, read_only=False)
     store = Store(root / "cache")
     path = f"{root}/open@closed/captions.csv"
-    requests = [*asked(f"csv:{root}/open/captions.csv", path)]
+    requests = [*requests_naming(f"csv:{root}/open/captions.csv", path)]
     requests.append(
         TrainRequest(
             f"demo:weak@{path}", ("demo-train",), f"{root}/open/tuned.safetensors", device="cpu"
@@ -201,7 +203,7 @@ def test_no_job_file_opens_a_file_elsewhere(root: Path, monkeypatch: pytest.Monk
 def test_where_it_is_read_only_no_request_is_begun(root: Path, monkeypatch: pytest.MonkeyPatch):
     limit(monkeypatch, root, read_only=True)
     store = Store(root / "cache")
-    requests = asked(f"csv:{root}/open/captions.csv", f"{root}/closed/captions.csv")
+    requests = requests_naming(f"csv:{root}/open/captions.csv", f"{root}/closed/captions.csv")
     requests.append(
         TrainRequest("demo:weak", ("demo-train",), f"{root}/closed/tuned.safetensors", device="cpu")
     )

@@ -23,7 +23,7 @@ from vlprobe.storage.store import Store
 REFUSED = "was not allowed at startup"
 
 
-def said(at: AppTest) -> str:
+def error_text(at: AppTest) -> str:
     """The errors of a page, as they were written."""
     return " ".join(error.value for error in at.error).replace("\\", "")
 
@@ -86,7 +86,7 @@ def test_a_link_asks_no_server(
         at = open_page(monkeypatch, every_probe, page, **query)
         for button in [button for button in at.button if button.key == f"load_{strange}"]:
             button.click().run()
-            assert REFUSED in said(at) or "only available in runs" in said(at)
+            assert REFUSED in error_text(at) or "only available in runs" in error_text(at)
         assert not at.exception
     assert Bell.rung == 0
 
@@ -104,11 +104,11 @@ def test_the_run_form_refuses_a_server_that_was_not_named_and_takes_one_that_was
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value([strange])
     at.text_input(key="run_own").set_value(data).run()
-    assert REFUSED in said(at)
+    assert REFUSED in error_text(at)
     assert at.button(key="start").disabled and requests(store) == []
     monkeypatch.setenv(access.APIS, bell.url)
     at.text_input(key="run_max_cost").set_value("1.50").run()
-    assert "requires --price" in said(at)
+    assert "requires --price" in error_text(at)
     at.text_input(key="run_price").set_value("2.5/10").run()
     assert not at.error and any(
         bell.url.removesuffix("/v1") in html.proto.body for html in at.get("html")

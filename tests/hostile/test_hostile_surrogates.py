@@ -12,7 +12,7 @@ from PIL import Image
 
 from tests.conftest import make_tiny, tiers
 from tests.dashboard.test_pages import bodies, open_page
-from tests.hostile.test_hostile_datasets import told
+from tests.hostile.test_hostile_datasets import refusal
 from vlprobe.cli import main
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
@@ -43,7 +43,7 @@ def test_half_a_character_in_a_table_is_one_line_with_its_place(
     rows = [{"image": "a.png", "caption": "A dog."}, PLACES[place]]
     text = json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows))
     (tmp_path / f"a.{kind}").write_text(text)
-    said = told(f"table:{tmp_path / 'a'}.{kind}", tmp_path / "cache")
+    said = refusal(f"table:{tmp_path / 'a'}.{kind}", tmp_path / "cache")
     assert "incomplete character" in said and "column '" in said
     assert ("row 2, column '" in said) == (not place.startswith(("key", "field")))
 
@@ -57,7 +57,7 @@ def test_half_a_character_in_a_tar_is_one_line(tmp_path: Path):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, BytesIO(content))
-    assert "incomplete character (a lone surrogate" in told(
+    assert "incomplete character (a lone surrogate" in refusal(
         f"table:{tmp_path / 'a.tar'}", tmp_path / "cache"
     )
 
@@ -70,7 +70,7 @@ def test_a_name_of_a_tar_that_is_not_utf8_is_one_line(tmp_path: Path):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, BytesIO(content))
-    assert "incomplete character (a lone surrogate" in told(
+    assert "incomplete character (a lone surrogate" in refusal(
         f"table:{tmp_path / 'a.tar'}", tmp_path / "cache"
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.hostile.test_hostile_datasets import told
+from tests.hostile.test_hostile_datasets import refusal
 from tests.storage.test_containers import png, write_tar
 from vlprobe.datasets import table
 from vlprobe.errors import InvalidInput
@@ -104,7 +104,7 @@ def test_a_tar_made_to_break_us_has_its_picture_or_is_refused_in_one_line(
     file = tmp_path / "a.tar"
     file.write_bytes(make() + (b"" if what == "no end" else END))
     if expected:
-        assert expected in told(f"table:{file}", tmp_path / "cache")
+        assert expected in refusal(f"table:{file}", tmp_path / "cache")
     else:
         (item,) = table.load(f"table:{file}", tmp_path / "cache").items
         assert item.captions == ("A dog.",) and containers.read_member(file, "0.png") == png()
@@ -127,10 +127,10 @@ def test_a_strange_name_of_a_member_is_a_name_and_never_a_path(what: str, how: i
     assert containers.read_member(file, NAMES[what]) == b"inside"
 
 
-def damaged(whole: bytes) -> Iterator[bytes]:
+def damaged(content: bytes) -> Iterator[bytes]:
     rng = np.random.default_rng(0)
     for number in range(400):
-        broken = bytearray(whole[: rng.integers(1, len(whole))] if number % 3 == 0 else whole)
+        broken = bytearray(content[: rng.integers(1, len(content))] if number % 3 == 0 else content)
         for place in rng.integers(0, len(broken), number % 4):
             broken[place] = rng.integers(256)
         yield bytes(broken)

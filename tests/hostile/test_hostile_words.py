@@ -84,9 +84,9 @@ class Page(HTMLParser):
         self.inside, self.running, self.said = "", [], []
         self.feed(text)
 
-    def handle_starttag(self, name: str, given: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
         self.inside = name
-        for key, value in given:
+        for key, value in attributes:
             address = key in ("href", "src", "action", "style", "srcdoc") and "vpevil" in (
                 value or ""
             )
@@ -97,7 +97,7 @@ class Page(HTMLParser):
             ):
                 self.running.append(f"<{name} {key}={value}>")
         if name in ("iframe", "object", "embed", "base", "meta") and any(
-            "vpevil" in (value or "") for _, value in given
+            "vpevil" in (value or "") for _, value in attributes
         ):
             self.running.append(f"<{name}>")
 

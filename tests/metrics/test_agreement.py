@@ -14,8 +14,8 @@ def labels(*rows: str) -> np.ndarray:
     return np.array([[int(digit) - 1 for digit in row] for row in rows])
 
 
-def counts(given: np.ndarray, categories: int) -> np.ndarray:
-    return np.stack([(given == label).sum(axis=0) for label in range(categories)], axis=1)
+def counts(labels_by_judge: np.ndarray, categories: int) -> np.ndarray:
+    return np.stack([(labels_by_judge == label).sum(axis=0) for label in range(categories)], axis=1)
 
 
 def three_judges() -> np.ndarray:

@@ -68,7 +68,9 @@ def test_benjamini_hochberg_is_scipys():
     assert clustered.benjamini_hochberg(np.empty(0)).tolist() == []
 
 
-def drawn(rng: np.random.Generator, agreement: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw_groups(
+    rng: np.random.Generator, agreement: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Forty groups of some pictures with up to five cases each, all of the rate .125; cases of a
     picture and group agree as often as told, those of half of the groups always for 2.
     """
@@ -86,7 +88,7 @@ def test_without_a_pattern_false_discoveries_are_as_rare_as_promised(agreement: 
     rng = np.random.default_rng(int(10 * agreement))
     n_false = 0
     for _ in range(200):
-        group, cluster, event = drawn(rng, agreement)
+        group, cluster, event = draw_groups(rng, agreement)
         groups = clustered.group_rates(group, cluster, event)
         p = clustered.chance_of_more(groups, np.full(len(groups.n_cases), event.mean()))
         n_false += bool((clustered.benjamini_hochberg(p) <= 0.05).any())

@@ -37,9 +37,9 @@ def judged(rows: pd.DataFrame, n_items: int = 3, tags: tuple[str, ...] = ()) -> 
 
 
 def value(
-    found: pd.DataFrame, metric: str, averaging: str = "macro", by: str = "all", name: str = ""
+    table: pd.DataFrame, metric: str, averaging: str = "macro", by: str = "all", name: str = ""
 ) -> pd.Series:
-    line = found.query(
+    line = table.query(
         "metric == @metric and averaging == @averaging and by == @by and slice == @name"
     )
     assert len(line) == 1

@@ -85,7 +85,7 @@ def requests(probe: str, folder: Path, limit: int = 0) -> list[Request]:
     return every
 
 
-def written(folder: Path, request: Request, store: Store) -> dict[str, str]:
+def write_answers(folder: Path, request: Request, store: Store) -> dict[str, str]:
     """Questions with answers of all three sorts: the models by way."""
     out = folder / "out"
     ask(request, out, store)
@@ -135,7 +135,7 @@ def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
     """What runs give, in the words of the table."""
     store = Store(folder / "cache")
     every = requests(probe, folder / "data")
-    names = [written(folder / str(n), request, store) for n, request in enumerate(every)]
+    names = [write_answers(folder / str(n), request, store) for n, request in enumerate(every)]
     by_metric: dict[str, dict[str, str]] = {}
     for way in names[0]:
         by_scale = {

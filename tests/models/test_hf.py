@@ -28,7 +28,7 @@ TEXTS = tiny_hf.TEXTS
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def make_model(tmp_path_factory):
     """Type to its folder, the model as transformers made it, and ours; each made once."""
     done = {}
 
@@ -101,8 +101,8 @@ def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, made):
-    folder, _, model = made(kind)
+def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, make_model):
+    folder, _, model = make_model(kind)
     found = model.encode_texts(model.tokenize(TEXTS))
     assert found.dtype == np.float32 and found.shape == (len(TEXTS), model.dim)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
@@ -115,8 +115,8 @@ def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, ma
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_an_embedding_does_not_depend_on_its_batch(kind, made):
-    _, _, model = made(kind)
+def test_an_embedding_does_not_depend_on_its_batch(kind, make_model):
+    _, _, model = make_model(kind)
     assert model.cuts_columns == (kind in CUT)
     tokens = model.tokenize(TEXTS)
     alone = np.concatenate([model.encode_texts(row[None]) for row in tokens])
@@ -127,8 +127,8 @@ def test_an_embedding_does_not_depend_on_its_batch(kind, made):
 
 
 @pytest.mark.parametrize("kind", ["siglip", "siglip2-fixed", "siglip2"])
-def test_siglip_padded_to_the_longest_of_a_batch_is_another_answer(kind, made):
-    folder, _, model = made(kind)
+def test_siglip_padded_to_the_longest_of_a_batch_is_another_answer(kind, make_model):
+    folder, _, model = make_model(kind)
     found = model.encode_texts(model.tokenize(TEXTS))
     wrong = own_texts(kind, folder, TEXTS[:2], padding="longest")
     assert np.abs(found[:2] - wrong).max() > 1e-2
@@ -136,17 +136,17 @@ def test_siglip_padded_to_the_longest_of_a_batch_is_another_answer(kind, made):
     assert (model.tokenize(["a cat"]) != frozen.PAD).all()
 
 
-def test_siglip_2_folds_case_and_its_tokenizer_alone_does_not(made):
-    folder, _, model = made("siglip2-fixed")
+def test_siglip_2_folds_case_and_its_tokenizer_alone_does_not(make_model):
+    folder, _, model = make_model("siglip2-fixed")
     rows = model.tokenize(["A Red CAT", "a red cat"])
     assert (rows[0] == rows[1]).all()
     own = transformers.AutoTokenizer.from_pretrained(folder)
     assert own("A Red CAT")["input_ids"] != own("a red cat")["input_ids"]
-    assert "lower-cased" in model.note and made("siglip")[2].note == ""
+    assert "lower-cased" in model.note and make_model("siglip")[2].note == ""
 
 
-def test_cutting_really_runs_fewer_columns(made):
-    _, _, model = made("clip")
+def test_cutting_really_runs_fewer_columns(make_model):
+    _, _, model = make_model("clip")
     seen = []
     hook = model._model.text_model.register_forward_pre_hook(
         lambda module, args, kwargs: seen.append(kwargs["input_ids"].shape[1]), with_kwargs=True
@@ -166,9 +166,9 @@ def test_a_tower_whose_embedding_would_change_is_not_cut(tmp_path, monkeypatch):
     assert not registry.load_model(f"hf:{folder}", "cpu").cuts_columns
 
 
-def test_preprocessing_from_several_threads_gives_what_one_thread_gives(made):
+def test_preprocessing_from_several_threads_gives_what_one_thread_gives(make_model):
     for kind in ("clip", "siglip2"):
-        _, _, model = made(kind)
+        _, _, model = make_model(kind)
         with ThreadPoolExecutor(4) as pool:
             together = list(pool.map(model.preprocess, tiny_hf.pictures(16)))
         np.testing.assert_array_equal(
@@ -202,8 +202,8 @@ def test_the_digest_names_weights_config_preprocessing_and_precision_but_not_the
     assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu").digest != first.digest
 
 
-def test_loading_leaves_the_global_random_state_and_the_log_alone(made, capfd):
-    folder, _, _ = made("clip")
+def test_loading_leaves_the_global_random_state_and_the_log_alone(make_model, capfd):
+    folder, _, _ = make_model("clip")
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
@@ -214,8 +214,8 @@ def test_loading_leaves_the_global_random_state_and_the_log_alone(made, capfd):
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
-def test_half_precision_is_near_and_still_float32_unit_vectors(precision, made):
-    folder, _, exact = made("clip")
+def test_half_precision_is_near_and_still_float32_unit_vectors(precision, make_model):
+    folder, _, exact = make_model("clip")
     model = registry.load_model(f"hf:{folder}", "cpu", precision)
     found = model.encode_texts(model.tokenize(TEXTS))
     assert found.dtype == np.float32

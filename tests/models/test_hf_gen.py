@@ -30,7 +30,7 @@ CAPTIONS = ["a cat", "A man's horse, in the rain."]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def make_model(tmp_path_factory):
     done = {}
 
     def make_one(kind: str):
@@ -69,8 +69,8 @@ def probabilities(
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, made):
-    folder, model = made(kind)
+def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, make_model):
+    folder, model = make_model(kind)
     images = tiny_hf.pictures(2)
     found = model.match(
         model.encode_pictures([model.preprocess(image) for image in images]),
@@ -89,8 +89,8 @@ def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, m
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_a_score_does_not_depend_on_its_neighbours(kind, made, tmp_path):
-    _, model = made(kind)
+def test_a_score_does_not_depend_on_its_neighbours(kind, make_model, tmp_path):
+    _, model = make_model(kind)
     seen, tokens = tiny_hf.pictures(2), model.tokenize(CAPTIONS)
     pixels = [model.preprocess(image) for image in seen]
     both = model.match(pixels, tokens)
@@ -98,22 +98,22 @@ def test_a_score_does_not_depend_on_its_neighbours(kind, made, tmp_path):
     np.testing.assert_array_equal(both, alone)
 
 
-def test_log_odds_are_what_the_probability_is_made_of(made):
-    _, model = made("llava")
+def test_log_odds_are_what_the_probability_is_made_of(make_model):
+    _, model = make_model("llava")
     pixels, tokens = [model.preprocess(tiny_hf.pictures(1)[0])], model.tokenize(CAPTIONS[:1])
     odds = float(model.match(pixels, tokens, logits=True)[0])
     assert model.match(pixels, tokens)[0] == pytest.approx(1 / (1 + np.exp(-odds)), abs=1e-6)
 
 
-def test_texts_are_told_apart_by_every_character(made):
-    _, model = made("llava")
+def test_texts_are_told_apart_by_every_character(make_model):
+    _, model = make_model("llava")
     rows = model.tokenize(["a cat", "A cat", "a cat "])
     assert len({row.tobytes() for row in rows}) == 3
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, made):
-    folder, model = made(kind)
+def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, make_model):
+    folder, model = make_model(kind)
     left, right = tiny_hf.pictures(2)
     both = Image.new(
         "RGB", (left.width + round(right.width * left.height / right.height), left.height)
@@ -131,9 +131,9 @@ def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, ma
 
 
 def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wrong_in_the_other(
-    made, tmp_path, monkeypatch
+    make_model, tmp_path, monkeypatch
 ):
-    _, model = made("llava")
+    _, model = make_model("llava")
     asked = []
 
     def first_is_left(self, left, right, one, two):
@@ -161,8 +161,8 @@ def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wr
     assert (ones[0], twos[0]) == (twos[1], ones[1]) == ("first 0", "second 0")
 
 
-def test_a_run_over_foils_counts_what_is_accepted_and_rejected(made, tmp_path):
-    folder, model = made("llava")
+def test_a_run_over_foils_counts_what_is_accepted_and_rejected(make_model, tmp_path):
+    folder, model = make_model("llava")
     tiny_hf.pictures(1)[0].save(tmp_path / "a.png")
     rows = {"0": {"filename": "a.png", "caption": "a cat", "negative_caption": "a dog"}}
     (tmp_path / "foils.json").write_text(json.dumps(rows))
@@ -184,9 +184,9 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(made, tmp_path):
 
 
 def test_a_gallery_is_ranked_by_the_log_odds_of_every_pair_and_their_number_is_announced(
-    made, tmp_path
+    make_model, tmp_path
 ):
-    folder, model = made("llava")
+    folder, model = make_model("llava")
     lines = []
 
     class Told(Progress):
@@ -221,8 +221,8 @@ def test_a_gallery_is_ranked_by_the_log_odds_of_every_pair_and_their_number_is_a
     assert manifest["score_type"] == "logit"
 
 
-def test_a_gallery_of_too_many_candidates_is_refused_in_one_line(made, tmp_path, monkeypatch):
-    folder, _ = made("llava")
+def test_a_gallery_of_too_many_candidates_is_refused_in_one_line(make_model, tmp_path, monkeypatch):
+    folder, _ = make_model("llava")
     monkeypatch.setattr(fit, "MOST_CANDIDATES", 5)
     request = Request((f"hf-gen:{folder}",), make("prsm", tmp_path / "data"), "prsm", device="cpu")
     with pytest.raises(
@@ -247,8 +247,8 @@ def foils(folder: Path, n: int = 3) -> str:
     return f"triplets:{folder / 'foils.json'}@{folder}"
 
 
-def test_captions_are_chosen_in_both_orders_as_transformers_does(made, tmp_path):
-    folder, _ = made("llava")
+def test_captions_are_chosen_in_both_orders_as_transformers_does(make_model, tmp_path):
+    folder, _ = make_model("llava")
     store, data = Store(tmp_path / "cache"), foils(tmp_path)
     manifest = execute(Request((f"hf-gen:{folder}+choice",), data, "eqben", device="cpu"), store)[0]
     orders = []
@@ -277,8 +277,8 @@ def test_captions_are_chosen_in_both_orders_as_transformers_does(made, tmp_path)
     np.testing.assert_allclose([row["scores"][0] for row in rows], expected.mean(axis=1))
 
 
-def test_a_question_template_is_asked_and_names_another_model(made, tmp_path):
-    folder, model = made("llava")
+def test_a_question_template_is_asked_and_names_another_model(make_model, tmp_path):
+    folder, model = make_model("llava")
     name = f"hf-gen:{folder}+template=Is '{{}}' here? Say yes or no."
     other = registry.load_model(name, "cpu")
     assert other.digest != model.digest and "Is '...' here?" in other.note
@@ -300,8 +300,8 @@ def test_a_template_without_its_captions_is_one_line(option, tmp_path):
         registry.parse_name("models", f"hf-gen:{tmp_path / 'x'}+{option}").check()
 
 
-def test_a_choice_is_between_a_true_and_a_wrong_caption(made, tmp_path):
-    folder, _ = made("llava")
+def test_a_choice_is_between_a_true_and_a_wrong_caption(make_model, tmp_path):
+    folder, _ = make_model("llava")
     name, store = f"hf-gen:{folder}+choice", Store(tmp_path / "cache")
     with pytest.raises(InvalidInput, match="no case has exactly these two"):
         execute(Request((name,), make("visla", tmp_path / "visla"), "visla", device="cpu"), store)
@@ -322,8 +322,8 @@ def test_a_model_without_a_chat_template_is_refused(tmp_path):
         registry.load_model(f"hf-gen:{tmp_path}", "cpu")
 
 
-def test_answers_that_begin_with_the_same_token_are_refused(made, monkeypatch):
-    folder, _ = made("llava")
+def test_answers_that_begin_with_the_same_token_are_refused(make_model, monkeypatch):
+    folder, _ = make_model("llava")
     monkeypatch.setattr(hf_gen, "YES_NO", ((" Yes",), (" No",)))
     with pytest.raises(InvalidInput, match="begin with the same token"):
         registry.load_model(f"hf-gen:{folder}", "cpu")
@@ -335,8 +335,8 @@ def test_a_model_that_answers_nothing_is_refused(tmp_path):
         registry.load_model(f"hf-gen:{tmp_path}", "cpu")
 
 
-def test_the_digest_names_what_is_asked(made, monkeypatch):
-    folder, model = made("llava")
+def test_the_digest_names_what_is_asked(make_model, monkeypatch):
+    folder, model = make_model("llava")
     assert registry.load_model(f"hf-gen:{folder}", "cpu").digest == model.digest
     monkeypatch.setattr(hf_gen, "QUESTION", "Is this '{}'?")
     assert registry.load_model(f"hf-gen:{folder}", "cpu").digest != model.digest

@@ -43,7 +43,7 @@ MODELS = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def make_model(tmp_path_factory):
     done = {}
 
     def make(kind: str):
@@ -97,8 +97,8 @@ def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torc
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
-    folder, model = made(kind)
+def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, make_model):
+    folder, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
     seen, tokens = (
         model.encode_pictures([model.preprocess(image) for image in images]),
@@ -118,8 +118,8 @@ def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
 
 
 @pytest.mark.parametrize("kind", tiers(TWO_SIDED, QUICK))
-def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
-    folder, model = made(kind)
+def test_the_similarity_that_short_lists_is_that_of_transformers(kind, make_model):
+    folder, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
     left = model.encode_images(np.stack([model.preprocess(image) for image in images]))
     right = model.encode_texts(model.tokenize(TEXTS))
@@ -133,8 +133,8 @@ def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_a_score_does_not_depend_on_its_batch(kind, made):
-    _, model = made(kind)
+def test_a_score_does_not_depend_on_its_batch(kind, make_model):
+    _, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
     seen, tokens = (
         model.encode_pictures([model.preprocess(image) for image in images]),
@@ -147,8 +147,8 @@ def test_a_score_does_not_depend_on_its_batch(kind, made):
     assert np.abs(model.match(seen, tokens) - alone).max() <= ROUNDING[kind]
 
 
-def test_vilt_leaves_the_global_random_state_alone(made):
-    _, model = made("vilt")
+def test_vilt_leaves_the_global_random_state_alone(make_model):
+    _, model = make_model("vilt")
     seen, tokens = (
         model.encode_pictures([model.preprocess(image) for image in tiny_hf.pictures(2)]),
         model.tokenize(TEXTS[:2]),
@@ -164,9 +164,9 @@ def test_vilt_leaves_the_global_random_state_alone(made):
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 @pytest.mark.parametrize("batch", [1, 3, 64])
 def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
-    kind, batch, made, photos, monkeypatch
+    kind, batch, make_model, photos, monkeypatch
 ):
-    _, model = made(kind)
+    _, model = make_model(kind)
     asked = []
     own = type(model).match
 
@@ -192,8 +192,8 @@ def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
     assert np.abs(found[[0, 1, 3]] - plain).max() <= ROUNDING[kind]
 
 
-def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, monkeypatch):
-    _, model = made("blip")
+def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(make_model, photos, monkeypatch):
+    _, model = make_model("blip")
     looked = []
     own = type(model).encode_pictures
     monkeypatch.setattr(
@@ -214,9 +214,9 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, m
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there_are_any(
-    kind, made, photos
+    kind, make_model, photos
 ):
-    _, model = made(kind)
+    _, model = make_model(kind)
     cases = pa.table(
         {
             **{key: ["", ""] for key in ("kind", "subtype", "rule")},
@@ -238,8 +238,10 @@ def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there
         assert cosine == pytest.approx(float(one @ two), abs=1e-6)
 
 
-def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, photos, monkeypatch):
-    _, model = made("blip")
+def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(
+    make_model, photos, monkeypatch
+):
+    _, model = make_model("blip")
     encoder, captions = CachedEncoder(model), [[text] for text in TEXTS]
     apart = [
         encoder.pairs(photos, TEXTS, np.array([one]), np.array([two]))[0]
@@ -259,10 +261,10 @@ def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, ph
 
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
 def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
-    probe, made, tmp_path, monkeypatch
+    probe, make_model, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(gallery, "SHORT_LIST", 4)
-    folder, model = made("blip")
+    folder, model = make_model("blip")
     store = Store(tmp_path / "cache")
     options = (
         {"policies": ["same-concept"], "pictures": ["mix:0.6"], "picture_seeds": [1]}
@@ -309,8 +311,10 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
 
 
 @pytest.mark.parametrize("kind", tiers(["vilt", "bridgetower"], QUICK))
-def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(kind, made, tmp_path):
-    folder, model = made(kind)
+def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(
+    kind, make_model, tmp_path
+):
+    folder, model = make_model(kind)
     store, data = Store(tmp_path / "cache"), make_tiny(tmp_path / "data")
     manifest = execute(Request((f"hf-itm:{folder}",), data, "prsm", device="cpu"), store)[0]
     pictures = [item.image for item in registry.load_dataset(data, store.root).items]
@@ -334,8 +338,8 @@ def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(kin
 
 
 @pytest.mark.parametrize("kind", tiers(["blip-2", "vilt", "flava", "bridgetower"], QUICK))
-def test_a_run_over_cases_is_complete_whatever_the_head(kind, made, tmp_path):
-    folder, _ = made(kind)
+def test_a_run_over_cases_is_complete_whatever_the_head(kind, make_model, tmp_path):
+    folder, _ = make_model(kind)
     store = Store(tmp_path / "cache")
     manifest = execute(
         Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), "lgip", device="cpu"), store

@@ -39,7 +39,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"llava": llava, "llama": language_model(tmp_path_factory.mktemp("llama"))}
 
 
-def said(store: Store, folder: Path, prompt: Prompt) -> str:
+def answer_text(store: Store, folder: Path, prompt: Prompt) -> str:
     writer = writers.load(f"hf-gen:{folder}", "cpu")
     writer.open(store.root, Budget(), Progress())
     return writers.answers_to(writer, [prompt])[prompt.name].text
@@ -68,7 +68,7 @@ def test_an_answer_is_what_transformers_generates(
     folders: dict[str, Path], store: Store, kind: str, temperature: float
 ):
     prompt = Prompt(ASKED, temperature, 5, 12, "a request")
-    text = said(store, folders[kind], prompt)
+    text = answer_text(store, folders[kind], prompt)
     assert text and text == expected(kind, folders[kind], prompt)
 
 
@@ -77,7 +77,9 @@ def test_another_seed_draws_other_words_and_the_random_state_outside_stays(
 ):
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
-    texts = {said(store, folders["llama"], Prompt(ASKED, 0.9, seed, 12, "")) for seed in (1, 2, 1)}
+    texts = {
+        answer_text(store, folders["llama"], Prompt(ASKED, 0.9, seed, 12, "")) for seed in (1, 2, 1)
+    }
     assert len(texts) == 2 and torch.equal(torch.random.get_rng_state(), before)
 
 

@@ -47,7 +47,7 @@ def build(kind: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def make_folder(tmp_path_factory):
     folders = {}
 
     def make(kind: str) -> Path:
@@ -79,8 +79,8 @@ def embeddings_of(model, texts: list[str], images: list) -> tuple[np.ndarray, np
 
 
 @pytest.mark.parametrize("kind", ["clip", "qwen2_vl"])
-def test_both_sides_are_what_encode_of_sentence_transformers_gives(kind, made):
-    folder, images = made(kind), tiny_hf.pictures(4)
+def test_both_sides_are_what_encode_of_sentence_transformers_gives(kind, make_folder):
+    folder, images = make_folder(kind), tiny_hf.pictures(4)
     model, own = registry.load_model(f"st:{folder}", "cpu"), library(folder)
     texts, pictures = embeddings_of(model, TEXTS, images)
     assert model.capabilities.embeds_images and model.capabilities.dim == texts.shape[1]
@@ -91,8 +91,8 @@ def test_both_sides_are_what_encode_of_sentence_transformers_gives(kind, made):
 
 
 @pytest.mark.parametrize("kind", ["clip", "qwen2_vl"])
-def test_an_instruction_is_put_before_texts_as_the_library_does(kind, made):
-    folder, images = made(kind), tiny_hf.pictures(2)
+def test_an_instruction_is_put_before_texts_as_the_library_does(kind, make_folder):
+    folder, images = make_folder(kind), tiny_hf.pictures(2)
     plain = registry.load_model(f"st:{folder}", "cpu")
     model = registry.load_model(f"st:{folder}+prompt=Say+it:\\nNow:\\s", "cpu")
     own = library(folder)
@@ -103,8 +103,8 @@ def test_an_instruction_is_put_before_texts_as_the_library_does(kind, made):
     assert model.digest != plain.digest and "Say+it" in model.note
 
 
-def test_a_default_prompt_with_a_chat_template_goes_before_pictures_too(made, tmp_path):
-    shutil.copytree(made("qwen2_vl"), tmp_path / "model")
+def test_a_default_prompt_with_a_chat_template_goes_before_pictures_too(make_folder, tmp_path):
+    shutil.copytree(make_folder("qwen2_vl"), tmp_path / "model")
     settings = tmp_path / "model" / "config_sentence_transformers.json"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | PROMPTS))
     model, images = registry.load_model(f"st:{tmp_path / 'model'}", "cpu"), tiny_hf.pictures(2)
@@ -119,19 +119,25 @@ def test_a_default_prompt_with_a_chat_template_goes_before_pictures_too(made, tm
     )
 
 
-def test_a_run_is_complete_with_a_model_that_takes_pictures_of_several_shapes(made, tmp_path):
+def test_a_run_is_complete_with_a_model_that_takes_pictures_of_several_shapes(
+    make_folder, tmp_path
+):
     request = Request(
-        (f"st:{made('qwen2_vl')}",), make_tiny(tmp_path / "data"), "lgip", device="cpu", limit=2
+        (f"st:{make_folder('qwen2_vl')}",),
+        make_tiny(tmp_path / "data"),
+        "lgip",
+        device="cpu",
+        limit=2,
     )
     manifest = execute(request, store := Store(tmp_path / "cache"))[0]
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert len(rows) == manifest["n_cases"] and rows["margin"].notna().all()
 
 
-def with_settings(folder: Path, file: str, said: dict) -> str:
+def with_settings(folder: Path, file: str, changes: dict) -> str:
     shutil.copytree(MINILM, folder)
     path = folder / file
-    path.write_text(json.dumps(json.loads(path.read_text()) | said))
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     return f"st:{folder}"
 
 

@@ -19,7 +19,7 @@ TEXTS = tiny_hf.TEXTS
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def make_folder(tmp_path_factory):
     folders = {}
 
     def make(kind: str):
@@ -36,8 +36,8 @@ def vectors(model) -> tuple[np.ndarray, np.ndarray]:
     return model.encode_images(images), model.encode_texts(model.tokenize(TEXTS))
 
 
-def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(made):
-    folder = made("bridgetower-itc")
+def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(make_folder):
+    folder = make_folder("bridgetower-itc")
     images, texts = vectors(registry.load_model(f"hf:{folder}", "cpu"))
     whole = transformers.BridgeTowerForContrastiveLearning.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -52,8 +52,8 @@ def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(made):
 
 
 @pytest.mark.parametrize("kind", ["blip", "blip-2"])
-def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, made):
-    folder = made(kind)
+def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, make_folder):
+    folder = make_folder(kind)
     towers = registry.load_model(f"hf:{folder}", "cpu")
     found = similarity_matrix(*vectors(towers))
     names = {"blip": "Blip", "blip-2": "Blip2"}
@@ -73,9 +73,9 @@ def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, m
 
 @pytest.mark.parametrize("kind", ["blip", "flava"])
 def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embeddings(
-    kind, made, tmp_path
+    kind, make_folder, tmp_path
 ):
-    folder = made(kind)
+    folder = make_folder(kind)
     names = (f"hf:{folder}", f"hf-itm:{folder}")
     towers, head = (registry.load_model(name, "cpu") for name in names)
     assert towers.digest != head.digest

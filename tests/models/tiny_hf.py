@@ -131,7 +131,7 @@ def sentence_pieces(folder: Path):
     return transformers.SiglipTokenizer(str(folder / "spiece.model"))
 
 
-def drawn(architecture: type, config, seed: int = 0):
+def random_weights(architecture: type, config, seed: int = 0):
     """A model whose weights are large enough that what goes in changes what comes out."""
     torch.manual_seed(seed)
     model = architecture(config).eval()
@@ -162,14 +162,14 @@ def dual(kind: str, folder: Path):
         made = transformers.CLIPConfig(
             text_config=text | ids, vision_config=VISION, projection_dim=12
         )
-        model = drawn(transformers.CLIPModel, made)
+        model = random_weights(transformers.CLIPModel, made)
     elif kind in ("siglip", "siglip2-fixed"):
         tokenizer = gemma() if kind == "siglip2-fixed" else sentence_pieces(folder)
         image = transformers.SiglipImageProcessorPil(size=SIZE)
         made = transformers.SiglipConfig(
             text_config=text | {"max_position_embeddings": 64}, vision_config=VISION
         )
-        model = drawn(transformers.SiglipModel, made)
+        model = random_weights(transformers.SiglipModel, made)
     elif kind == "siglip2":
         tokenizer, image = (
             gemma(),
@@ -179,7 +179,7 @@ def dual(kind: str, folder: Path):
         made = transformers.Siglip2Config(
             text_config=text | {"max_position_embeddings": 64}, vision_config=vision
         )
-        model = drawn(transformers.Siglip2Model, made)
+        model = random_weights(transformers.Siglip2Model, made)
     elif kind == "align":
         tokenizer = bert()
         image = transformers.EfficientNetImageProcessorPil(size=SIZE, do_center_crop=False)
@@ -190,30 +190,30 @@ def dual(kind: str, folder: Path):
             "depth_coefficient": 0.25,
         }
         made = transformers.AlignConfig(text_config=text, vision_config=vision, projection_dim=80)
-        model = drawn(transformers.AlignModel, made)
+        model = random_weights(transformers.AlignModel, made)
     elif kind == "altclip":
         tokenizer, image = unigrams(), transformers.CLIPImageProcessorPil(**CROP)
         ids = {"pad_token_id": 1, "project_dim": 12, "max_position_embeddings": 90}
         made = transformers.AltCLIPConfig(
             text_config=text | ids, vision_config=VISION, projection_dim=12
         )
-        model = drawn(transformers.AltCLIPModel, made)
+        model = random_weights(transformers.AltCLIPModel, made)
     elif kind == "flava":
         tokenizer, image = bert(), transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
-        model = drawn(transformers.FlavaModel, flava(text))
+        model = random_weights(transformers.FlavaModel, flava(text))
     elif kind == "metaclip_2":
         tokenizer, image = unigrams(), transformers.CLIPImageProcessorPil(**CROP)
         ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
         made = transformers.MetaClip2Config(
             text_config=text | ids, vision_config=VISION, projection_dim=12
         )
-        model = drawn(transformers.MetaClip2Model, made)
+        model = random_weights(transformers.MetaClip2Model, made)
     else:
         tokenizer, image = bert(), transformers.ChineseCLIPImageProcessorPil(**CROP)
         made = transformers.ChineseCLIPConfig(
             text_config=text, vision_config=VISION, projection_dim=12
         )
-        model = drawn(transformers.ChineseCLIPModel, made)
+        model = random_weights(transformers.ChineseCLIPModel, made)
     for part in (model, tokenizer, image):
         part.save_pretrained(folder)
     return model
@@ -232,7 +232,7 @@ def matching(kind: str, folder: Path):
         made = transformers.BlipConfig(
             text_config=text, vision_config=VISION, image_text_hidden_size=12
         )
-        model = drawn(transformers.BlipForImageTextRetrieval, made)
+        model = random_weights(transformers.BlipForImageTextRetrieval, made)
         image = transformers.BlipImageProcessorPil(size=SIZE)
     elif kind == "blip-2":
         qformer = WIDTH | {
@@ -246,11 +246,11 @@ def matching(kind: str, folder: Path):
             num_query_tokens=3,
             image_text_hidden_size=12,
         )
-        model = drawn(transformers.Blip2ForImageTextRetrieval, made)
+        model = random_weights(transformers.Blip2ForImageTextRetrieval, made)
         image = transformers.BlipImageProcessorPil(size=SIZE)
     elif kind == "flava":
         text = WIDTH | {"vocab_size": 132, "max_position_embeddings": 90}
-        model = drawn(transformers.FlavaForPreTraining, flava(text))
+        model = random_weights(transformers.FlavaForPreTraining, flava(text))
         image = transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
     elif kind in ("bridgetower", "bridgetower-itc"):
         tokenizer = roberta()
@@ -264,13 +264,13 @@ def matching(kind: str, folder: Path):
             **WIDTH | {"hidden_size": 64},
         )
         heads = {"bridgetower": "ImageAndTextRetrieval", "bridgetower-itc": "ContrastiveLearning"}
-        model = drawn(getattr(transformers, f"BridgeTowerFor{heads[kind]}"), made)
+        model = random_weights(getattr(transformers, f"BridgeTowerFor{heads[kind]}"), made)
         image = transformers.BridgeTowerImageProcessorPil(
             size={"shortest_edge": 32}, crop_size={"shortest_edge": 32}, size_divisor=8
         )
     else:
         made = transformers.ViltConfig(**VISION, vocab_size=132, max_position_embeddings=40)
-        model = drawn(transformers.ViltForImageAndTextRetrieval, made)
+        model = random_weights(transformers.ViltForImageAndTextRetrieval, made)
         image = transformers.ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=8)
     assert len(tokenizer) <= 130 or kind.startswith("bridgetower"), len(tokenizer)
     for part in (model, tokenizer, image):
@@ -312,7 +312,7 @@ def generative(kind: str, folder: Path, chat: str | None = CHAT):
             text_config=transformers.LlamaConfig(**text),
             image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         )
-        model = drawn(transformers.LlavaForConditionalGeneration, made)
+        model = random_weights(transformers.LlavaForConditionalGeneration, made)
         processor = transformers.LlavaProcessor(
             image,
             tokenizer,
@@ -336,7 +336,7 @@ def generative(kind: str, folder: Path, chat: str | None = CHAT):
             scale_factor=2,
             pad_token_id=0,
         )
-        model = drawn(transformers.Idefics3ForConditionalGeneration, made)
+        model = random_weights(transformers.Idefics3ForConditionalGeneration, made)
         chat = chat and chat.replace("IMAGE", "<image>")
         processor = transformers.Idefics3Processor(
             image, tokenizer, image_seq_len=4, chat_template=chat
@@ -360,7 +360,7 @@ def generative(kind: str, folder: Path, chat: str | None = CHAT):
             **{"vision_start_token_id": start, "vision_end_token_id": end},
             **{"image_token_id": pad, "video_token_id": video},
         )
-        model = drawn(transformers.Qwen2VLForConditionalGeneration, made)
+        model = random_weights(transformers.Qwen2VLForConditionalGeneration, made)
         size = {"shortest_edge": 256, "longest_edge": 4096}
         processor = transformers.Qwen2VLProcessor(
             transformers.Qwen2VLImageProcessorPil(patch_size=8, size=size),

@@ -17,7 +17,7 @@ table, toilet, tv, laptop, mouse, remote, keyboard, cell phone, microwave, oven,
 refrigerator, book, clock, vase, scissors, teddy bear, hair drier, toothbrush"""
 
 
-def said(caption: str) -> list[tuple[str, str]]:
+def nouns_in(caption: str) -> list[tuple[str, str]]:
     """What is found, as written, and its form."""
     return [(caption[noun.start : noun.end], noun.form) for noun in find(caption)]
 
@@ -140,7 +140,7 @@ def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant
     ],
 )
 def test_nouns_are_found_in_their_number(caption: str, expected: str):
-    assert " ".join(f"{word}:{form}" for word, form in said(caption)) == expected
+    assert " ".join(f"{word}:{form}" for word, form in nouns_in(caption)) == expected
 
 
 @pytest.mark.full  # real data, seconds
@@ -160,7 +160,7 @@ def test_what_is_found_lies_in_order_without_overlap_and_reads_as_one_of_its_wor
 
 def test_idioms_are_passed_over():
     assert "side by side" in IDIOMS
-    assert said("Two cats side by side on board") == [("Two", "quality"), ("cats", "plural")]
+    assert nouns_in("Two cats side by side on board") == [("Two", "quality"), ("cats", "plural")]
 
 
 def test_mentions_hold_words_lemmas_and_entries_of_several_words():

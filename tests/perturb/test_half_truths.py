@@ -9,14 +9,14 @@ from vlprobe.perturb.half_truths import MOST_WORDS, half_truths
 from vlprobe.perturb.tokens import Reading
 
 
-def made(*captions: str) -> dict[str, tuple[str, str]]:
+def texts_by_type(*captions: str) -> dict[str, tuple[str, str]]:
     """Short and wrong caption by type, of the first caption."""
     found, _ = half_truths(captions, "1", 42)
     return {one.edit.subtype: (one.short, one.text) for one in found[0]}
 
 
 def test_the_detail_is_cut_off_for_the_short_caption_and_wrong_in_the_long_one():
-    pairs = made("A red bus parked next to a building.")
+    pairs = texts_by_type("A red bus parked next to a building.")
     short, wrong = pairs["attribute"]
     assert (
         short == "A bus parked next to a building."
@@ -27,11 +27,11 @@ def test_the_detail_is_cut_off_for_the_short_caption_and_wrong_in_the_long_one()
 
 
 def test_an_article_follows_the_word_after_the_attribute():
-    assert made("A brown elephant walks.")["attribute"][0] == "An elephant walks."
+    assert texts_by_type("A brown elephant walks.")["attribute"][0] == "An elephant walks."
 
 
 def test_an_object_is_cut_off_with_its_preposition():
-    short, wrong = made("a woman holding a baby on a bench")["object"]
+    short, wrong = texts_by_type("a woman holding a baby on a bench")["object"]
     assert short in ("a woman holding a baby", "a woman") or wrong.startswith(short)
     assert wrong.startswith(short) and len(wrong) > len(short)
 
@@ -41,7 +41,7 @@ def test_an_object_is_cut_off_with_its_preposition():
     ["A man without a hat on a bench.", "no dog on the bed", "A dog.", "¿Un perro?", "A GROUP"],
 )
 def test_captions_that_the_rules_do_not_understand_have_no_relation(caption: str):
-    assert "relation" not in made(caption)
+    assert "relation" not in texts_by_type(caption)
 
 
 def test_a_wrong_object_is_not_one_that_another_caption_names():

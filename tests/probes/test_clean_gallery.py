@@ -20,7 +20,7 @@ CLEAN = {"policies": [], "pictures": []}
 ALTERED = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}
 
 
-def asked(dataset, store, options):
+def run_rococo(dataset, store, options):
     request = Request(
         ("control:random", "control:constant"), dataset, "rococo", options, examine=False
     )
@@ -39,7 +39,9 @@ def estimates(store, manifest):
 def test_recall_is_that_of_the_clean_gallery_beside_an_altered_one_and_the_rest_is_unknown(
     tiny, store
 ):
-    for clean, beside in zip(asked(tiny, store, CLEAN), asked(tiny, store, ALTERED), strict=True):
+    for clean, beside in zip(
+        run_rococo(tiny, store, CLEAN), run_rococo(tiny, store, ALTERED), strict=True
+    ):
         of_clean, of_beside = estimates(store, clean), estimates(store, beside)
         for name, value in of_clean.items():
             if name[4:] in ("r1", "r5", "r10"):
@@ -52,7 +54,7 @@ def test_recall_is_that_of_the_clean_gallery_beside_an_altered_one_and_the_rest_
 def test_what_stands_against_the_right_one_is_the_best_of_all_others(tiny, store):
     random, constant = (
         store.run(manifest["key"]).table("scores").to_pylist()
-        for manifest in asked(tiny, store, CLEAN)
+        for manifest in run_rococo(tiny, store, CLEAN)
     )
     for row in random:
         assert (
@@ -101,7 +103,7 @@ def clean(tmp_path_factory):
     """A store with the clean gallery alone, and its questions' key."""
     folder = tmp_path_factory.mktemp("clean")
     store = Store(folder / "cache")
-    return store, asked(make_tiny(folder / "data"), store, CLEAN)[0]["case_key"]
+    return store, run_rococo(make_tiny(folder / "data"), store, CLEAN)[0]["case_key"]
 
 
 @pytest.mark.parametrize("kind", ["clean_i2t", "clean_t2i"])

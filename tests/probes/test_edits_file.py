@@ -34,12 +34,12 @@ OPTIONS = {"rococo": {"pictures": []}}
 PROBES = ("lgip", "rococo", "eqben", "visla", "prsm")
 
 
-def written(path: Path, rows: list[dict]) -> Path:
+def write_edits(path: Path, rows: list[dict]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-def asked(tiny: str, store: Store, probe: str, edits: Path | str, **options) -> list[dict]:
+def run_cases(tiny: str, store: Store, probe: str, edits: Path | str, **options) -> list[dict]:
     manifest = ran(tiny, store, probe, edits, **options)
     return store.cases(manifest["case_key"]).table("cases").to_pylist()
 
@@ -51,22 +51,24 @@ def ran(tiny: str, store: Store, probe: str, edits: Path | str, **options) -> di
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    return written(tmp_path / "edits.jsonl", ROWS)
+    return write_edits(tmp_path / "edits.jsonl", ROWS)
 
 
 def test_lgip_rewords_with_those_that_mean_the_same_and_lies_with_the_others(tiny, store, rows):
-    cases = asked(tiny, store, "lgip", rows)
+    cases = run_cases(tiny, store, "lgip", rows)
     kinds = {"same": "paraphrase", "different": "flip"}
     assert [(case["kind"], *case["texts"]) for case in cases] == [
         (kinds[row["meaning"]], row["original"], row["edit"]) for row in ROWS
     ]
     assert [case["subtype"] for case in cases] == ["advanced", "P2", "", "negation", "negation"]
     assert cases[0]["rule"] == "Ann"
-    assert {case["kind"] for case in asked(tiny, store, "lgip", rows, kinds=["flip"])} == {"flip"}
+    assert {case["kind"] for case in run_cases(tiny, store, "lgip", rows, kinds=["flip"])} == {
+        "flip"
+    }
 
 
 def test_rococo_hides_them_in_a_gallery_for_each_subtype(tiny, store, rows):
-    cases = asked(tiny, store, "rococo", rows)
+    cases = run_cases(tiny, store, "rococo", rows)
     hidden = [
         (
             case["subtype"],
@@ -83,11 +85,11 @@ def test_rococo_hides_them_in_a_gallery_for_each_subtype(tiny, store, rows):
 
 
 def test_eqben_takes_them_as_foils_and_visla_makes_triplets_of_them(tiny, store, rows):
-    foils = asked(tiny, store, "eqben", rows)
+    foils = run_cases(tiny, store, "eqben", rows)
     assert [case["texts"] for case in foils] == [
         [row["original"], row["edit"]] for row in ROWS if row["meaning"] == "different"
     ]
-    triplets = asked(tiny, store, "visla", rows)
+    triplets = run_cases(tiny, store, "visla", rows)
     same, different = (
         [r["edit"] for r in ROWS[:4] if r["meaning"] == m] for m in ("same", "different")
     )
@@ -99,7 +101,7 @@ def test_eqben_takes_them_as_foils_and_visla_makes_triplets_of_them(tiny, store,
 
 
 def test_prsm_asks_each_query_in_the_words_of_the_file(tiny, store, rows):
-    cases = asked(tiny, store, "prsm", rows)
+    cases = run_cases(tiny, store, "prsm", rows)
     assert [(case["subtype"], case["texts"]) for case in cases] == [
         ("P1", [FIRST, ROWS[0]["edit"]]),
         ("P2", [FIRST, ROWS[1]["edit"]]),
@@ -113,7 +115,7 @@ def test_what_stands_in_the_file_is_in_the_key_and_a_run_without_one_knows_of_no
     before = ran(tiny, store, probe, rows)
     assert before["n_cases"] and before["run"]["options"]["edits_digest"]
     assert ran(tiny, store, probe, rows)["key"] == before["key"]
-    written(rows, [*ROWS, {"caption": SECOND, "text": "Noch etwas.", "meaning": "same"}])
+    write_edits(rows, [*ROWS, {"caption": SECOND, "text": "Noch etwas.", "meaning": "same"}])
     assert ran(tiny, store, probe, rows)["key"] != before["key"]
     loaded = registry.load_probe(probe)
     pinned = loaded.pin(loaded.defaults, store.root)
@@ -133,7 +135,7 @@ def test_captions_of_any_language_are_asked_about_with_edits_from_a_file(tmp_pat
             "meaning": "different",
         },
     ]
-    edits = written(tmp_path / "edits.jsonl", rows)
+    edits = write_edits(tmp_path / "edits.jsonl", rows)
     for probe in PROBES:
         manifest = ran(name, store, probe, edits)
         assert manifest["n_cases"] and "not_english" not in manifest["run"]["options"], probe
@@ -147,7 +149,7 @@ def test_what_perturb_writes_gives_lgip_the_same_questions(tiny, tmp_path, store
     assert {"item", "caption", "text", "meaning", "subtype", "maker", "made"} <= set(lines[0])
     request = Request(("control:random",), tiny, "lgip", {}, examine=False)
     by_rules = store.cases(execute(request, store)[0]["case_key"]).table("cases").to_pylist()
-    by_file = asked(tiny, store, "lgip", out)
+    by_file = run_cases(tiny, store, "lgip", out)
     columns = ("id", "kind", "subtype", "rule", "source", "target", "texts", "roles")
     for one, other in zip(by_rules, by_file, strict=True):
         assert {n: one[n] for n in columns if n != "texts"} == {
@@ -155,16 +157,19 @@ def test_what_perturb_writes_gives_lgip_the_same_questions(tiny, tmp_path, store
         }
         assert one["texts"] == other["texts"]
     for probe in ("rococo", "eqben", "visla", "prsm"):
-        assert asked(tiny, store, probe, out), probe
+        assert run_cases(tiny, store, probe, out), probe
 
 
 def test_an_edit_with_an_item_belongs_to_that_item_alone(tiny, store, tmp_path):
-    whole = asked(tiny, store, "lgip", written(tmp_path / "a", ROWS[:1]))
+    whole = run_cases(tiny, store, "lgip", write_edits(tmp_path / "a", ROWS[:1]))
     named = [ROWS[0] | {"item": whole[0]["item"]}]
-    assert asked(tiny, store, "lgip", written(tmp_path / "b", named))[0]["item"] == whole[0]["item"]
+    assert (
+        run_cases(tiny, store, "lgip", write_edits(tmp_path / "b", named))[0]["item"]
+        == whole[0]["item"]
+    )
     other = [ROWS[0] | {"item": "elsewhere"}]
     with pytest.raises(InvalidInput, match="line 1, column 'item': item 'elsewhere' does not have"):
-        asked(tiny, store, "lgip", written(tmp_path / "c", other))
+        run_cases(tiny, store, "lgip", write_edits(tmp_path / "c", other))
 
 
 GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()

@@ -41,10 +41,10 @@ def image_vector(model, picture: Picture) -> np.ndarray:
     return model.encode_images(model.preprocess(pictures.open_picture(picture))[None])[0]
 
 
-def plain_front(candidates: list[tuple], own: str) -> list[tuple]:
+def plain_front(candidates: list[tuple], right_item: str) -> list[tuple]:
     """Candidates as (score, item, altered, number ...): best first, the right ones after their equals."""
     return sorted(
-        candidates, key=lambda one: (-one[0], one[1] == own and not one[2], one[2], one[3])
+        candidates, key=lambda one: (-one[0], one[1] == right_item and not one[2], one[2], one[3])
     )[:FIRST]
 
 

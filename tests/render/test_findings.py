@@ -215,7 +215,7 @@ def test_a_ranking_names_the_better_models(name: str):
     assert findings.unbeaten(everyone, NAMES) == REMARKS.get(name, "")
 
 
-def told(
+def finding_for(
     steady: Leader,
     alert: Leader,
     models: str | tuple = ("a", "b", "c"),
@@ -234,24 +234,24 @@ def told(
 
 @pytest.mark.parametrize(("steady", "alert", "models", "heading", "best"), TRADE_OFFS)
 def test_the_heading_of_a_trade_off(steady, alert, models, heading, best):
-    finding = told(steady, alert, models)
+    finding = finding_for(steady, alert, models)
     assert (finding.heading, finding.best) == (heading, best)
 
 
 def test_where_nothing_is_above_chance_the_best_value_is_told():
-    detail = told(leads(X), Leader("chance", (Y,))).detail
+    detail = finding_for(leads(X), Leader("chance", (Y,))).detail
     assert (
         detail == "B rejects 90.0 % of the wrong captions; a rewording shifts its score by 0.0100."
     )
 
 
 def test_models_that_failed_their_checks_are_never_the_best():
-    finding = told(Leader("unknown"), Leader("unknown"), (X, Y), unfit=(X, Y))
+    finding = finding_for(Leader("unknown"), Leader("unknown"), (X, Y), unfit=(X, Y))
     assert finding.heading == (
         "No model here matches these pictures with their captions better than chance."
     )
     assert finding.best == ""
-    alone = told(Leader("alone", (X,)), Leader("alone", (X,)), (X, Y), unfit=(Y,))
+    alone = finding_for(Leader("alone", (X,)), Leader("alone", (X,)), (X, Y), unfit=(Y,))
     assert "The others failed their checks, so they are not compared with it." in alone.detail
 
 
@@ -287,4 +287,4 @@ def test_unknown_points_take_no_part():
     ],
 )
 def test_the_detail_has_both_numbers_in_the_chosen_unit(units, detail):
-    assert told(leads(X), leads(X), units=units).detail == detail
+    assert finding_for(leads(X), leads(X), units=units).detail == detail

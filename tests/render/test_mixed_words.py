@@ -16,7 +16,7 @@ LOOKS = {f"m{number}": Look("#0072b2", "circle") for number in range(43)}
 
 
 def search(
-    clean: int = 1, whole: int = 2, subtype: str = "mix:0.9", lost: bool = True
+    clean: int = 1, mixed_rank: int = 2, subtype: str = "mix:0.9", lost: bool = True
 ) -> MixedCase:
     kind, _, lam = subtype.partition(":")
     edit = PictureEdit("patch" if kind == "patch" else "mix", Path("b.png"), float(lam), 1)
@@ -35,7 +35,7 @@ def search(
         partner_caption="Two cats.",
         n_pictures=500,
         n_mixtures=498,
-        ranks=(ModelRanks("m0", clean, whole, 0.5),),
+        ranks=(ModelRanks("m0", clean, mixed_rank, 0.5),),
         is_lost_to_own=lost,
         fronts=None,
     )
@@ -54,7 +54,7 @@ def search(
             search(subtype="patch:0.8"),
             "A patch of another picture on a fifth of it is enough to lose the right one",
         ),
-        (search(whole=1, lost=False), "Tiny still finds the right picture"),
+        (search(mixed_rank=1, lost=False), "Tiny still finds the right picture"),
         (search(lost=False), "Another mixture outranks the right picture"),
         (search(3, 5, lost=False), "Tiny does not rank this picture first, even without mixtures"),
         (search(0, 0, lost=False), "Tiny does not rank this picture first, even without mixtures"),
@@ -82,13 +82,13 @@ def test_counts_are_told_down_to_none():
 
 
 def test_a_place_is_among_those_that_fool_all_or_those_that_fool_the_model():
-    def said(place: int, n_models: int = 6) -> str:
+    def place_sentence(place: int, n_models: int = 6) -> str:
         return " ".join(mixed.place_text(Place(place, 1792, n_models, 171, "", ""), "Tiny"))
 
-    assert said(17) == "case 17 of 171 that fool all six"
-    assert said(172) == "case 172 of 1,792 that fool Tiny"
-    assert said(17, n_models=1) == "case 17 of 1,792 that fool Tiny"
-    assert said(0) == "not one of the 1,792 that fool Tiny"
+    assert place_sentence(17) == "case 17 of 171 that fool all six"
+    assert place_sentence(172) == "case 172 of 1,792 that fool Tiny"
+    assert place_sentence(17, n_models=1) == "case 17 of 1,792 that fool Tiny"
+    assert place_sentence(0) == "not one of the 1,792 that fool Tiny"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ SEGMENTS = tuple(((caption, False),) for caption in CAPTIONS)
 ANSWERS = {"a": -1.0, "b": -1.0, "c": 0.0, "d": 1.0}
 
 
-def asked(is_scored: bool, **margins: float) -> QuizQuestion:
+def quiz_question(is_scored: bool, **margins: float) -> QuizQuestion:
     """A question with these answers."""
     verdicts = tuple(model_verdict(name, each, is_scored) for name, each in margins.items())
     return QuizQuestion(0, "x", "x", "foil", "", "p.png", 0, CAPTIONS, SEGMENTS, 0, verdicts)  # type: ignore[arg-type]
@@ -32,11 +32,13 @@ def asked(is_scored: bool, **margins: float) -> QuizQuestion:
     ],
 )
 def test_a_model_that_is_right_in_one_order_only_is_counted_as_on_home(is_scored, margins, heading):
-    assert words.outcome(None, asked(is_scored, **margins)) == heading
+    assert words.outcome(None, quiz_question(is_scored, **margins)) == heading
 
 
 def test_an_answer_in_one_order_only_has_a_state_of_its_own_and_counts_half():
-    quiz = QuizRound("s", "foil", "hard", (asked(False, **ANSWERS),), tuple(ANSWERS), 1, 1, 2, ())
+    quiz = QuizRound(
+        "s", "foil", "hard", (quiz_question(False, **ANSWERS),), tuple(ANSWERS), 1, 1, 2, ()
+    )
     states = words.model_states(quiz, 1)
     assert states == {"a": ("wrong",), "b": ("wrong",), "c": ("tied",), "d": ("right",)}
     participant = Participant("c", (*states["c"], "right"))
@@ -45,7 +47,7 @@ def test_an_answer_in_one_order_only_has_a_state_of_its_own_and_counts_half():
     assert words.summary(Participant("You", ("right", "wrong")), [participant]) == (
         "You spotted one of two lies. C spotted 1.5."
     )
-    scored = dataclasses.replace(quiz, questions=(asked(True, **ANSWERS),))
+    scored = dataclasses.replace(quiz, questions=(quiz_question(True, **ANSWERS),))
     assert words.model_states(scored, 1)["c"] == ("wrong",)
 
 

@@ -33,7 +33,7 @@ CARD = dataclasses.replace(
 )
 
 
-def shown(n_fooled: int = 6, n_models: int = 6, **changes: object) -> Showcase:
+def make_showcase(n_fooled: int = 6, n_models: int = 6, **changes: object) -> Showcase:
     return Showcase(dataclasses.replace(CARD, **changes), n_fooled, n_models)
 
 
@@ -41,7 +41,7 @@ def flip(
     subtype: str, source: str, target: str, caption: str, n_fooled: int = 6
 ) -> tuple[str, str]:
     changed = caption.replace(source, target, 1)
-    case = shown(
+    case = make_showcase(
         n_fooled,
         subtype=subtype,
         source=source,
@@ -131,16 +131,16 @@ def test_the_heading_says_what_is_seen_and_what_is_said(given, heading):
 
 
 def test_one_model_is_called_by_its_name():
-    case = shown(1, 1, verdicts=CARD.verdicts[:1])
+    case = make_showcase(1, 1, verdicts=CARD.verdicts[:1])
     assert words.heading(case, FLIP, "Tiny CLIP") == ("You see trains.", "Tiny CLIP says dogs.")
     assert words.verdict(case, FLIP, NAMES, MODELS[0]) == "MODEL:0 chose this one"
 
 
 def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
-    case = dataclasses.replace(shown(3, 5), n_tied=1)
+    case = dataclasses.replace(make_showcase(3, 5), n_tied=1)
     heading = words.heading(case, FLIP, "A")
     assert heading[1] == "Two of five models say dogs, one cannot tell."
-    tied = dataclasses.replace(shown(2, 5), n_tied=2)
+    tied = dataclasses.replace(make_showcase(2, 5), n_tied=2)
     assert words.heading(tied, FLIP, "A")[1] == "Two of five models cannot tell."
     changes = dataclasses.replace(case, n_changes=1)
     heading = words.heading(changes, FLIP, "A")
@@ -150,7 +150,7 @@ def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
 
 
 def test_forty_three_models_are_counted_in_digits():
-    assert words.heading(shown(39, 43), FLIP, "A")[1] == "39 of 43 models say dogs."
+    assert words.heading(make_showcase(39, 43), FLIP, "A")[1] == "39 of 43 models say dogs."
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_ties_are_told_beside_the_marks(states, told):
         ModelVerdict(model, 0, state) for model, state in zip(MODELS, states, strict=True)
     )
     n_fooled = sum(state != "held" for state in states)
-    assert words.verdict(shown(n_fooled, verdicts=verdicts), FLIP, NAMES, MODELS[0]) == told
+    assert words.verdict(make_showcase(n_fooled, verdicts=verdicts), FLIP, NAMES, MODELS[0]) == told
 
 
 def mixed(item: str, lam: float, kind: str = "mix", margin: float = -0.1) -> Showcase:
     name = Picture(Picture.from_name(item).path, PictureEdit(kind, CARD_PARTNER, lam, 1)).name
-    return shown(subtype=f"{kind}:{lam}", wrong_image=name, margin=margin, wrong_text="")
+    return make_showcase(subtype=f"{kind}:{lam}", wrong_image=name, margin=margin, wrong_text="")
 
 
 CARD_PARTNER = Picture.from_name("/p/b.png").path
@@ -209,7 +209,9 @@ def test_a_mixed_picture_stands_beside_the_right_one_and_is_described():
 
 def test_nearly_twins_have_two_pictures_and_no_lie():
     kind = presentations()["eqben"].kind("pair")
-    case = shown(4, texts=("Two red cars.", "Two red birds."), images=("/p/a.png", "/p/b.png"))
+    case = make_showcase(
+        4, texts=("Two red cars.", "Two red birds."), images=("/p/a.png", "/p/b.png")
+    )
     assert words.heading(case, kind, "A") == (
         "Two pictures, one difference.",
         "Four of six models mix them up.",
@@ -224,7 +226,7 @@ def test_other_wordings_tell_how_many_pictures_stay():
     kind = presentations()["prsm"].kind("ranking")
     lists = [["a", "b", "c", "d", "e"], ["a", "b", "x", "y", "z"], ["a", "b", "c", "y", "z"]]
     answer = AnswerRow(0, MODELS[0], -0.3, [], {"top": json.dumps(lists)})
-    case = shown(6, answer=answer)
+    case = make_showcase(6, answer=answer)
     assert words.heading(case, kind, "A") == (
         "Search again in other words.",
         "Two of the top five pictures come up again.",
@@ -237,7 +239,7 @@ def test_other_wordings_tell_how_many_pictures_stay():
 def test_every_kind_has_a_heading_captions_and_a_verdict(probe):
     for kind in presentations()[probe].kinds.values():
         texts = ("A red dog.", "There is a red dog.", "A red cat.")
-        case = shown(
+        case = make_showcase(
             1,
             texts=texts,
             images=("/p/a.png", "/p/b.png")[: 2 if kind.body in ("pair", "changed_picture") else 1],
@@ -307,7 +309,7 @@ def test_only_the_words_that_differ_are_marked():
     "text", ["</script><img src=x onerror=alert(1)>", "כלב אדום", "long " * 1000, "", "\u202e.gnp"]
 )
 def test_hostile_captions_stay_text_and_short(text):
-    case = shown(source=text, target="dogs", true_text=f"A {text}", wrong_text="A dogs")
+    case = make_showcase(source=text, target="dogs", true_text=f"A {text}", wrong_text="A dogs")
     heading = words.heading(case, FLIP, "A")
     assert all(len(line) < 120 for line in heading)
     for side in case_card(case.card, FLIP).sides:
@@ -316,7 +318,9 @@ def test_hostile_captions_stay_text_and_short(text):
 
 
 def test_two_models_are_both_and_not_all_two():
-    assert words.verdict(shown(2, 2), FLIP, NAMES, MODELS[0]) == "Both models chose this one"
+    assert (
+        words.verdict(make_showcase(2, 2), FLIP, NAMES, MODELS[0]) == "Both models chose this one"
+    )
 
 
 def test_the_numbers_have_a_sentence_each():

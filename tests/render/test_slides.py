@@ -39,7 +39,9 @@ def test_of_43_tied_models_none_is_named():
     )
     assert findings.ranking(everyone, sentence_names(models, {})) == "All 43 are tied."
     (slide,) = deck._who_is_better(
-        told(everyone), presentations()["lgip"].kind("flip"), {model: model for model in models}
+        make_story(everyone),
+        presentations()["lgip"].kind("flip"),
+        {model: model for model in models},
     )
     assert len(slide.bars) == 9 and "34 models between the last two not shown" in slide.note
 
@@ -61,7 +63,7 @@ def card(
     return WallCard(true_text=true, wrong_text=wrong, verdicts=answers, **known)
 
 
-def told(everyone: PairedTests, opener: WallCard | None = None) -> Story:
+def make_story(everyone: PairedTests, opener: WallCard | None = None) -> Story:
     models = tuple(one.model for one in everyone.contestants if not one.is_control)
     begins = Opener(opener, 1, 1, "a/b") if opener else None
     return Story("lgip", "demo", models or (COIN,), begins, everyone, None)
@@ -72,7 +74,9 @@ ANSWERS = {A: 0.1, B: -0.2, C: 0.0, COIN: 0.3}
 
 def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
     kind = presentations()["lgip"].kind("flip")
-    begins = told(held_against(FOUR), card(ANSWERS, "Three yellow trains.", "Three yellow dogs."))
+    begins = make_story(
+        held_against(FOUR), card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
+    )
     begins = replace(begins, models=(A, B, C))
     assert begins.opener is not None
     vote, reveal, said = case_slides(begins.models, begins.opener.card, kind, NAMES)
@@ -104,7 +108,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
 def test_a_slide_divides_margins_by_each_models_own_spread():
     kind = presentations()["lgip"].kind("flip")
     spreads = {A: 0.25, B: 2.0, C: 0.25}
-    begins = told(held_against(FOUR), card({A: -0.2, B: -0.8, C: 0.1}, "a", "b", spreads))
+    begins = make_story(held_against(FOUR), card({A: -0.2, B: -0.8, C: 0.1}, "a", "b", spreads))
     begins = replace(begins, models=(A, B, C))
     assert begins.opener is not None
     *_, said = case_slides(begins.models, begins.opener.card, kind, NAMES)
@@ -150,7 +154,7 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
         for subtype, share in zip(("color", "number", "object"), shares, strict=True)
     )
     everyone = held_against(FOUR, shares=rows)
-    slide = next(one for one in deck.slides(told(everyone)) if one.id == "often")
+    slide = next(one for one in deck.slides(make_story(everyone)) if one.id == "often")
     assert slide.title == expected
     assert [one.label for one in slide.figures] == [
         "a wrong color",
@@ -165,7 +169,7 @@ def test_the_title_is_true_for_types_that_are_not_drawn():
         SubtypeShare(subtype, 1000, 0, share, share - 0.01, share + 0.01)
         for subtype, share in zip(subtypes, (0.1, 0.2, 0.3, 0.25, 0.15, 0.6), strict=True)
     )
-    shown = deck.slides(told(held_against(FOUR, shares=rows)))
+    shown = deck.slides(make_story(held_against(FOUR, shares=rows)))
     slide = next(one for one in shown if one.id == "often")
     assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
     assert slide.title.startswith(slide.figures[-1].label.capitalize())
@@ -178,7 +182,7 @@ def test_several_things_fool_and_all_shares_have_one_format():
         for subtype, share in (("existence", 0.055), ("plurals", 0.33), ("actant-swap", 0.38))
     )
     slide = next(
-        one for one in deck.slides(told(held_against(FOUR, shares=rows))) if one.id == "often"
+        one for one in deck.slides(make_story(held_against(FOUR, shares=rows))) if one.id == "often"
     )
     assert slide.title == "Swapped roles fool most often."
     assert [one.figure for one in slide.figures] == ["5.5 %", "33.0 %", "38.0 %"]
@@ -189,13 +193,13 @@ def test_nothing_is_said_of_a_few_answers_or_one_type():
         SubtypeShare("color", 1000, 10, 0.01, 0.0, 0.02),
         SubtypeShare("number", 29, 9, 0.3, 0, 1),
     )
-    ids = [one.id for one in deck.slides(told(held_against(FOUR, shares=rows)))]
+    ids = [one.id for one in deck.slides(make_story(held_against(FOUR, shares=rows)))]
     assert ids == ["better", "closing"]
 
 
 def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
     everyone = held_against([*FOUR, contestant(COIN, 0.01)], tied="BC")
-    slide = next(one for one in deck.slides(told(everyone)) if one.id == "better")
+    slide = next(one for one in deck.slides(make_story(everyone)) if one.id == "better")
     assert [(bar.model, bar.style) for bar in slide.bars] == [
         (A, "best"),
         (B, ""),
@@ -232,7 +236,9 @@ class Elements(html.parser.HTMLParser):
 def hostile_file() -> tuple[str, values.Values]:
     caption = f"{HOSTILE} <!-- ]]> & {RTL} " + "w" * 5000
     everyone = held_against([contestant(HOSTILE), contestant(LONG), contestant(RTL)])
-    begins = told(everyone, card({HOSTILE: -1.0, LONG: 1.0, RTL: math.nan}, caption, f"{caption}!"))
+    begins = make_story(
+        everyone, card({HOSTILE: -1.0, LONG: 1.0, RTL: math.nan}, caption, f"{caption}!")
+    )
     slides = deck.slides(begins)
     looks = charts.styles.styles([HOSTILE, LONG, RTL])
     names = sentence_names([HOSTILE, LONG, RTL], {})

@@ -46,7 +46,7 @@ def five(folder: Path, without: str = "") -> str:
     return f"csv:{folder / 'captions.csv'}"
 
 
-def asked(dataset: str, **options) -> Request:
+def make_request(dataset: str, **options) -> Request:
     return Request((), dataset, "rococo", OPTIONS | options)
 
 
@@ -63,7 +63,7 @@ def test_a_file_read_back_holds_the_captions_of_a_run_and_is_written_again_byte_
     store, tmp_path
 ):
     dataset, out = five(tmp_path / "five"), tmp_path / "out"
-    facts = write(asked(dataset), out, store)
+    facts = write(make_request(dataset), out, store)
     assert {name: file["rule"] for name, file in facts["captions"].items()} == {
         "danger_seed1.json": "danger:seed1",
         "danger_seed10.json": "danger:seed10",
@@ -86,7 +86,9 @@ def test_a_file_read_back_holds_the_captions_of_a_run_and_is_written_again_byte_
 
 def test_a_run_over_a_written_file_gets_the_numbers_of_the_run_it_was_written_from(store, tmp_path):
     dataset = five(tmp_path / "five")
-    facts = write(asked(dataset, policies=["danger"], caption_seeds=[]), tmp_path / "out", store)
+    facts = write(
+        make_request(dataset, policies=["danger"], caption_seeds=[]), tmp_path / "out", store
+    )
     of_file = numbers(store, facts["read_as"][0], normalise=False)
     assert of_file == numbers(store, dataset, policies=["danger"])
     assert {"i2t_r1_new", "i2t_rsms"} <= set(of_file)
@@ -94,7 +96,7 @@ def test_a_run_over_a_written_file_gets_the_numbers_of_the_run_it_was_written_fr
 
 def test_mixed_pictures_are_the_formula_pixel_by_pixel(store, tmp_path):
     folder, out = tmp_path / "five", tmp_path / "out"
-    facts = write(asked(five(folder), policies=[]), out, store)
+    facts = write(make_request(five(folder), policies=[]), out, store)
     assert facts["pictures"] == {"mix_0.9_seed10": 6, "patch_0.7_seed10": 6}
     rows = [json.loads(line) for line in (out / "mixed_pictures.jsonl").read_text().splitlines()]
     assert len(rows) == 12
@@ -117,7 +119,9 @@ def test_a_picture_with_a_caption_that_could_not_be_altered_is_left_out_counted_
     store, tmp_path
 ):
     dataset, out = five(tmp_path / "five", without="pizza"), tmp_path / "out"
-    facts = write(asked(dataset, policies=["danger"], caption_seeds=[], pictures=[]), out, store)
+    facts = write(
+        make_request(dataset, policies=["danger"], caption_seeds=[], pictures=[]), out, store
+    )
     assert facts["captions"]["danger.json"]["pictures"] == 5
     assert facts["captions"]["danger.json"]["left_out"] == {
         "a caption that could not be altered": 1
@@ -136,7 +140,7 @@ def test_a_picture_with_a_caption_that_could_not_be_altered_is_left_out_counted_
 
 def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, tmp_path):
     dataset, out = five(tmp_path / "five"), tmp_path / "out"
-    request = asked(dataset, policies=["danger"])
+    request = make_request(dataset, policies=["danger"])
     facts = write(request, out, store)
     kept, gone = out / "mix_0.9_seed10" / "dog.png", out / "patch_0.7_seed10" / "dog.png"
     times = kept.stat().st_mtime_ns
@@ -146,7 +150,7 @@ def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, 
     assert kept.stat().st_mtime_ns == times
     assert gone.read_bytes() == content
     with pytest.raises(InvalidInput) as caught:
-        write(asked(dataset, policies=["rand-voca"]), out, store)
+        write(make_request(dataset, policies=["rand-voca"]), out, store)
     assert str(caught.value) == (
         f"'{out}' already exists and contains other files. Choose another folder, or delete this one."
     )
@@ -159,22 +163,26 @@ def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, 
 
 def test_a_folder_that_cannot_be_written_is_one_line_and_what_was_finished_stays(store, tmp_path):
     dataset, out = five(tmp_path / "five"), tmp_path / "out"
-    write(asked(dataset), out, store)
+    write(make_request(dataset), out, store)
     shutil.rmtree(out / "patch_0.7_seed10")
     (out / "patch_0.7_seed10").write_text("in the way")
     with pytest.raises(InvalidInput, match=r"^Cannot write '.*patch_0.7_seed10"):
-        write(asked(dataset), out, store)
+        write(make_request(dataset), out, store)
     assert (out / "danger_seed1.json").is_file()
     assert len(list((out / "mix_0.9_seed10").iterdir())) == 6
     (out / "patch_0.7_seed10").unlink()
-    assert write(asked(dataset), out, store)["finished"]
+    assert write(make_request(dataset), out, store)["finished"]
 
 
 def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, tiny):
     with pytest.raises(InvalidInput, match=r"Nothing in .* is altered"):
-        write(asked(five(tmp_path / "five"), policies=[], pictures=[]), tmp_path / "out", store)
+        write(
+            make_request(five(tmp_path / "five"), policies=[], pictures=[]), tmp_path / "out", store
+        )
     assert not (tmp_path / "out").exists()
-    facts = write(asked(tiny, policies=["danger"], caption_seeds=[]), tmp_path / "two", store)
+    facts = write(
+        make_request(tiny, policies=["danger"], caption_seeds=[]), tmp_path / "two", store
+    )
     assert facts["captions"]["danger.json"] == {
         "rule": "danger",
         "pictures": 0,

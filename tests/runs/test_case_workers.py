@@ -65,15 +65,15 @@ def write(store: Store, workers: int, progress: Progress) -> Entry:
     return context.case_entry
 
 
-def written(store: Store, workers: int) -> bytes:
+def case_bytes(store: Store, workers: int) -> bytes:
     """The file of questions."""
     return (write(store, workers, Progress()).folder / "cases.parquet").read_bytes()
 
 
 def test_two_processes_write_the_bytes_that_one_writes(tmp_path, several):
-    alone = written(Store(tmp_path / "one"), 1)
+    alone = case_bytes(Store(tmp_path / "one"), 1)
     assert not several
-    both = written(Store(tmp_path / "two"), 2)
+    both = case_bytes(Store(tmp_path / "two"), 2)
     assert len(several) == 2
     assert all(process.poll() is not None for process in several)
     assert both == alone

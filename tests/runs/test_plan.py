@@ -225,12 +225,12 @@ def test_the_first_batch_of_embeddings_is_not_counted_as_making_questions(
 ):
     clock, stages = profile.Profile(Progress()), []  # in which the model is asked
 
-    def asked(name: str):
+    def time_stage(name: str):
         answer = getattr(ControlEncoder, name)
         return lambda *args: stages.append(clock._name) or answer(*args)
 
     for name in ("encode_texts", "encode_images"):
-        monkeypatch.setattr(ControlEncoder, name, asked(name))
+        monkeypatch.setattr(ControlEncoder, name, time_stage(name))
     plan = [request for request in requests(tiny) if request.probe != "prsm"]
     execute_plan(
         [replace(one, models=MODELS[:1], examine=False) for one in plan], Store(tmp_path), clock
@@ -281,18 +281,18 @@ def test_a_probe_without_a_question_is_remembered_and_no_model_is_loaded_again(
         lambda name, *rest: loads.append(str(name)) or real_load(name, *rest),
     )
 
-    def asked(probes: tuple[str, ...] = EVERY, leaves_out: bool = True, **changes):
+    def run_plan(probes: tuple[str, ...] = EVERY, leaves_out: bool = True, **changes):
         every = [replace(each, models=("demo:weak",)) for each in requests(tiny, probes, **changes)]
         return execute_plan(every, store, leaves_out=leaves_out)
 
-    plan = asked(examine=False)
+    plan = run_plan(examine=False)
     assert loads == ["demo:weak"] and len(plan.left_out) == 3
-    assert asked(examine=False) == plan
+    assert run_plan(examine=False) == plan
     with pytest.raises(Misfit) as caught:
-        asked(("eqben",), leaves_out=False, examine=False)
+        run_plan(("eqben",), leaves_out=False, examine=False)
     assert f"eqben: {caught.value}" == plan.left_out[0]
     assert loads == ["demo:weak"]
-    asked(examine=False, verify=True)  # nothing that is remembered is believed
+    run_plan(examine=False, verify=True)  # nothing that is remembered is believed
     assert loads == ["demo:weak"] * 2
 
 

@@ -246,8 +246,8 @@ def test_parts_that_matter_are_falls_of_the_score(softmax: Player, scene: Path):
     found = playground.parts_that_matter(softmax, canvas, CAPTION)
     text = softmax.texts([CAPTION])[0]
 
-    def plain(shown: Image.Image) -> float:
-        return float(softmax.model.encode_images(softmax.model.preprocess(shown)[None])[0] @ text)
+    def plain(picture: Image.Image) -> float:
+        return float(softmax.model.encode_images(softmax.model.preprocess(picture)[None])[0] @ text)
 
     side = image.width // 4
     for row, column in ((0, 0), (1, 2), (3, 3)):

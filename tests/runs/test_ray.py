@@ -103,7 +103,7 @@ def joined(started: TwoNodes) -> Iterator[TwoNodes]:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store in which the demo's first pictures are drawn once."""
     with pytest.MonkeyPatch.context() as patch:
         draw_fewer(patch, 24)
@@ -154,7 +154,7 @@ class Half(Progress):
         return {path.name: path.stat().st_ino for path in self.parts.glob("0*.json")}
 
 
-def asked(nodes: TwoNodes | None, **changes) -> Request:
+def make_request(nodes: TwoNodes | None, **changes) -> Request:
     request = Request(("demo:softmax",), "", "lgip", limit=16, examine=False)
     return replace(
         request, **({"executor": "ray", "ray_address": nodes.address} if nodes else {}), **changes
@@ -174,18 +174,18 @@ def run_locally(request: Request, store: Store) -> dict:
 
 
 @pytest.mark.full  # 34 s; the cancelled run below shows the same bytes on a cluster of one node
-def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, drawn, monkeypatch):
+def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, demo_store, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 120)
     sent: list[ray_executor.RayJob] = []
     job = ray_executor.RayJob
     monkeypatch.setattr(
         ray_executor, "RayJob", lambda *fields: sent.append(job(*fields)) or sent[-1]
     )
-    local = run_locally(asked(None), drawn)
+    local = run_locally(make_request(None), demo_store)
     progress = Half(
-        "demo:softmax on demo", nodes.kill_one, drawn.run(local["key"]).folder / "parts"
+        "demo:softmax on demo", nodes.kill_one, demo_store.run(local["key"]).folder / "parts"
     )
-    spread = execute(asked(nodes), drawn, progress)[0]
+    spread = execute(make_request(nodes), demo_store, progress)[0]
     assert sums(spread) == sums(local)
     assert spread["spread"] == local["spread"]
     assert progress.before and len(progress.before) >= 4
@@ -196,7 +196,7 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, drawn, monkeypatch
 
 @pytest.mark.full
 def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_encoded(
-    nodes, drawn, monkeypatch
+    nodes, demo_store, monkeypatch
 ):
     monkeypatch.setattr(answers, "PART_CASES", 80)
     monkeypatch.setattr("vlprobe.runs.ray_executor.ENCODED", 8)
@@ -205,21 +205,24 @@ def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_en
         "picture_seeds": [1, 2],
         "policies": ["same-concept", "danger"],
     }
-    request = asked(None, probe="rococo", options=options)
-    local = run_locally(request, drawn)
+    request = make_request(None, probe="rococo", options=options)
+    local = run_locally(request, demo_store)
     texts = sum(
-        path.stat().st_size for path in (drawn.root.parent / "local-rococo").rglob("texts/*.npy")
+        path.stat().st_size
+        for path in (demo_store.root.parent / "local-rococo").rglob("texts/*.npy")
     )
     progress = Half(
-        "demo:softmax on demo: embeddings", nodes.kill_one, drawn.run(local["key"]).folder / "parts"
+        "demo:softmax on demo: embeddings",
+        nodes.kill_one,
+        demo_store.run(local["key"]).folder / "parts",
     )
-    spread = execute(replace(request, executor="ray", ray_address=nodes.address), drawn, progress)[
-        0
-    ]
+    spread = execute(
+        replace(request, executor="ray", ray_address=nodes.address), demo_store, progress
+    )[0]
     assert sums(spread) == sums(local)
     assert progress.before == {}, "a part was scored before the gallery was encoded"
     assert nodes.n_killed == 1, "no worker was lost with the node"
-    kept = sum(path.stat().st_size for path in drawn.root.rglob("embeddings/*/texts/*.npy"))
+    kept = sum(path.stat().st_size for path in demo_store.root.rglob("embeddings/*/texts/*.npy"))
     assert kept > texts, "the altered captions were not shared"
 
 
@@ -231,7 +234,9 @@ class Stop(Progress):
 
 def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(joined, tmp_path, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 8)
-    local = asked(None, models=("control:random",), dataset=make_tiny(tmp_path / "tiny"), limit=0)
+    local = make_request(
+        None, models=("control:random",), dataset=make_tiny(tmp_path / "tiny"), limit=0
+    )
     request = replace(local, executor="ray", ray_address=joined.address)
     store = Store(tmp_path / "cache")
     expected = run_locally(local, store)
@@ -300,14 +305,14 @@ def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidIn
 
 
 def test_an_error_of_a_worker_is_one_line_here(joined, tiny, store):
-    request = asked(joined, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
+    request = make_request(joined, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
     assert "has the tag 'year', so pictures cannot be grouped by it" in refused(
         replace(request, options={"group": "year"}), store
     )
 
 
 def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, store):
-    request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
+    request = make_request(joined, models=("control:random",), dataset=tiny, limit=0)
     with ray_cluster.joined(joined.address):
         assert "and 1 GPUs, but the Ray cluster has none" in refused(
             replace(request, device="cuda"), store
@@ -343,7 +348,7 @@ def by_value(monkeypatch) -> Iterator[Callable[[Callable], None]]:
 @pytest.mark.full  # three workers start, 10 s
 def test_work_that_takes_every_worker_with_it_is_given_up(joined, tiny, store, by_value):
     by_value(die)
-    request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
+    request = make_request(joined, models=("control:random",), dataset=tiny, limit=0)
     said = refused(request, store, JobFailed)
     assert said.startswith("3 workers in the Ray cluster died on the same task (")
     assert len(said) < 240, "all the advice that Ray has"

@@ -93,10 +93,10 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
     assert found["positive_rate"] == pytest.approx(rate)
 
 
-def ties(manifest: dict, found: pd.DataFrame) -> dict[str, int]:
+def ties(manifest: dict, table: pd.DataFrame) -> dict[str, int]:
     """The erased flips and combined edits of a constant model: all of them, each a tie."""
     names = {"flip": "positive_rate", "combined": "combined_positive_rate"}
-    return {kind: int(found.loc[metric, "ties"]) for kind, metric in names.items()}
+    return {kind: int(table.loc[metric, "ties"]) for kind, metric in names.items()}
 
 
 def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):

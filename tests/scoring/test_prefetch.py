@@ -94,7 +94,7 @@ class Blind(DualEncoder):
 
 
 @pytest.fixture
-def shown(tmp_path) -> list[Picture]:
+def nine_pictures(tmp_path) -> list[Picture]:
     """Nine pictures, no two alike."""
     from PIL import Image
 
@@ -103,9 +103,9 @@ def shown(tmp_path) -> list[Picture]:
     return [Picture(tmp_path / f"{n}.png") for n in range(9)]
 
 
-def test_pictures_with_the_same_bytes_are_encoded_once(shown, tmp_path):
+def test_pictures_with_the_same_bytes_are_encoded_once(nine_pictures, tmp_path):
     copies = []
-    for n, picture in enumerate([*shown, *shown]):
+    for n, picture in enumerate([*nine_pictures, *nine_pictures]):
         copies.append(Picture(tmp_path / f"copy{n}.png"))
         copies[-1].path.write_bytes(picture.path.read_bytes())
     model, seen = Blind(), []

@@ -81,7 +81,7 @@ def few() -> QuestionSet:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory) -> bundle.Site:
+def scenes_site(tmp_path_factory) -> bundle.Site:
     """The shipped answers about pairs of drawn scenes, few of them."""
     store = StoreAboveShipped(tmp_path_factory.mktemp("drawn"), shipped.FOLDER)
     narrow = Filter.parse(few().models[0], "pair", subtype="color", outcome="all")
@@ -112,8 +112,8 @@ def answers() -> list[pd.DataFrame]:
     return [table.set_index("c" + table["case"].astype(str)) for table in scores]
 
 
-def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_asked(drawn):
-    explore = tables(drawn.files)["f48bdd99-explore-0"]
+def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_asked(scenes_site):
+    explore = tables(scenes_site.files)["f48bdd99-explore-0"]
     for number, scores in enumerate(answers()):
         margins = scores["margin"].to_dict()
         every = [(entry["margins"][number], entry["case"]["id"]) for entry in explore["cases"]]
@@ -125,8 +125,8 @@ def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_a
         assert dict(explore["orders"][f"m{number}"])["dataset"] == "In the dataset's order"
 
 
-def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(drawn):
-    stored = tables(drawn.files)
+def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(scenes_site):
+    stored = tables(scenes_site.files)
     compare, stored_answers = stored["f48bdd99-compare-0"], answers()
     assert compare["titles"][0]
     for one, other in itertools.permutations(range(3), 2):
@@ -142,8 +142,8 @@ def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(drawn):
     assert contests == [["m0", "m1", "m2"], ["m1", "m0", "m2"], ["m2", "m0", "m1"]]
 
 
-def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(drawn):
-    stored = tables(drawn.files)
+def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(scenes_site):
+    stored = tables(scenes_site.files)
     explore, compare = stored["f48bdd99-explore-0"], stored["f48bdd99-compare-0"]
     labels = {label: key for key, label in explore["types"]}
     assert labels["Colors (slice)"] == "slice:Colors"
@@ -162,9 +162,9 @@ def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(drawn):
 
 
 def test_home_counts_the_models_that_it_leaves_out_and_links_to_a_page_that_has_all(
-    drawn, tmp_path, monkeypatch
+    scenes_site, tmp_path, monkeypatch
 ):
-    index = tables(drawn.files)["f48bdd99-index-0"]
+    index = tables(scenes_site.files)["f48bdd99-index-0"]
     assert index["figures"]["strip"]["more"] == ""  # all three models are there
     monkeypatch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
     monkeypatch.setattr(home, "MOST_MODELS", 1)
@@ -177,8 +177,8 @@ def test_home_counts_the_models_that_it_leaves_out_and_links_to_a_page_that_has_
     assert f"f48bdd99-{name}-0" in stored
 
 
-def test_a_verdict_on_a_site_is_that_of_the_dashboard(drawn):
-    compare = tables(drawn.files)["f48bdd99-compare-0"]
+def test_a_verdict_on_a_site_is_that_of_the_dashboard(scenes_site):
+    compare = tables(scenes_site.files)["f48bdd99-compare-0"]
     first, second, third = few().ordered_models
     comparison = views.paired_tests.compare_models(
         Store(shipped.FOLDER), few(), (second, first, third), "pair"
@@ -219,24 +219,24 @@ def test_licences_of_coco_are_those_of_its_own_table(tmp_path):
     )
 
 
-def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(drawn):
+def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(scenes_site):
     for page in (page for page in pages.PAGES if page.name != "tradeoff"):  # eqben has none
-        text = drawn.files[f"{page.name}.html"].decode()
+        text = scenes_site.files[f"{page.name}.html"].decode()
         named = [part.split('"')[0] for part in text.replace("href=", "src=").split('src="')[1:]]
-        assert named and {name.partition("#")[0] for name in named} <= set(drawn.files)
+        assert named and {name.partition("#")[0] for name in named} <= set(scenes_site.files)
         assert "http:" not in text.replace("http-equiv", "") and "https:" not in text
         assert (
             pages.POLICY in html.unescape(text)
             and "unsafe" not in pages.POLICY.partition("style-src-attr")[0]
         )
-    for path, content in drawn.files.items():
+    for path, content in scenes_site.files.items():
         if path.startswith("data/"):
             assert not set(b"<>&") & set(content), path
-    assert drawn.n_bytes == sum(map(len, drawn.files.values()))
+    assert scenes_site.n_bytes == sum(map(len, scenes_site.files.values()))
 
 
-def test_the_trade_off_of_pairs_links_to_pairs_and_not_to_wrong_captions(drawn):
-    text = json.dumps(tables(drawn.files)["f48bdd99-tradeoff-0"])
+def test_the_trade_off_of_pairs_links_to_pairs_and_not_to_wrong_captions(scenes_site):
+    text = json.dumps(tables(scenes_site.files)["f48bdd99-tradeoff-0"])
     assert "near-identical pairs that fool it" in text
     assert "wrong captions that fool it" not in text
 
@@ -281,11 +281,11 @@ def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp
     assert open_tables["pictures-0"][0].startswith("data:image/webp;base64,")
 
 
-def _explore(stored: dict[str, dict]) -> str:
+def _explore(tables_by_name: dict[str, dict]) -> str:
     """The name of the values about the case with a note."""
     return next(
         name
-        for name, values in stored.items()
+        for name, values in tables_by_name.items()
         if "-explore-" in name and any(NOTE in entry["case"]["rest"] for entry in values["cases"])
     )
 

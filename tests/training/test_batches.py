@@ -42,7 +42,7 @@ def make(items, size=4, seed=0, makes=frozenset(), **options) -> Batches:
     return Batches(items, Letters(), size, seed, makes, WORDS, **options)
 
 
-def shown(batch) -> list[int]:
+def picture_numbers(batch) -> list[int]:
     return [round(float(pixels[0, 0, 0]) * 255 / 20) for pixels in batch.pixels[: batch.n]]
 
 
@@ -56,7 +56,7 @@ def test_a_picture_comes_with_a_caption_of_its_own(items):
     for number in range(60):
         batch = made.batch(number)
         assert batch.n == len(batch.pixels) == len(batch.tokens) == 4
-        assert shown(batch) == caption_numbers(batch)
+        assert picture_numbers(batch) == caption_numbers(batch)
         captions |= set(read(batch.tokens))
     assert captions == {caption for item in items for caption in item.captions}
 
@@ -64,7 +64,11 @@ def test_a_picture_comes_with_a_caption_of_its_own(items):
 def test_no_row_is_seen_again_before_all_had_their_turn(items):
     made = make(items, size=4)
     epochs = [
-        [row for number in range(3 * epoch, 3 * epoch + 3) for row in shown(made.batch(number))]
+        [
+            row
+            for number in range(3 * epoch, 3 * epoch + 3)
+            for row in picture_numbers(made.batch(number))
+        ]
         for epoch in (0, 1)
     ]
     assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(12))
@@ -73,7 +77,7 @@ def test_no_row_is_seen_again_before_all_had_their_turn(items):
 
 def test_no_batch_holds_a_row_twice_where_batches_do_not_fill_an_epoch(items):
     made = make(items, size=5)
-    rows = [shown(made.batch(number)) for number in range(20)]
+    rows = [picture_numbers(made.batch(number)) for number in range(20)]
     assert all(len(set(batch)) == 5 for batch in rows)
     assert set(itertools.chain(*rows)) == set(range(12))
 
@@ -135,10 +139,12 @@ def test_the_two_pictures_of_a_minimal_pair_are_neighbours_with_a_caption_each(i
         for one, other in zip(items[::2], items[1::2], strict=True)
     ]
     batch = make(pairs, size=12).batch(0)
-    assert shown(batch) == caption_numbers(batch)
+    assert picture_numbers(batch) == caption_numbers(batch)
     assert all(
         second == first + 1
-        for first, second in zip(shown(batch)[::2], shown(batch)[1::2], strict=True)
+        for first, second in zip(
+            picture_numbers(batch)[::2], picture_numbers(batch)[1::2], strict=True
+        )
     )
 
 

@@ -30,12 +30,12 @@ def same_weights(one, other) -> bool:
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def other(straight, tmp_path, **changed):
+def other_request(straight, tmp_path, **changed):
     return replace(straight.request, output=str(tmp_path / "other.safetensors"), **changed)
 
 
 def test_a_stopped_training_goes_on_to_the_same_weights(straight, tmp_path):
-    request = other(straight, tmp_path)
+    request = other_request(straight, tmp_path)
     with pytest.raises(Stopped):
         train(request, straight.folder, stop_at(3))
     assert not request.path.exists()
@@ -49,7 +49,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(straight, tmp_path):
 def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_log(
     straight, tmp_path, monkeypatch
 ):
-    request, learn = other(straight, tmp_path), Learner.learn
+    request, learn = other_request(straight, tmp_path), Learner.learn
     monkeypatch.setattr(trainer, "_SAVE_SHARE", 1e9)
 
     def killed(self, batch, step):
@@ -98,7 +98,9 @@ def test_the_tuned_model_is_probed_under_a_name_of_its_own(straight):
 
 
 def test_a_tuned_model_can_be_tuned_again(straight, tmp_path):
-    again = train(other(straight, tmp_path, model=straight.card["tuned"], steps=1), straight.folder)
+    again = train(
+        other_request(straight, tmp_path, model=straight.card["tuned"], steps=1), straight.folder
+    )
     assert again["start_digest"] == straight.card["digest"]
     assert again["tuned"] == f"{straight.request.model}@{tmp_path / 'other.safetensors'}"
 
@@ -129,7 +131,7 @@ def test_the_log_has_every_step_and_the_held_out_losses(straight):
 
 def test_another_loss_and_seed_make_other_weights_that_are_judged_alike(straight, tmp_path):
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    request = other(straight, tmp_path, loss="clip", seed=5)
+    request = other_request(straight, tmp_path, loss="clip", seed=5)
     card = train(request, straight.folder)
     assert card["held_out"]["before"] == straight.card["held_out"]["before"]
     assert card["held_out"]["after"].keys() == straight.card["held_out"]["after"].keys()
@@ -148,7 +150,7 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
 ):
     with pytest.raises(InvalidInput, match="belongs to another training run"):
         train(replace(straight.request, seed=1), straight.folder)
-    request = other(straight, tmp_path)
+    request = other_request(straight, tmp_path)
     with pytest.raises(Stopped):
         train(request, straight.folder, stop_at(1))
     with pytest.raises(InvalidInput, match="another training run that was stopped"):
@@ -172,7 +174,7 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
 def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritten(
     straight, tmp_path, suffix, content
 ):
-    request = other(straight, tmp_path)
+    request = other_request(straight, tmp_path)
     file = request.path.with_suffix(suffix)
     file.write_text(content)
     with pytest.raises(
@@ -186,7 +188,7 @@ def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritte
 def test_what_a_training_left_that_was_killed_before_its_first_state_is_taken_over_by_the_next(
     straight, tmp_path, monkeypatch
 ):
-    request = other(straight, tmp_path)
+    request = other_request(straight, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(trainer._Training, "_save", lambda *_: None)
         with pytest.raises(Stopped):
@@ -206,14 +208,14 @@ def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followe
     (tmp_path / "root" / "other.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
     monkeypatch.setenv(access.ROOTS, f"{tmp_path / 'root'}:{straight.folder}")
     with pytest.raises(InvalidInput, match="outside the folders"):
-        train(other(straight, tmp_path / "root"), straight.folder)
+        train(other_request(straight, tmp_path / "root"), straight.folder)
     assert (tmp_path / "elsewhere.jsonl").read_text() == "a log of somebody else\n"
 
 
 def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(
     straight, tmp_path, monkeypatch
 ):
-    request = other(straight, tmp_path)
+    request = other_request(straight, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "write_json", lambda *_: (_ for _ in ()).throw(Stopped))
         with pytest.raises(Stopped):
@@ -235,14 +237,14 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_training(
         )
     monkeypatch.setenv(access.ROOTS, str(straight.folder))
     with pytest.raises(InvalidInput, match="outside the folders"):
-        train(other(straight, tmp_path), straight.folder)
+        train(other_request(straight, tmp_path), straight.folder)
     monkeypatch.setenv(access.READ_ONLY, "1")
     with pytest.raises(InvalidInput, match="read-only"):
         train(straight.request, straight.folder)
 
 
 def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straight, tmp_path):
-    request = other(straight, tmp_path, model="demo:softmax", steps=1)
+    request = other_request(straight, tmp_path, model="demo:softmax", steps=1)
     card = train(request, straight.folder)
     assert card["tuned"] == f"demo:softmax@{request.path}"
     assert request.path.stat().st_size < 3_400_000
@@ -292,6 +294,6 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
 )
 def test_what_cannot_be_trained_is_refused_in_one_line(straight, tmp_path, wrong, said):
     with pytest.raises(InvalidInput) as error:
-        train(replace(other(straight, tmp_path), **wrong), straight.folder)
+        train(replace(other_request(straight, tmp_path), **wrong), straight.folder)
     assert said in str(error.value)
     assert "\n" not in str(error.value)

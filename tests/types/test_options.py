@@ -16,7 +16,7 @@ PROBES = registry.names("probes")
 ROCOCO = {option.name: option for option in registry.load_probe("rococo").options}
 
 
-def told(option: Option, value: object) -> str:
+def option_error(option: Option, value: object) -> str:
     with pytest.raises(InvalidInput) as caught:
         option.parse(value)
     assert str(caught.value).startswith(f"Option '{option.name}' ") and "\n" not in str(
@@ -88,7 +88,7 @@ def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(
 def test_what_means_nothing_is_refused_with_what_was_expected(
     name: str, typed: object, expected: str
 ):
-    assert expected in told(ROCOCO[name], typed)
+    assert expected in option_error(ROCOCO[name], typed)
 
 
 def test_a_path_with_a_comma_stays_one_text():
@@ -100,7 +100,7 @@ def test_bounds_hold_and_are_told():
     option = Option(name="n", default=3, label="N", help="A number.", minimum=2, maximum=5)
     assert [option.parse(n) for n in (2, "5")] == [2, 5]
     for n in (1, 6):
-        assert re.search("Expected a whole number from 2 to 5", told(option, n))
+        assert re.search("Expected a whole number from 2 to 5", option_error(option, n))
 
 
 def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():

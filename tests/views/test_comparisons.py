@@ -25,7 +25,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data" / "socialcounterfactuals"
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, dict]]:
+def comparison_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, dict]]:
     """Four released prompts in the prefixes and synonyms of the paper, searched in thirty pictures."""
     folder = tmp_path_factory.mktemp("comparisons")
     store = Store(folder / "cache")
@@ -57,8 +57,8 @@ def the_model() -> Model:
 
 
 @pytest.fixture(scope="module")
-def gallery_vectors(asked) -> np.ndarray:
-    store, _ = asked
+def gallery_vectors(comparison_runs) -> np.ndarray:
+    store, _ = comparison_runs
     model = the_model()
     name = f"csv:{store.root.parent}/gallery.csv"
     items = registry.load_dataset(name, store.root).items
@@ -75,8 +75,10 @@ def similarities(texts: list[str], gallery_vectors: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("setting", PAIRS)
-def test_a_comparison_is_that_of_two_rankings_by_themselves(asked, gallery_vectors, setting: str):
-    store, manifests = asked
+def test_a_comparison_is_that_of_two_rankings_by_themselves(
+    comparison_runs, gallery_vectors, setting: str
+):
+    store, manifests = comparison_runs
     manifest = manifests[setting]
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     rows = store.run(manifest["key"]).table("comparisons").to_pylist()
@@ -93,8 +95,8 @@ def test_a_comparison_is_that_of_two_rankings_by_themselves(asked, gallery_vecto
 
 
 @pytest.mark.parametrize("setting", PAIRS)
-def test_estimates_of_a_comparison_are_means_over_its_queries(asked, setting: str):
-    store, manifests = asked
+def test_estimates_of_a_comparison_are_means_over_its_queries(comparison_runs, setting: str):
+    store, manifests = comparison_runs
     manifest = manifests[setting]
     question_set = views.runs.question_set(store, manifest["case_key"])
     assert estimates.BREAKDOWN in views.estimates.slices(store, question_set)
@@ -111,9 +113,9 @@ def test_estimates_of_a_comparison_are_means_over_its_queries(asked, setting: st
             assert of_name.loc[metric, ["low", "high"]].isna().all()
 
 
-def test_the_mean_of_all_versions_is_what_it_was(asked):
+def test_the_mean_of_all_versions_is_what_it_was(comparison_runs):
     """The stored number rests on all pairs, of which the named ones are some."""
-    store, manifests = asked
+    store, manifests = comparison_runs
     for setting, manifest in manifests.items():
         scores = store.run(manifest["key"]).table("scores").to_pylist()
         rows = store.run(manifest["key"]).table("comparisons").to_pylist()
@@ -123,8 +125,8 @@ def test_the_mean_of_all_versions_is_what_it_was(asked):
             assert -1e-9 <= rest <= n_pairs - len(named) + 1e-9, setting
 
 
-def test_a_group_s_queries_alone_are_those_with_the_tag(asked):
-    store, manifests = asked
+def test_a_group_s_queries_alone_are_those_with_the_tag(comparison_runs):
+    store, manifests = comparison_runs
     question_set = views.runs.question_set(store, manifests["P3"]["case_key"])
     whole = estimates.comparisons(store, question_set)
     women, men = (
@@ -157,8 +159,8 @@ def test_only_what_the_versions_are_is_compared(item, setting, texts, names):
     assert all(len(values) == len(names) for values in row.values())
 
 
-def test_a_run_of_before_has_none_and_says_so(asked, monkeypatch):
-    store, manifests = asked
+def test_a_run_of_before_has_none_and_says_so(comparison_runs, monkeypatch):
+    store, manifests = comparison_runs
     question_set = views.runs.question_set(store, manifests["P2"]["case_key"])
     monkeypatch.setattr("vlprobe.storage.entry.Entry.has_table", lambda self, name: False)
     assert estimates.comparisons(store, question_set).empty
@@ -168,8 +170,8 @@ def test_a_run_of_before_has_none_and_says_so(asked, monkeypatch):
     assert set(beside["split"]) == {"overall/p2/p1-p2-p3-np"}
 
 
-def test_the_rows_of_table_1_stand_beside_a_run(asked):
-    store, manifests = asked
+def test_the_rows_of_table_1_stand_beside_a_run(comparison_runs):
+    store, manifests = comparison_runs
     for setting, manifest in manifests.items():
         question_set = views.runs.question_set(store, manifest["case_key"])
         cells = views.papers.beside(store, question_set, MODEL).dropna(subset=["run"])
@@ -193,11 +195,13 @@ def test_every_released_prompt_has_its_comparisons():
             assert row["comparison"] == list(pairs)
 
 
-def test_show_prints_them_and_rankings_draws_them_beside_the_printed_rows(asked, monkeypatch):
+def test_show_prints_them_and_rankings_draws_them_beside_the_printed_rows(
+    comparison_runs, monkeypatch
+):
     from tests.cli.test_main import call
     from tests.dashboard.test_pages import open_page
 
-    store, manifests = asked
+    store, manifests = comparison_runs
     manifest = manifests["P3"]
     words = ("show", manifest["key"], "--by", "comparison", "--format", "json")
     listed = json.loads(call(store.root, *words).stdout)

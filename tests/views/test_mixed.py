@@ -35,17 +35,17 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked(mixed_store: Store) -> QuestionSet:
+def question_set(mixed_store: Store) -> QuestionSet:
     key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
     return views.runs.question_set(mixed_store, key)
 
 
 @pytest.fixture(scope="module")
-def searches(mixed_store: Store, asked: QuestionSet) -> pd.DataFrame:
+def searches(mixed_store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """Every search by every model, ranked by a plain loop over all candidates."""
-    cases = mixed_store.cases(asked.key).table("cases").to_pandas()
+    cases = mixed_store.cases(question_set.key).table("cases").to_pandas()
     cases = cases[cases["kind"] == "t2i"]
-    items = registry.load_dataset(asked.runs[0].dataset, mixed_store.root).items
+    items = registry.load_dataset(question_set.runs[0].dataset, mixed_store.root).items
     paths = {item.id: item.image.path for item in items if item.image}
     rows = []
     for name in mixing.MODELS:
@@ -128,11 +128,15 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
 def test_what_is_found_and_lost_is_counted_as_in_a_plain_loop(
-    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, either: None, subtype: str
+    mixed_store: Store,
+    question_set: QuestionSet,
+    searches: pd.DataFrame,
+    either: None,
+    subtype: str,
 ):
     for model in mixing.MODELS:
         rows = of(searches, model, subtype)
-        counts = mixed_searches.counts(mixed_store, asked, model, subtype)
+        counts = mixed_searches.counts(mixed_store, question_set, model, subtype)
         assert (counts.n_searches, counts.n_found) == (len(rows), rows["found"].sum())
         assert (counts.n_lost, counts.n_lost_to_own) == (rows["lost"].sum(), rows["own"].sum())
     assert of(searches, ONE, subtype)["own"].any()
@@ -140,12 +144,14 @@ def test_what_is_found_and_lost_is_counted_as_in_a_plain_loop(
 
 @pytest.mark.parametrize("model", mixing.MODELS)
 def test_failures_name_the_picture_that_came_first_and_what_it_is_mixed_of(
-    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, model: str
+    mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, model: str
 ):
     case_filter = Filter(model, "t2i", outcome="all", sort="dataset")
-    table, total = views.cases.failure_table(mixed_store, asked, case_filter, size=len(searches))
+    table, total = views.cases.failure_table(
+        mixed_store, question_set, case_filter, size=len(searches)
+    )
     rows = searches[searches["model"] == model]
-    items = registry.load_dataset(asked.runs[0].dataset, mixed_store.root).items
+    items = registry.load_dataset(question_set.runs[0].dataset, mixed_store.root).items
     paths = {item.id: str(item.image.path) for item in items if item.image}
     assert total == len(table) == len(rows) > 0
     for row, (item, is_mixed) in zip(
@@ -162,16 +168,16 @@ def test_failures_name_the_picture_that_came_first_and_what_it_is_mixed_of(
 
 
 def test_strengths_come_blends_first_and_the_mildest_of_them(
-    mixed_store: Store, asked: QuestionSet
+    mixed_store: Store, question_set: QuestionSet
 ):
-    assert mixed_searches.strengths(mixed_store, asked) == STRENGTHS
+    assert mixed_searches.strengths(mixed_store, question_set) == STRENGTHS
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
 def test_searches_that_fool_most_models_come_first_and_no_picture_again_before_all_others(
-    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, subtype: str
+    mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, subtype: str
 ):
-    numbers, n_fooled = mixed_searches.order(mixed_store, asked, ONE, subtype)
+    numbers, n_fooled = mixed_searches.order(mixed_store, question_set, ONE, subtype)
     rows = of(searches, ONE, subtype).set_index("case")
     assert sorted(numbers) == sorted(rows.index[rows["own"]])
     fooled = searches[searches["own"] & ~searches["model"].str.startswith("control:")]
@@ -186,41 +192,45 @@ def test_searches_that_fool_most_models_come_first_and_no_picture_again_before_a
         assert first.round(6).is_monotonic_increasing
 
 
-def test_a_place_names_its_neighbours_and_how_many_fool_all(mixed_store: Store, asked: QuestionSet):
-    numbers, n_fooled = mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")
-    ids = views.rows.questions(mixed_store, asked, numbers.tolist())["id"].tolist()
-    start = mixed_searches.place(mixed_store, asked, ONE, "mix:0.8", None)
+def test_a_place_names_its_neighbours_and_how_many_fool_all(
+    mixed_store: Store, question_set: QuestionSet
+):
+    numbers, n_fooled = mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")
+    ids = views.rows.questions(mixed_store, question_set, numbers.tolist())["id"].tolist()
+    start = mixed_searches.place(mixed_store, question_set, ONE, "mix:0.8", None)
     assert (start.place, start.previous, start.next) == (0, "", ids[0])
     assert (start.total, start.n_models) == (len(ids), 3)
     assert start.n_fooling_all == (n_fooled == 3).sum() > 0
     for at, number in enumerate(numbers.tolist()):
-        place = mixed_searches.place(mixed_store, asked, ONE, "mix:0.8", number)
+        place = mixed_searches.place(mixed_store, question_set, ONE, "mix:0.8", number)
         assert place.place == at + 1
         assert place.previous == (ids[at - 1] if at else "")
         assert place.next == (ids[at + 1] if at + 1 < len(ids) else "")
 
 
-def test_controls_alone_are_models_too(mixed_store: Store, asked: QuestionSet):
-    runs = tuple(run for run in asked.runs if run.model == "control:random")
-    assert QuestionSet(asked.key, asked.probe, runs).rated_models == ("control:random",)
-    assert asked.rated_models == mixing.MODELS[:3]
+def test_controls_alone_are_models_too(mixed_store: Store, question_set: QuestionSet):
+    runs = tuple(run for run in question_set.runs if run.model == "control:random")
+    assert QuestionSet(question_set.key, question_set.probe, runs).rated_models == (
+        "control:random",
+    )
+    assert question_set.rated_models == mixing.MODELS[:3]
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
 def test_a_case_has_its_partner_its_mixture_and_every_models_ranks(
-    mixed_store: Store, asked: QuestionSet, subtype: str
+    mixed_store: Store, question_set: QuestionSet, subtype: str
 ):
-    items = registry.load_dataset(asked.runs[0].dataset, mixed_store.root).items
+    items = registry.load_dataset(question_set.runs[0].dataset, mixed_store.root).items
     paths = {item.id: item.image.path for item in items if item.image}
-    for number in mixed_searches.order(mixed_store, asked, ONE, subtype)[0][:3].tolist():
-        case = mixed.mixed_case(mixed_store, asked, number, ONE)
+    for number in mixed_searches.order(mixed_store, question_set, ONE, subtype)[0][:3].tolist():
+        case = mixed.mixed_case(mixed_store, question_set, number, ONE)
         kind, lam, seed = case.rule.split(":")
         edit = mix.picture_edits(paths, kind, float(lam), int(seed.removeprefix("seed")))[case.item]
         assert case.edit == edit and case.partner == str(edit.partner)
         assert Picture.from_name(case.mixture) == Picture(paths[case.item], edit)
         assert (case.n_pictures, case.n_mixtures) == (6, 6) and case.is_lost_to_own
         assert case.share == round(100 * float(lam))
-        answers = views.rows.answers(mixed_store, asked, [number]).set_index("model")
+        answers = views.rows.answers(mixed_store, question_set, [number]).set_index("model")
         assert [ranks.model for ranks in case.ranks] == list(mixing.MODELS)
         for ranks in case.ranks:
             answer = answers.loc[ranks.model]
@@ -235,53 +245,53 @@ def test_a_case_has_its_partner_its_mixture_and_every_models_ranks(
         assert len(fronts.clean) == 6
 
 
-def test_a_search_for_a_caption_is_refused(mixed_store: Store, asked: QuestionSet):
-    cases = mixed_store.cases(asked.key).table("cases").to_pandas()
+def test_a_search_for_a_caption_is_refused(mixed_store: Store, question_set: QuestionSet):
+    cases = mixed_store.cases(question_set.key).table("cases").to_pandas()
     number = int(cases.loc[cases["kind"] == "i2t", "case"].iloc[0])
     with pytest.raises(InvalidInput, match="is not a search for a picture"):
-        mixed.mixed_case(mixed_store, asked, number, ONE)
+        mixed.mixed_case(mixed_store, question_set, number, ONE)
 
 
 def test_the_partner_of_an_older_run_is_drawn_again_where_all_pictures_are_known(
-    mixed_store: Store, asked: QuestionSet, monkeypatch: pytest.MonkeyPatch
+    mixed_store: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
-    number = int(mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")[0][0])
-    case = mixed.mixed_case(mixed_store, asked, number, ONE)
+    number = int(mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
+    case = mixed.mixed_case(mixed_store, question_set, number, ONE)
     monkeypatch.setattr(Entry, "has_table", lambda self, name: False)
-    older = mixed.mixed_case(mixed_store, asked, number, ONE)
+    older = mixed.mixed_case(mixed_store, question_set, number, ONE)
     assert older.fronts is None
     assert (older.partner_item, older.edit) == (case.partner_item, case.edit)
     manifest = Entry.manifest
     monkeypatch.setattr(Entry, "manifest", lambda self: manifest(self) | {"n_items": 7})
     forget(monkeypatch)
-    unknown = mixed.mixed_case(mixed_store, asked, number, ONE)
+    unknown = mixed.mixed_case(mixed_store, question_set, number, ONE)
     assert (unknown.partner_item, unknown.partner, unknown.mixture) == ("", "", "")
     assert unknown.edit is None
 
 
 def test_where_only_some_searches_keep_what_stands_first_the_others_are_told_by_their_mixture(
-    mixed_store: Store, asked: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mixed_store: Store, question_set: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    whole = mixed_searches.outcomes(mixed_store, asked, ONE)
+    whole = mixed_searches.outcomes(mixed_store, question_set, ONE)
     shorter = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
-    path = Path(shorter.files([asked.run(ONE).key], "fronts")[0])
+    path = Path(shorter.files([question_set.run(ONE).key], "fronts")[0])
     monkeypatch.setattr("vlprobe.storage.entry._verify_checksum", lambda *_given: None)
     pd.read_parquet(path).iloc[::2].to_parquet(path)
-    partly = mixed_searches.outcomes(shorter, asked, ONE)
+    partly = mixed_searches.outcomes(shorter, question_set, ONE)
     np.testing.assert_array_equal(partly.numbers, whole.numbers)
     np.testing.assert_array_equal(partly.is_own, whole.is_own)
     assert whole.is_own.any()
 
 
 def test_what_is_stored_of_a_search_at_other_strengths_is_told(
-    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, either: None
+    mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, either: None
 ):
-    order = mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")[0]
-    cases = mixed_store.cases(asked.key).table("cases", ["case", "id"]).to_pandas()
+    order = mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")[0]
+    cases = mixed_store.cases(question_set.key).table("cases", ["case", "id"]).to_pandas()
     ids = cases.set_index("case")["id"]
     for number in order[:4].tolist():
-        case = mixed.mixed_case(mixed_store, asked, number, ONE)
-        wins = mixed.stored_wins(mixed_store, asked, case, mixing.MODELS)
+        case = mixed.mixed_case(mixed_store, question_set, number, ONE)
+        wins = mixed.stored_wins(mixed_store, question_set, case, mixing.MODELS)
         sibling = int(ids.index[ids == ids[number].replace("mix:0.8", "mix:0.6")][0])
         for model in mixing.MODELS:
             rows = searches[searches["model"] == model].set_index("case")

@@ -22,7 +22,7 @@ ONE = "hue:1"
 
 
 @pytest.fixture(scope="module")
-def asked(mixed_store: Store) -> QuestionSet:
+def question_set(mixed_store: Store) -> QuestionSet:
     key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
     return views.runs.question_set(mixed_store, key)
 
@@ -34,9 +34,9 @@ def at_all_shares(case: MixedCase, model: str = ONE) -> ShareScores:
     return mixtures.share_scores(mixing.load(model), case.caption, made)
 
 
-def ranked_anew(store: Store, asked: QuestionSet, case: MixedCase, share: int) -> dict:
+def ranked_anew(store: Store, question_set: QuestionSet, case: MixedCase, share: int) -> dict:
     """Scores of all candidates, the own mixture at one share, the others as in the run."""
-    items = registry.load_dataset(asked.runs[0].dataset, store.root).items
+    items = registry.load_dataset(question_set.runs[0].dataset, store.root).items
     paths = {item.id: item.image.path for item in items if item.image}
     kind, lam, seed = case.rule.split(":")
     number = int(seed.removeprefix("seed"))
@@ -57,18 +57,18 @@ def ranked_anew(store: Store, asked: QuestionSet, case: MixedCase, share: int) -
 
 @pytest.mark.parametrize("subtype", ["mix:0.8", "patch:0.8"])
 def test_ranks_and_the_first_five_are_those_of_the_gallery_with_another_mixture(
-    mixed_store: Store, asked: QuestionSet, subtype: str
+    mixed_store: Store, question_set: QuestionSet, subtype: str
 ):
-    numbers = searches.outcomes(mixed_store, asked, ONE).numbers
-    chosen = [*searches.order(mixed_store, asked, ONE, subtype)[0][:2], *numbers[::17]]
+    numbers = searches.outcomes(mixed_store, question_set, ONE).numbers
+    chosen = [*searches.order(mixed_store, question_set, ONE, subtype)[0][:2], *numbers[::17]]
     for number in map(int, chosen):
-        case = views_case.mixed_case(mixed_store, asked, number, ONE)
+        case = views_case.mixed_case(mixed_store, question_set, number, ONE)
         standings = shares.standings(case, ONE, case.fronts, at_all_shares(case))
         assert [standing.share for standing in standings] == list(SHARES)
         assert case.fronts is not None
         beside = shares.others(case.fronts, case.item)
         for standing in standings[::5]:
-            scores = ranked_anew(mixed_store, asked, case, standing.share)
+            scores = ranked_anew(mixed_store, question_set, case, standing.share)
             right, own = scores[case.item, False], scores[case.item, True]
             if standing.share < 100 and abs(right - own) < 1e-6:
                 continue
@@ -98,9 +98,11 @@ def test_ranks_and_the_first_five_are_those_of_the_gallery_with_another_mixture(
                 assert standing.own_rank in (places if places[-1] <= 5 else [*places, 0])
 
 
-def test_the_stored_answer_stands_at_the_share_of_the_run(mixed_store: Store, asked: QuestionSet):
-    number = int(searches.order(mixed_store, asked, ONE, "mix:0.8")[0][0])
-    case = views_case.mixed_case(mixed_store, asked, number, ONE)
+def test_the_stored_answer_stands_at_the_share_of_the_run(
+    mixed_store: Store, question_set: QuestionSet
+):
+    number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
+    case = views_case.mixed_case(mixed_store, question_set, number, ONE)
     wrong = ShareScores(0.5, (0.5, *[0.1] * 25))  # as if the picture won everywhere
     standings = {
         standing.share: standing for standing in shares.standings(case, ONE, case.fronts, wrong)
@@ -113,10 +115,10 @@ def test_the_stored_answer_stands_at_the_share_of_the_run(mixed_store: Store, as
 
 
 def test_without_a_model_the_share_of_the_run_alone_is_known(
-    mixed_store: Store, asked: QuestionSet
+    mixed_store: Store, question_set: QuestionSet
 ):
-    number = int(searches.order(mixed_store, asked, ONE, "mix:0.8")[0][0])
-    case = views_case.mixed_case(mixed_store, asked, number, ONE)
+    number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
+    case = views_case.mixed_case(mixed_store, question_set, number, ONE)
     (standing,) = shares.standings(case, ONE, case.fronts, None)
     assert (standing.share, standing.is_won, standing.own_rank) == (80, False, 1)
     older = replace(case, fronts=None)
@@ -131,10 +133,10 @@ def test_without_a_model_the_share_of_the_run_alone_is_known(
 
 
 def test_without_what_stood_first_ranks_follow_the_shares_all_the_same(
-    mixed_store: Store, asked: QuestionSet
+    mixed_store: Store, question_set: QuestionSet
 ):
-    number = int(searches.order(mixed_store, asked, ONE, "mix:0.8")[0][0])
-    case = views_case.mixed_case(mixed_store, asked, number, ONE)
+    number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
+    case = views_case.mixed_case(mixed_store, question_set, number, ONE)
     scores = at_all_shares(case)
     known = shares.standings(case, ONE, case.fronts, scores)
     older = shares.standings(replace(case, fronts=None), ONE, None, scores)
@@ -155,9 +157,11 @@ def test_models_that_see_the_difference_soonest_come_first():
     assert ordered == ["soon", "late", "never", "not asked"]
 
 
-def test_scores_asked_anew_agree_with_those_of_the_run(mixed_store: Store, asked: QuestionSet):
-    for number in searches.order(mixed_store, asked, ONE, "mix:0.8")[0][:5].tolist():
-        case = views_case.mixed_case(mixed_store, asked, number, ONE)
+def test_scores_asked_anew_agree_with_those_of_the_run(
+    mixed_store: Store, question_set: QuestionSet
+):
+    for number in searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][:5].tolist():
+        case = views_case.mixed_case(mixed_store, question_set, number, ONE)
         scores = at_all_shares(case)
         assert case.fronts is not None
         assert scores.right == pytest.approx(case.ranks_of(ONE).score, abs=1e-6)

@@ -38,28 +38,30 @@ def store(filled: Store, tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def asked(store: Store, key: str) -> QuestionSet:
+def question_set(store: Store, key: str) -> QuestionSet:
     return views.runs.question_set(store, key)
 
 
-def save(store: Store, asked: QuestionSet, name: str, case_filter: Filter) -> np.ndarray:
-    numbers, _, _ = views.cases.passing(store, asked, case_filter)
-    views.named_slices.save(store, asked, name, case_filter.words(), numbers)
+def save(store: Store, question_set: QuestionSet, name: str, case_filter: Filter) -> np.ndarray:
+    numbers, _, _ = views.cases.passing(store, question_set, case_filter)
+    views.named_slices.save(store, question_set, name, case_filter.words(), numbers)
     return numbers
 
 
-def colors(store: Store, asked: QuestionSet) -> np.ndarray:
-    return save(store, asked, "Colors", Filter.parse(MODELS[0], subtype="color", outcome="all"))
+def colors(store: Store, question_set: QuestionSet) -> np.ndarray:
+    return save(
+        store, question_set, "Colors", Filter.parse(MODELS[0], subtype="color", outcome="all")
+    )
 
 
 def test_the_estimates_of_a_slice_are_those_of_a_type_with_the_same_cases(
-    store: Store, asked: QuestionSet
+    store: Store, question_set: QuestionSet
 ):
-    colors(store, asked)
-    assert "slice" in views.estimates.slices(store, asked)
+    colors(store, question_set)
+    assert "slice" in views.estimates.slices(store, question_set)
     for averaging in ("micro", "macro"):
-        by_slice = views.estimates.estimates(store, asked, "slice", averaging)
-        by_type = views.estimates.estimates(store, asked, "subtype", averaging)
+        by_slice = views.estimates.estimates(store, question_set, "slice", averaging)
+        by_type = views.estimates.estimates(store, question_set, "subtype", averaging)
         rates = [table.query("metric == 'positive_rate'") for table in (by_slice, by_type)]
         expected = rates[1].query("slice == 'color'")
         assert set(rates[0]["slice"]) == {"Colors"} and len(expected) == len(MODELS)
@@ -71,11 +73,11 @@ def test_the_estimates_of_a_slice_are_those_of_a_type_with_the_same_cases(
 
 
 def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
-    store: Store, asked: QuestionSet
+    store: Store, question_set: QuestionSet
 ):
-    before = compare_models(store, asked, MODELS[:2], "flip")
-    colors(store, asked)
-    after = compare_models(store, asked, MODELS[:2], "flip")
+    before = compare_models(store, question_set, MODELS[:2], "flip")
+    colors(store, question_set)
+    after = compare_models(store, question_set, MODELS[:2], "flip")
     assert str(after.rows[:-1]) == str(before.rows)  # NaN is not equal to itself
     of_slice, of_type = after.rows[-1], after.row(MODELS[1], "color")
     assert of_slice.subtype == "slice:Colors" and of_slice.p_holm == of_slice.p
@@ -84,18 +86,23 @@ def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
         assert getattr(of_slice, name) == getattr(of_type, name)
     assert of_slice.difference == pytest.approx(of_type.difference)
     only_base = side_filter("flip", *MODELS[:2], of_slice.subtype)  # the cases below Compare's plot
-    assert len(views.cases.passing(store, asked, only_base)[0]) == of_slice.only_base > 0
-    kind = asked.presentation.kind("flip")
+    assert len(views.cases.passing(store, question_set, only_base)[0]) == of_slice.only_base > 0
+    kind = question_set.presentation.kind("flip")
     assert row_title(of_slice.subtype, kind) == "Colors (slice)"
     n_tests = sum(row.p == row.p for row in before.rows)
     assert f"corrected for {n_tests} comparisons" in how_to_read(after)
-    assert compare_models(store, asked, MODELS[:2], "paraphrase").rows[-1].subtype != "slice:Colors"
+    assert (
+        compare_models(store, question_set, MODELS[:2], "paraphrase").rows[-1].subtype
+        != "slice:Colors"
+    )
 
 
-def test_the_scorecard_has_a_column_for_a_slice_beside_the_types(store: Store, asked: QuestionSet):
-    before = leaderboard(store, [asked], by="edit", baseline=MODELS[0])
-    numbers = colors(store, asked)
-    columns = leaderboard(store, [asked], by="edit", baseline=MODELS[0])
+def test_the_scorecard_has_a_column_for_a_slice_beside_the_types(
+    store: Store, question_set: QuestionSet
+):
+    before = leaderboard(store, [question_set], by="edit", baseline=MODELS[0])
+    numbers = colors(store, question_set)
+    columns = leaderboard(store, [question_set], by="edit", baseline=MODELS[0])
     (place,) = [at for at, each in enumerate(columns) if each.subtype == "slice:Colors"]
     of_slice = columns.pop(place)
     assert of_slice.kind == columns[place - 1].kind != columns[place].kind  # after the types
@@ -105,7 +112,7 @@ def test_the_scorecard_has_a_column_for_a_slice_beside_the_types(store: Store, a
     ]
     assert of_slice.n_cases == of_type.n_cases == len(numbers)
     assert of_slice.blind == pytest.approx(of_type.blind)
-    margins = views.rows.margins(store, asked, MODELS, numbers)
+    margins = views.rows.margins(store, question_set, MODELS, numbers)
     for model, of_model in zip(MODELS, margins, strict=True):
         cell, expected = of_slice.cell(model), of_type.cell(model)
         assert cell.estimate is not None and expected.estimate is not None
@@ -121,17 +128,19 @@ def test_the_scorecard_has_a_column_for_a_slice_beside_the_types(store: Store, a
     printed = CliRunner().invoke(main, [*line, "csv"]).stdout
     assert printed.count(",slice:Colors,") == len(MODELS)
     assert "Colors (slice)" in CliRunner().invoke(main, [*line, "markdown"]).stdout
-    other_kinds = leaderboard(store, [asked], by="kind")
+    other_kinds = leaderboard(store, [question_set], by="kind")
     assert not any(column.subtype for column in other_kinds)
 
 
-def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, asked: QuestionSet):
-    numbers = colors(store, asked)
-    table = compare_metrics(store, asked, MODELS[:2], only=("positive_rate",), named_slice="Colors")
-    of_models = views.rows.margins(store, asked, MODELS[:2], numbers)
+def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, question_set: QuestionSet):
+    numbers = colors(store, question_set)
+    table = compare_metrics(
+        store, question_set, MODELS[:2], only=("positive_rate",), named_slice="Colors"
+    )
+    of_models = views.rows.margins(store, question_set, MODELS[:2], numbers)
     row = table.iloc[0]
     assert [row.base, row.value] == pytest.approx((of_models > 0).mean(axis=1).tolist())
-    both = replace(asked, runs=tuple(asked.run(model) for model in MODELS[:2]))
+    both = replace(question_set, runs=tuple(question_set.run(model) for model in MODELS[:2]))
     (promise,) = views.gate.promises(store, both, {"positive_rate": 1.0}, named_slice="Colors")
     assert promise.drop == pytest.approx(row.base - row.value) and not promise.is_broken
     with pytest.raises(NotFound, match="Colours"):
@@ -139,13 +148,16 @@ def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, asked: Question
 
 
 def test_commands_with_a_slice_use_the_questions_that_it_was_saved_in(
-    store: Store, asked: QuestionSet, tmp_path: Path
+    store: Store, question_set: QuestionSet, tmp_path: Path
 ):
-    colors(store, asked)
+    colors(store, question_set)
     data, models = make_tiny(tmp_path / "tiny"), {name: Dealt(name) for name in MODELS[:2]}
     newer = Request(tuple(models), data, "lgip", limit=2, examine=False)
     (newest, _) = execute(newer, store, models=models)
-    assert newest["case_key"] != asked.key and newest["finished"] >= asked.runs[0].finished
+    assert (
+        newest["case_key"] != question_set.key
+        and newest["finished"] >= question_set.runs[0].finished
+    )
 
     def run(*arguments: str) -> list[dict]:
         line = ["--cache", str(store.root), *arguments, "--slice", "Colors", "--format", "json"]
@@ -153,13 +165,15 @@ def test_commands_with_a_slice_use_the_questions_that_it_was_saved_in(
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    expected = compare_metrics(store, asked, MODELS[:2], named_slice="Colors")["base"].dropna()
+    expected = compare_metrics(store, question_set, MODELS[:2], named_slice="Colors")[
+        "base"
+    ].dropna()
     compared = [row["base"] for row in run("compare", *MODELS[:2]) if row["base"] is not None]
     assert compared == pytest.approx(expected.tolist())
     (limit,) = run("gate", MODELS[1], "--against", MODELS[0], "--max-drop", "positive_rate=1")
     assert limit["base"] in compared
     every, _ = views.cases.failures(
-        store, asked, Filter.parse(MODELS[0], named_slice="Colors", outcome="all"), 1, 99
+        store, question_set, Filter.parse(MODELS[0], named_slice="Colors", outcome="all"), 1, 99
     )
     listed = run("failures", MODELS[0], "--outcome", "all", "--size", "99")
     assert [row["id"] for row in listed] == every["id"].tolist()
@@ -170,15 +184,15 @@ def test_commands_with_a_slice_use_the_questions_that_it_was_saved_in(
 
 
 def test_the_finding_of_a_comparison_in_a_slice_is_that_of_its_cases(
-    store: Store, asked: QuestionSet
+    store: Store, question_set: QuestionSet
 ):
-    numbers = colors(store, asked)
-    of_slice = compare_models(store, asked, MODELS[:2], "flip", named_slice="Colors")
-    of_models = views.rows.margins(store, asked, MODELS[:2], numbers)
+    numbers = colors(store, question_set)
+    of_slice = compare_models(store, question_set, MODELS[:2], "flip", named_slice="Colors")
+    of_models = views.rows.margins(store, question_set, MODELS[:2], numbers)
     shares = [of_slice.row(MODELS[1]).base, of_slice.row(MODELS[1]).value]
     assert shares == pytest.approx((of_models <= 0).mean(axis=1).tolist())
     assert of_slice.row(MODELS[1]).n_lies == len(numbers)
-    finding = verdict(of_slice, asked.presentation.kind("flip"))
+    finding = verdict(of_slice, question_set.presentation.kind("flip"))
     line = ["--cache", str(store.root), "compare", *MODELS[:2], "--slice", "Colors"]
     printed = " ".join(CliRunner().invoke(main, line).output.split())
     assert f"In the slice 'Colors': {finding.heading}" in printed and finding.detail in printed
@@ -187,58 +201,60 @@ def test_the_finding_of_a_comparison_in_a_slice_is_that_of_its_cases(
     assert {row["subtype"] for row in rows} <= {"all", "color"}
     assert {row["n_lies"] for row in rows} == {len(numbers)}
     with pytest.raises(InvalidInput, match="'Colors' has no cases of the kind 'paraphrase'"):
-        compare_models(store, asked, MODELS[:2], "paraphrase", named_slice="Colors")
+        compare_models(store, question_set, MODELS[:2], "paraphrase", named_slice="Colors")
 
 
 def test_a_slice_whose_questions_changed_is_refused_with_what_changed(
-    store: Store, asked: QuestionSet
+    store: Store, question_set: QuestionSet
 ):
-    numbers = colors(store, asked)
+    numbers = colors(store, question_set)
     content = json.loads(SLICES.read(store)["Colors"])
     first, second, *_ = content["digests"]
     content["digests"] |= {first: "0" * 12, "gone": content["digests"].pop(second)}
     SLICES.save(store, "Changed", json.dumps(content))
-    by_name, (refusal,) = views.named_slices.applicable(store, asked.key)
+    by_name, (refusal,) = views.named_slices.applicable(store, question_set.key)
     assert list(by_name) == ["Colors"] and by_name["Colors"].tolist() == numbers.tolist()
     total = f"1 of its {len(numbers)} cases"
     assert f"{total} are missing, such as 'gone'" in refusal
     assert f"{total} have other texts, such as '{first}'" in refusal
     with pytest.raises(InvalidInput, match="have changed"):
-        views.cases.failures(store, asked, Filter(MODELS[0], named_slice="Changed"))
+        views.cases.failures(store, question_set, Filter(MODELS[0], named_slice="Changed"))
     content["digests"] = {"gone": "0" * 12}  # of other questions
     SLICES.save(store, "Changed", json.dumps(content))
-    assert views.named_slices.applicable(store, asked.key)[1] == ()
+    assert views.named_slices.applicable(store, question_set.key)[1] == ()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"digests": 3}'])
-def test_a_damaged_slice_is_one_line(store: Store, asked: QuestionSet, text: str):
+def test_a_damaged_slice_is_one_line(store: Store, question_set: QuestionSet, text: str):
     SLICES.save(store, "mine", text)
     with pytest.raises(InvalidInput, match="The slice 'mine' is damaged"):
         views.named_slices.read(store)
     with pytest.raises(InvalidInput, match="selects 0 cases"):
-        save(store, asked, "none", Filter.parse(MODELS[0], contains="no such words"))
+        save(store, question_set, "none", Filter.parse(MODELS[0], contains="no such words"))
 
 
 def test_the_commands_save_show_check_export_and_remove_a_slice(
-    store: Store, asked: QuestionSet, tmp_path: Path
+    store: Store, question_set: QuestionSet, tmp_path: Path
 ):
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(main, ["--cache", str(store.root), *arguments])
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    keys = [asked.run(model).key for model in MODELS[:2]]
+    keys = [question_set.run(model).key for model in MODELS[:2]]
     wrong = ["slice", "save", "Wrong", keys[0], "--kind", "flip", "--exclude", "subtype=colour"]
     refused = CliRunner().invoke(main, ["--cache", str(store.root), *wrong])
     assert refused.exit_code == 1 and "'colour'" in refused.stderr
     assert not views.named_slices.read(store)
     run("slice", "save", "Most flips", keys[0], "--kind", "flip", "--contains", "a")
     numbers, _, _ = views.cases.passing(
-        store, asked, Filter(MODELS[0], contains="a", outcome="all")
+        store, question_set, Filter(MODELS[0], contains="a", outcome="all")
     )
     (listed,) = json.loads(run("slice", "list", "--format", "json"))
     assert listed["name"] == "Most flips" and listed["cases"] == len(numbers) > 0
-    assert listed["link"] == f"explore?set={asked.key}&kind=flip&slice=Most+flips&outcome=all"
+    assert (
+        listed["link"] == f"explore?set={question_set.key}&kind=flip&slice=Most+flips&outcome=all"
+    )
     shown = json.loads(run("show", keys[0], "--by", "slice", "--format", "json"))
     assert {row["slice"] for row in shown} == {"Most flips"}
     gate = ("gate", keys[0], "--against", keys[1], "--max-drop", "positive_rate=1")

@@ -54,14 +54,14 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def asked(counted: Store) -> QuestionSet:
+def question_set(counted: Store) -> QuestionSet:
     return views.runs.question_set(counted, views.runs.question_sets(counted)["case_key"].iloc[0])
 
 
 @pytest.fixture(scope="module")
-def rows(counted: Store, asked: QuestionSet) -> pd.DataFrame:
+def rows(counted: Store, question_set: QuestionSet) -> pd.DataFrame:
     """The flips, with the pair of each in lower case."""
-    table = pd.read_parquet(counted.root / "cases" / asked.key / "cases.parquet")
+    table = pd.read_parquet(counted.root / "cases" / question_set.key / "cases.parquet")
     pairs = [
         f"{source}>{target}".lower()
         for source, target in zip(table["source"], table["target"], strict=True)
@@ -90,7 +90,7 @@ def believed(
 
 
 def test_a_planted_pattern_is_found_with_its_numbers(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     flip_rows = rows[rows["kind"] == "flip"]
     counts = Counter(flip_rows["pair"])
@@ -99,7 +99,7 @@ def test_a_planted_pattern_is_found_with_its_numbers(
     margins = believed(rows, 0.08, 3, pair, 0.8)
     margins[rows.index[rows["pair"] == pair][0]] = 0.0  # a tie is believed
     answered(monkeypatch, margins)
-    found = patterns.patterns(counted, asked, Filter(MODEL))
+    found = patterns.patterns(counted, question_set, Filter(MODEL))
     flips = rows.assign(believed=margins <= 0)[rows["kind"] == "flip"]
     assert [pattern.key for pattern in found.patterns] == [pair]
     pattern = found.patterns[0]
@@ -120,12 +120,12 @@ def test_a_planted_pattern_is_found_with_its_numbers(
 
 
 def test_the_numbers_of_every_group_are_those_of_a_loop(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     margins = believed(rows, 0.3, 5)
     margins[::17] = np.nan
     answered(monkeypatch, margins)
-    told = patterns.candidates(counted, asked, Filter(MODEL))
+    told = patterns.candidates(counted, question_set, Filter(MODEL))
     table = rows.assign(margin=margins)[(rows["kind"] == "flip") & ~np.isnan(margins)]
     rates = (table["margin"] <= 0).groupby(table["subtype"]).mean()  # pyright: ignore
     agreeing, possible, groups = {}, {}, {}
@@ -163,81 +163,83 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
 
 
 def test_words_of_a_type_that_is_believed_often_are_no_pattern(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     """All flips of numbers are believed: no two numbers have to do with it."""
     margins = believed(rows, 0.05, 21)
     margins[rows["subtype"] == "number"] = -0.1
     answered(monkeypatch, margins)
     numbers = set(rows.loc[rows["subtype"] == "number", "pair"])
-    told = patterns.candidates(counted, asked, Filter(MODEL)).patterns
+    told = patterns.candidates(counted, question_set, Filter(MODEL)).patterns
     of_numbers = [one for one in told if one.key in numbers]
     assert of_numbers and {(one.rate, one.base, one.lift) for one in of_numbers} == {(1, 1, 1)}
-    clear = {one.key for one in patterns.patterns(counted, asked, Filter(MODEL)).patterns}
+    clear = {one.key for one in patterns.patterns(counted, question_set, Filter(MODEL)).patterns}
     assert not numbers & clear and "type:number" in clear
 
 
 def test_where_nothing_was_planted_nothing_is_found_as_often_as_promised(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     n_false = 0
     for seed in range(60):
         answered(monkeypatch, believed(rows, 0.15, 1000 + seed))
-        n_false += bool(patterns.patterns(counted, asked, Filter(MODEL)).patterns)
+        n_false += bool(patterns.patterns(counted, question_set, Filter(MODEL)).patterns)
     assert n_false <= scipy.stats.binom.ppf(0.99, 60, patterns.Q)
 
 
 def test_a_chip_counts_what_it_opens(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     answered(monkeypatch, believed(rows, 0.3, 7))
     chosen = Filter.parse(MODEL, tag="half=left")
-    told = patterns.candidates(counted, asked, chosen).patterns
+    told = patterns.candidates(counted, question_set, chosen).patterns
     assert told
     for one in told:
-        opened = views.wall.wall(counted, asked, replace(chosen, pair=(one.key,)))
+        opened = views.wall.wall(counted, question_set, replace(chosen, pair=(one.key,)))
         assert opened[2] == one.n_believed
         assert all(card.tags["half"] == "left" for card in opened[0])
-        counts = views.cases.outcomes(counted, asked, replace(chosen, pair=(one.key,)))
+        counts = views.cases.outcomes(counted, question_set, replace(chosen, pair=(one.key,)))
         assert (counts["fooled"], counts["all"]) == (one.n_believed, one.n_asked)
     two = replace(chosen, pair=tuple(one.key for one in told[:2]))  # two chips are "or"
-    assert views.wall.wall(counted, asked, two)[2] == told[0].n_believed + told[1].n_believed
+    assert views.wall.wall(counted, question_set, two)[2] == told[0].n_believed + told[1].n_believed
 
 
 def test_what_a_filter_names_beside_its_questions_does_not_matter(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     answered(monkeypatch, believed(rows, 0.3, 9))
-    plain = patterns.candidates(counted, asked, Filter(MODEL))
+    plain = patterns.candidates(counted, question_set, Filter(MODEL))
     other = Filter(MODEL, outcome="held", sort="best", pair=("a>b",))
-    assert repr(patterns.candidates(counted, asked, other)) == repr(plain)  # NaN is NaN
-    assert patterns.patterns(counted, asked, other) == patterns.patterns(
-        counted, asked, Filter(MODEL)
+    assert repr(patterns.candidates(counted, question_set, other)) == repr(plain)  # NaN is NaN
+    assert patterns.patterns(counted, question_set, other) == patterns.patterns(
+        counted, question_set, Filter(MODEL)
     )
 
 
-def test_rewordings_and_unknown_kinds_have_no_pattern(counted: Store, asked: QuestionSet):
+def test_rewordings_and_unknown_kinds_have_no_pattern(counted: Store, question_set: QuestionSet):
     for kind in ("paraphrase", "combined", "no such kind", ""):
-        none = patterns.patterns(counted, asked, Filter(MODEL, kind))
+        none = patterns.patterns(counted, question_set, Filter(MODEL, kind))
         assert none.patterns == () and none.n_groups == 0 and math.isnan(none.average)
 
 
 def test_a_model_that_believes_nothing_or_everything_has_no_pattern(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     for margin, average in ((0.1, 0.0), (-0.1, 1.0)):
         answered(monkeypatch, np.full(len(rows), margin, dtype=np.float32))
-        told = patterns.patterns(counted, asked, Filter(MODEL))
+        told = patterns.patterns(counted, question_set, Filter(MODEL))
         assert told.patterns == () and told.average == average and told.n_groups
     answered(monkeypatch, np.full(len(rows), np.nan, dtype=np.float32))
-    assert patterns.patterns(counted, asked, Filter(MODEL)).patterns == ()
+    assert patterns.patterns(counted, question_set, Filter(MODEL)).patterns == ()
 
 
-def test_unknown_patterns_open_nothing_and_too_many_are_refused(counted: Store, asked: QuestionSet):
+def test_unknown_patterns_open_nothing_and_too_many_are_refused(
+    counted: Store, question_set: QuestionSet
+):
     strange = ("never>asked", "", ">", "type:", "'; DROP TABLE cases; --", "<img onerror=x>")
-    assert views.wall.wall(counted, asked, Filter(MODEL, pair=strange)) == ((), 0, 0)
+    assert views.wall.wall(counted, question_set, Filter(MODEL, pair=strange)) == ((), 0, 0)
     with pytest.raises(InvalidInput, match="at most 100"):
-        views.wall.wall(counted, asked, Filter(MODEL, pair=tuple(map(str, range(101)))))
+        views.wall.wall(counted, question_set, Filter(MODEL, pair=tuple(map(str, range(101)))))
 
 
 @pytest.mark.parametrize("probe", ["eqben", "visla", "rococo"])
@@ -339,9 +341,7 @@ def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
     assert any(one.rate < 1 for one in told.patterns)
 
 
-def test_what_the_filter_names_is_no_pattern(
-    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, mixed
-):
+def test_what_the_filter_names_is_no_pattern(mixed):
     store, question_set = mixed
     for chosen in (
         Filter.parse("demo:softmax", "t2i", tag="background=street", lost_to="own"),

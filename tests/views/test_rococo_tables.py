@@ -46,7 +46,7 @@ def store(tmp_path_factory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory, store):
+def rococo_run(tmp_path_factory, store):
     """A run with deletions and more words, three draws of each."""
     tiny = make_tiny(tmp_path_factory.mktemp("drawn") / "tiny")
     options = {
@@ -59,11 +59,11 @@ def drawn(tmp_path_factory, store):
 
 
 def test_deletions_and_more_words_stand_in_their_tables_with_the_spread_over_their_draws(
-    drawn, store
+    rococo_run, store
 ):
-    answers = answers_of(store, drawn)
+    answers = answers_of(store, rococo_run)
     for number in (5, 6, 7):
-        _, cells = cells_of(store, drawn, number)
+        _, cells = cells_of(store, rococo_run, number)
         filled = 0
         for column, cell in cells:
             if column.breakdown == "all":
@@ -93,14 +93,14 @@ def test_deletions_and_more_words_stand_in_their_tables_with_the_spread_over_the
         assert filled
 
 
-def test_the_command_line_has_mean_and_spread_of_every_draw(drawn, store):
-    key = drawn["key"]
+def test_the_command_line_has_mean_and_spread_of_every_draw(rococo_run, store):
+    key = rococo_run["key"]
     shown = CliRunner().invoke(
         main, ["--cache", str(store.root), "show", key, "--by", "seeds", "--format", "json"]
     )
     rows = {(row["metric"], row["slice"]): row for row in json.loads(shown.stdout)}
     assert {name for _, name in rows} == {*POLICIES, "mix:0.7"}
-    answers = answers_of(store, drawn)
+    answers = answers_of(store, rococo_run)
     of_policy = answers.loc[answers["subtype"] == "rand-voca:3"]
     values = of_policy.groupby("rule")["rsms"].mean().tolist()
     row = rows["i2t_rsms", "rand-voca:3"]
@@ -119,8 +119,8 @@ def test_one_draw_has_no_spread(tiny, store):
     assert set(cells["n_seeds"]) == {0}
 
 
-def test_a_table_says_how_many_draws_a_number_is_the_mean_of(drawn, store):
-    question_set, _ = cells_of(store, drawn, 6)
+def test_a_table_says_how_many_draws_a_number_is_the_mean_of(rococo_run, store):
+    question_set, _ = cells_of(store, rococo_run, 6)
     table = next(each for each in views.published.TABLES["rococo"] if each.number == 6)
     cells = views.papers.remade(store, question_set, 6)
     html = papers.remade(cells, table, question_set.metrics, styles.styles(question_set.models))

@@ -90,7 +90,7 @@ def test_where_some_pictures_are_not_here_those_that_are_come_alone(tmp_path):
     execute(Request(("control:constant",), name, "lgip", examine=False), store)
     question_set = views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
 
-    def shown() -> tuple[set[str], set[str]]:
+    def displayed_pictures() -> tuple[set[str], set[str]]:
         """Pictures of Home's failures, and of the examples of a page of Lab."""
         cases = views.showcase.showcases(store, question_set, "flip", "control:constant")
         first = Filter("control:constant", "flip")
@@ -102,10 +102,10 @@ def test_where_some_pictures_are_not_here_those_that_are_come_alone(tmp_path):
 
     for number in range(3):
         (tmp_path / "tiny" / f"{number}.png").unlink()
-    assert shown() == ({"3.png", "4.png", "5.png"},) * 2
+    assert displayed_pictures() == ({"3.png", "4.png", "5.png"},) * 2
     for number in range(3, 6):
         (tmp_path / "tiny" / f"{number}.png").unlink()
-    failures, examples = shown()
+    failures, examples = displayed_pictures()
     assert failures == {f"{number}.png" for number in range(6)} and len(examples) == 3
 
 

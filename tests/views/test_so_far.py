@@ -62,13 +62,13 @@ def test_so_far_is_what_the_whole_run_says_of_the_cases_that_are_finished(watche
 def test_without_parts_and_of_damaged_ones_nothing_is_known(watched: Watching):
     store, keys = watched.store, watched.keys
 
-    def known() -> int:
+    def count_answered() -> int:
         return views.progress.so_far(store, keys.run, keys.cases, KIND).n_answered
 
-    assert known() == 0  # the parts of a complete run are gone
+    assert count_answered() == 0  # the parts of a complete run are gone
     folder = store.run(keys.run).folder / "parts"
     folder.mkdir(exist_ok=True)
     for name in ("000000000-000000016", "copy of 1", "000000000-99999999999999999999"):
         (folder / f"{name}.parquet").write_bytes(b"PAR1 cut short")
         (folder / f"{name}.json").write_text("{}")
-    assert known() == 0
+    assert count_answered() == 0

@@ -14,7 +14,7 @@ N_ROWS = 3 * GROUP_ROWS + 5
 
 
 @pytest.fixture
-def stored(store: Store) -> Store:
+def sums_store(store: Store) -> Store:
     """A run whose first row group lacks a metric of the later ones, with weights of 0."""
     random = np.random.default_rng(3)
     metrics = np.array(["drop_rate", "recall", "rsms"])[random.integers(0, 3, N_ROWS)]
@@ -30,16 +30,16 @@ def stored(store: Store) -> Store:
     return store
 
 
-def test_measures_are_the_rows_that_duckdb_selects_in_their_order(stored: Store):
+def test_measures_are_the_rows_that_duckdb_selects_in_their_order(sums_store: Store):
     wanted = [("recall", "micro"), ("rsms", "macro")]
-    measures = paired_tests.read_measures(stored, KEY, wanted)
+    measures = paired_tests.read_measures(sums_store, KEY, wanted)
     assert list(measures) == wanted
     for (metric, averaging), measure in measures.items():
-        with stored.cursor() as cursor:
+        with sums_store.cursor() as cursor:
             expected = cursor.execute(
                 "SELECT total / weight AS value, weight, item_code AS item FROM read_parquet(?) "
                 "WHERE metric = ? AND averaging = ? AND weight > 0",
-                [stored.files([KEY], "sums"), metric, averaging],
+                [sums_store.files([KEY], "sums"), metric, averaging],
             ).fetchnumpy()
         has_weight = measure.weight > 0
         assert not has_weight.all()
@@ -47,16 +47,18 @@ def test_measures_are_the_rows_that_duckdb_selects_in_their_order(stored: Store)
             np.testing.assert_array_equal(getattr(measure, name)[has_weight], column)
 
 
-def test_a_metric_that_a_run_lacks_has_a_measure_without_rows(stored: Store):
-    measure = paired_tests.read_measures(stored, KEY, [("group_score", "macro")])[
+def test_a_metric_that_a_run_lacks_has_a_measure_without_rows(sums_store: Store):
+    measure = paired_tests.read_measures(sums_store, KEY, [("group_score", "macro")])[
         "group_score", "macro"
     ]
     assert len(measure.value) == len(measure.weight) == len(measure.item) == 0
 
 
 def test_sums_that_go_while_they_are_read_are_damage(
-    monkeypatch: pytest.MonkeyPatch, stored: Store
+    monkeypatch: pytest.MonkeyPatch, sums_store: Store
 ):
-    monkeypatch.setattr(stored, "files", lambda keys, table: [str(stored.root / "gone.parquet")])
+    monkeypatch.setattr(
+        sums_store, "files", lambda keys, table: [str(sums_store.root / "gone.parquet")]
+    )
     with pytest.raises(StoredDamage, match="cannot be read"):
-        paired_tests.read_measures(stored, KEY, [("recall", "macro")])
+        paired_tests.read_measures(sums_store, KEY, [("recall", "macro")])

@@ -13,7 +13,7 @@ from vlprobe.storage.store import Store
 
 
 @pytest.fixture
-def asked(every_probe: Store) -> str:
+def case_key(every_probe: Store) -> str:
     return views.runs.question_sets(every_probe).set_index("probe").loc["lgip", "case_key"]
 
 
@@ -21,12 +21,12 @@ def same(one: float, other: float) -> bool:
     return one == other or (math.isnan(one) and math.isnan(other))
 
 
-def test_the_trade_off_is_the_estimates_side_by_side(every_probe: Store, asked: str):
+def test_the_trade_off_is_the_estimates_side_by_side(every_probe: Store, case_key: str):
     points = views.tradeoff.trade_off(
-        every_probe, views.runs.question_set(every_probe, asked), "positive_rate"
+        every_probe, views.runs.question_set(every_probe, case_key), "positive_rate"
     ).set_index("model")
     table = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, asked)
+        every_probe, views.runs.question_set(every_probe, case_key)
     ).set_index(["model", "metric"])
     assert len(points) == 2
     for model in points.index:
@@ -35,7 +35,7 @@ def test_the_trade_off_is_the_estimates_side_by_side(every_probe: Store, asked: 
         assert points.loc[model, "y_n"] == table.loc[(model, "positive_rate"), "n_items"]
     with pytest.raises(NotFound, match="positive_rate"):
         views.tradeoff.trade_off(
-            every_probe, views.runs.question_set(every_probe, asked), "invariance_error"
+            every_probe, views.runs.question_set(every_probe, case_key), "invariance_error"
         )
 
 
@@ -59,9 +59,9 @@ def test_a_metric_without_a_case_is_unknown_in_the_trade_off(store: Store, tmp_p
     )
 
 
-def test_a_control_is_on_no_front(every_probe: Store, asked: str):
+def test_a_control_is_on_no_front(every_probe: Store, case_key: str):
     assert not views.tradeoff.trade_off(
-        every_probe, views.runs.question_set(every_probe, asked), "positive_rate"
+        every_probe, views.runs.question_set(every_probe, case_key), "positive_rate"
     )["front"].any()
 
 
@@ -71,16 +71,16 @@ def test_a_control_is_on_no_front(every_probe: Store, asked: str):
 )
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_by_type_the_height_is_that_of_the_type_and_the_place_that_of_the_whole(
-    every_probe, asked, up, combined, unit
+    every_probe, case_key, up, combined, unit
 ):
     found = views.tradeoff.trade_off_by_type(
-        every_probe, views.runs.question_set(every_probe, asked), up, "macro", unit
+        every_probe, views.runs.question_set(every_probe, case_key), up, "macro", unit
     )
     whole = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, asked), "all", "macro", unit
+        every_probe, views.runs.question_set(every_probe, case_key), "all", "macro", unit
     ).set_index(["model", "metric"])
     parts = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, asked), "subtype", "macro", unit
+        every_probe, views.runs.question_set(every_probe, case_key), "subtype", "macro", unit
     ).set_index(["model", "metric", "slice"])
     assert {"color", "combined"} <= set(found["type"])
     for row in found.itertuples():

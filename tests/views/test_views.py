@@ -31,15 +31,15 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def asked(filled: Store) -> str:
+def case_key(filled: Store) -> str:
     return views.runs.question_sets(filled).sort_values("n_items")["case_key"].iloc[-1]
 
 
 @pytest.fixture(scope="module")
-def rows(filled: Store, asked: str) -> pd.DataFrame:
+def rows(filled: Store, case_key: str) -> pd.DataFrame:
     """Questions and the random model's answers, joined without SQL."""
-    run = views.runs.runs(filled).query("case_key == @asked and model == @RANDOM")["key"].iloc[0]
-    questions = pd.read_parquet(filled.root / "cases" / asked / "cases.parquet")
+    run = views.runs.runs(filled).query("case_key == @case_key and model == @RANDOM")["key"].iloc[0]
+    questions = pd.read_parquet(filled.root / "cases" / case_key / "cases.parquet")
     answers = pd.read_parquet(filled.root / "runs" / run / "scores.parquet")[
         ["case", "margin", "scores"]
     ]
@@ -79,10 +79,12 @@ def test_an_empty_store_gives_empty_tables_with_their_columns(store: Store):
 
 
 def test_the_whole_estimates_are_means_of_the_margins(
-    filled: Store, asked: str, rows: pd.DataFrame
+    filled: Store, case_key: str, rows: pd.DataFrame
 ):
     table = (
-        views.estimates.estimates(filled, views.runs.question_set(filled, asked), averaging="micro")
+        views.estimates.estimates(
+            filled, views.runs.question_set(filled, case_key), averaging="micro"
+        )
         .query("model == @RANDOM")
         .set_index("metric")
     )
@@ -94,38 +96,42 @@ def test_the_whole_estimates_are_means_of_the_margins(
     assert table.loc["positive_rate", "n_cases"] == len(flips)
 
 
-def test_spreads_divide_cosines_and_leave_rates_alone(filled: Store, asked: str):
+def test_spreads_divide_cosines_and_leave_rates_alone(filled: Store, case_key: str):
     cosine = (
-        views.estimates.estimates(filled, views.runs.question_set(filled, asked))
+        views.estimates.estimates(filled, views.runs.question_set(filled, case_key))
         .query("model == @RANDOM")
         .set_index("metric")
     )
     spread = (
-        views.estimates.estimates(filled, views.runs.question_set(filled, asked), unit="spread")
+        views.estimates.estimates(filled, views.runs.question_set(filled, case_key), unit="spread")
         .query("model == @RANDOM")
         .set_index("metric")
     )
-    own = views.runs.runs(filled).query("model == @RANDOM and case_key == @asked")["spread"].iloc[0]
+    own = (
+        views.runs.runs(filled)
+        .query("model == @RANDOM and case_key == @case_key")["spread"]
+        .iloc[0]
+    )
     for column in ("value", "low", "high"):
         assert spread.loc["invariance_error", column] == pytest.approx(
             cosine.loc["invariance_error", column] / own
         )
         assert spread.loc["positive_rate", column] == cosine.loc["positive_rate", column]
     with pytest.raises(InvalidInput, match="furlong"):
-        views.estimates.estimates(filled, views.runs.question_set(filled, asked), unit="furlong")
+        views.estimates.estimates(filled, views.runs.question_set(filled, case_key), unit="furlong")
 
 
-def test_slices_of_a_metric_hold_all_its_cases(filled: Store, asked: str):
+def test_slices_of_a_metric_hold_all_its_cases(filled: Store, case_key: str):
     whole = (
-        views.estimates.estimates(filled, views.runs.question_set(filled, asked))
+        views.estimates.estimates(filled, views.runs.question_set(filled, case_key))
         .query("model == @RANDOM")
         .set_index("metric")["n_cases"]
     )
-    assert views.estimates.slices(filled, views.runs.question_set(filled, asked))[0] == "subtype"
-    assert "tag:thing" in views.estimates.slices(filled, views.runs.question_set(filled, asked))
+    assert views.estimates.slices(filled, views.runs.question_set(filled, case_key))[0] == "subtype"
+    assert "tag:thing" in views.estimates.slices(filled, views.runs.question_set(filled, case_key))
     for by in ("subtype", "rule", "tag:thing"):
         parts = (
-            views.estimates.estimates(filled, views.runs.question_set(filled, asked), by)
+            views.estimates.estimates(filled, views.runs.question_set(filled, case_key), by)
             .query("model == @RANDOM")
             .groupby("metric")["n_cases"]
             .sum()
@@ -151,7 +157,7 @@ def test_slices_of_a_metric_hold_all_its_cases(filled: Store, asked: str):
     ids=str,
 )
 def test_a_filter_passes_what_a_loop_passes_in_its_order(
-    filled: Store, asked: str, rows: pd.DataFrame, given: dict
+    filled: Store, case_key: str, rows: pd.DataFrame, given: dict
 ):
     chosen = views.filter.Filter.parse(RANDOM, **given)
     tag, _, value = given.get("tag", "").partition("=")
@@ -178,29 +184,31 @@ def test_a_filter_passes_what_a_loop_passes_in_its_order(
     ]
     expected = sorted(passing, key=lambda row: (order[chosen.sort](row), row.case))
     assert expected
-    assert everything(filled, asked, chosen) == [row.case for row in expected]
+    assert everything(filled, case_key, chosen) == [row.case for row in expected]
 
 
-def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, asked: str):
-    for row in views.estimates.choices(filled, views.runs.question_set(filled, asked)).itertuples():
+def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, case_key: str):
+    for row in views.estimates.choices(
+        filled, views.runs.question_set(filled, case_key)
+    ).itertuples():
         chosen = views.filter.Filter(RANDOM, row.kind, row.subtype, row.rule, outcome="all")
         table, total = views.cases.failures(
-            filled, views.runs.question_set(filled, asked), chosen, size=1000
+            filled, views.runs.question_set(filled, case_key), chosen, size=1000
         )
         assert total == row.n_cases
         assert set(table["rule"]) == {row.rule}
 
 
-def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
+def test_outcomes_count_what_the_lists_hold(filled: Store, case_key: str):
     for model in (RANDOM, "control:constant"):
         chosen = views.filter.Filter(model, contains="bench")
-        counts = views.cases.outcomes(filled, views.runs.question_set(filled, asked), chosen)
+        counts = views.cases.outcomes(filled, views.runs.question_set(filled, case_key), chosen)
         for outcome, count in counts.items():
             assert (
                 count
                 == views.cases.failures(
                     filled,
-                    views.runs.question_set(filled, asked),
+                    views.runs.question_set(filled, case_key),
                     dataclasses.replace(chosen, outcome=outcome),
                 )[1]
             )
@@ -209,12 +217,14 @@ def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
 
 
 @pytest.mark.parametrize("text", ["'; DROP TABLE x; --", "%", "_", '"', "\\", "100 % sure\n"])
-def test_what_people_type_is_looked_for_as_it_is(filled: Store, asked: str, text: str):
+def test_what_people_type_is_looked_for_as_it_is(filled: Store, case_key: str, text: str):
     for chosen in (
         views.filter.Filter(RANDOM, contains=text),
         views.filter.Filter.parse(RANDOM, tag=f"thing={text}"),
     ):
-        assert views.cases.failures(filled, views.runs.question_set(filled, asked), chosen)[1] == 0
+        assert (
+            views.cases.failures(filled, views.runs.question_set(filled, case_key), chosen)[1] == 0
+        )
 
 
 def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes():
@@ -243,25 +253,27 @@ def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes()
     assert found("红色") == {fourth}
 
 
-def test_unknown_names_are_refused_with_what_there_is(filled: Store, asked: str):
+def test_unknown_names_are_refused_with_what_there_is(filled: Store, case_key: str):
     with pytest.raises(NotFound, match="control:constant"):
         views.cases.failures(
-            filled, views.runs.question_set(filled, asked), views.filter.Filter("control:constnt")
+            filled,
+            views.runs.question_set(filled, case_key),
+            views.filter.Filter("control:constnt"),
         )
     with pytest.raises(NotFound, match="fooled"):
         views.cases.failures(
             filled,
-            views.runs.question_set(filled, asked),
+            views.runs.question_set(filled, case_key),
             views.filter.Filter(RANDOM, outcome="fooledd"),
         )
     with pytest.raises(NotFound, match="question set"):
         views.estimates.estimates(filled, views.runs.question_set(filled, "0" * 16))
 
 
-def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store, asked: str):
+def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store, case_key: str):
     table, total = views.cases.failures(
         filled,
-        views.runs.question_set(filled, asked),
+        views.runs.question_set(filled, case_key),
         views.filter.Filter(RANDOM, outcome="all"),
         page=999,
     )
@@ -269,8 +281,8 @@ def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store
     assert total > 0
 
 
-def test_answers_are_those_of_every_model(filled: Store, asked: str, rows: pd.DataFrame):
-    table = views.rows.answers(filled, views.runs.question_set(filled, asked), [0, 3]).set_index(
+def test_answers_are_those_of_every_model(filled: Store, case_key: str, rows: pd.DataFrame):
+    table = views.rows.answers(filled, views.runs.question_set(filled, case_key), [0, 3]).set_index(
         ["case", "model"]
     )
     assert len(table) == 4

@@ -18,8 +18,8 @@ def pixels(scene):
     return np.asarray(render(scene)).astype(int)
 
 
-def drawn_outside(before, after, boxes):
-    changed = (pixels(before) != pixels(after)).any(axis=2)
+def drawn_outside(first_scene, second_scene, boxes):
+    changed = (pixels(first_scene) != pixels(second_scene)).any(axis=2)
     for left, top, right, bottom in boxes:
         changed[top:bottom, left:right] = False
     return changed.sum()

@@ -83,7 +83,7 @@ def differing(images: list[Image.Image]) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> list[Image.Image]:
+def renderings() -> list[Image.Image]:
     return [renderer.render(scene) for scene in scenes()]
 
 
@@ -108,17 +108,17 @@ def test_the_scenes_show_everything_that_can_be_drawn():
     assert len(sides) == 2 * len(OBJECTS)
 
 
-def test_the_same_pillow_draws_the_same_pixels_under_one_version(drawn):
+def test_the_same_pillow_draws_the_same_pixels_under_one_version(renderings):
     stored = json.loads((FOLDER / "scenes.json").read_text())
     if stored["drawn_by"] != MACHINE:
         pytest.skip(
             f"{MACHINE} may round otherwise than {stored['drawn_by']}; the thumbnails are compared"
         )
-    assert checksums(drawn) == stored["pixels"]
+    assert checksums(renderings) == stored["pixels"]
 
 
-def test_any_pillow_draws_the_same_scenes_under_one_version(drawn):
-    assert differing(drawn) == []
+def test_any_pillow_draws_the_same_scenes_under_one_version(renderings):
+    assert differing(renderings) == []
 
 
 def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypatch):

@@ -81,7 +81,7 @@ def embeddings(body: dict) -> dict:
     return {"object": "list", "data": entries[::-1], "model": body["model"], "usage": usage}
 
 
-def written(body: dict) -> dict:
+def chat_completion(body: dict) -> dict:
     message = {"role": "assistant", "content": author.reply(body["messages"])}
     return {
         "object": "chat.completion",
@@ -94,7 +94,7 @@ def written(body: dict) -> dict:
 
 def chat(body: dict) -> dict:
     if isinstance(body["messages"][0]["content"], str):
-        return written(body)
+        return chat_completion(body)
     import torch
 
     processor, model = generator()

@@ -87,6 +87,6 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], 
 
 
 @pytest.fixture(scope="session")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> str:
+def dataset_name(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the name of a dataset with six pictures that all machines find at the same path."""
     return make_tiny(tmp_path_factory.mktemp("drawn") / "tiny")

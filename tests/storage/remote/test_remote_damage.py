@@ -31,12 +31,12 @@ INDEX = f"index/runs/{KEY}.2.json"
 def broken_off(put, folder: str):
     """An upload that ends before anything in a folder."""
 
-    def then(self, name, content):
+    def put_or_fail(self, name, content):
         if name.startswith(folder):
             raise InvalidInput("offline")
         put(self, name, content)
 
-    return then
+    return put_or_fail
 
 
 EXAMINED = asdict(
@@ -80,9 +80,9 @@ def test_what_is_damaged_here_is_sent_to_nobody(memory, on, caplog):
     assert list(there.names("")) == ["writable"]
 
 
-def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, drawn, on):
+def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, dataset_name, on):
     one = on("one", memory)
-    key = execute(request(drawn), one)[0]["case_key"]
+    key = execute(request(dataset_name), one)[0]["case_key"]
     two = on("two", memory)
     assert two.cases(key).complete  # known to two from here on
     there = one.mirror
@@ -92,7 +92,7 @@ def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, drawn
     one = on("one", memory)
     assert one.runs() == two.runs() == []
     assert not one.cases(key).complete and not two.cases(key).complete
-    execute(request(drawn), one)
+    execute(request(dataset_name), one)
     assert call(memory, "verify") == ""
     assert (
         len(
@@ -114,14 +114,14 @@ def test_repair_leaves_what_became_valid_since_it_was_seen(memory, on, monkeypat
     there.put(table, b"rubbish")
     look = verify.damages
 
-    def seen(store, *given, **more):
+    def look_and_mend(store, *given, **more):
         found = look(store, *given, **more)
         if "again" not in more:
             assert [one.why for one in found] == ["its checksum differs"]
             there.put(table, sound)
         return found
 
-    monkeypatch.setattr(verify, "damages", seen)
+    monkeypatch.setattr(verify, "damages", look_and_mend)
     call(memory, "verify", "--repair")
     assert on("three", memory).run(KEY).table("scores").equals(TABLE)
 
@@ -135,9 +135,9 @@ def test_a_mirror_that_was_deleted_is_a_mirror_again(memory, on):
     assert len(on("two", memory).runs()) == 2
 
 
-def test_a_page_goes_on_with_what_is_here_and_says_so(memory, drawn, on, monkeypatch):
+def test_a_page_goes_on_with_what_is_here_and_says_so(memory, dataset_name, on, monkeypatch):
     one = on("one", memory)
-    execute(request(drawn), one)
+    execute(request(dataset_name), one)
     monkeypatch.setattr(
         Mirror, "names", lambda *_: (_ for _ in ()).throw(InvalidInput("Cannot use it."))
     )

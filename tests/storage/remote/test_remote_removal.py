@@ -13,10 +13,12 @@ MODELS = ("control:random", "control:constant")
 
 
 @pytest.mark.parametrize("kind", ["memory", pytest.param("bucket", marks=pytest.mark.full)])
-def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(kind, drawn, on, request):
+def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(
+    kind, dataset_name, on, request
+):
     address = request.getfixturevalue(kind)
     one, two = on("one", address), on("two", address)
-    removed, kept = (execute(asked(drawn, models=(model,)), one)[0] for model in MODELS)
+    removed, kept = (execute(asked(dataset_name, models=(model,)), one)[0] for model in MODELS)
     scores = two.run(kept["key"]).table("scores")
     assert two.run(removed["key"]).complete
     assert verify.remove(one, verify.removable(one, [removed["key"]])) == 0
@@ -30,21 +32,21 @@ def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(kind, drawn
         with pytest.raises(NotFound):
             verify.removable(store, [removed["key"]])
     assert call(address, "verify") == ""
-    (again,) = execute(asked(drawn, models=(MODELS[0],)), on("two", address))
+    (again,) = execute(asked(dataset_name, models=(MODELS[0],)), on("two", address))
     assert again["key"] == removed["key"]
     assert again["files"] == removed["files"]
     assert len(on("one", address).runs()) == 2
 
 
-def test_the_command_removes_a_run_of_a_shared_store(memory, drawn, on):
-    (manifest,) = execute(asked(drawn), on("one", memory))
+def test_the_command_removes_a_run_of_a_shared_store(memory, dataset_name, on):
+    (manifest,) = execute(asked(dataset_name), on("one", memory))
     call(memory, "remove", manifest["key"][:8], "--yes")
     assert not on("two", memory).runs()
 
 
-def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, drawn, on, monkeypatch):
+def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, dataset_name, on, monkeypatch):
     one = on("one", memory)
-    (manifest,) = execute(asked(drawn), one)
+    (manifest,) = execute(asked(dataset_name), one)
 
     def unreached(*_):
         raise InvalidInput("The store cannot be reached.")
@@ -54,5 +56,5 @@ def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, drawn, on, monkeyp
         with pytest.raises(InvalidInput, match="cannot be reached"):
             one.mirror.remove_run(manifest["key"])
     assert not on("two", memory).runs() and not on("one", memory).runs()
-    (again,) = execute(asked(drawn), on("two", memory))
+    (again,) = execute(asked(dataset_name), on("two", memory))
     assert again["files"] == manifest["files"]

@@ -26,9 +26,14 @@ TABLE = pa.table({"case": [0, 1, 2], "margin": [0.1, -0.2, 0.3]})
 OTHER = pa.table({"case": [0, 1, 2], "margin": [0.1, -0.2, 0.4]})
 
 
-def request(drawn: str, **changes) -> Request:
+def request(dataset_name: str, **changes) -> Request:
     return Request(
-        **{"models": ("control:random",), "dataset": drawn, "probe": "lgip", "examine": False}
+        **{
+            "models": ("control:random",),
+            "dataset": dataset_name,
+            "probe": "lgip",
+            "examine": False,
+        }
         | changes
     )
 
@@ -78,10 +83,10 @@ def refuse(*_, **__) -> None:
 
 
 def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
-    bucket, drawn, on, monkeypatch, tmp_path
+    bucket, dataset_name, on, monkeypatch, tmp_path
 ):
     one = on("one", bucket)
-    manifest = execute(request(drawn, examine=True), one)[0]
+    manifest = execute(request(dataset_name, examine=True), one)[0]
     key, sent = manifest["key"], objects(bucket)
     assert {name.partition("/")[0] for name in sent} == {
         "cases",
@@ -98,7 +103,7 @@ def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
     on("two", bucket)
     monkeypatch.setattr(run, "answer", refuse)
     monkeypatch.setattr("vlprobe.models.doctor.examine.examine", refuse)
-    assert execute(request(drawn, examine=True), Store(bucket)) == [manifest]
+    assert execute(request(dataset_name, examine=True), Store(bucket)) == [manifest]
     assert objects(bucket) == sent
     on("three", bucket)
     assert key in call(bucket, "show", "--format", "csv")
@@ -110,11 +115,13 @@ def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
     assert call(bucket, "verify") == ""
 
 
-def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, store, monkeypatch):
+def test_a_run_that_stopped_is_resumed_on_another_machine(
+    bucket, dataset_name, on, store, monkeypatch
+):
     monkeypatch.setattr(runs_answers, "PART_CASES", 20)
     with pytest.raises(KeyboardInterrupt):
-        execute(request(drawn), on("one", bucket), AtHalf(interrupt))
-    key = execute(request(drawn), store)[0]["key"]
+        execute(request(dataset_name), on("one", bucket), AtHalf(interrupt))
+    key = execute(request(dataset_name), store)[0]["key"]
     begun = {
         Path(name).name.partition(".")[0]
         for name in objects(bucket)
@@ -132,7 +139,7 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, sto
         "write_part",
         lambda own, name, table: (written.append(name), kept(own, name, table)),
     )
-    execute(request(drawn), two)
+    execute(request(dataset_name), two)
     assert begun and written and not begun & set(written)
     assert tables(two, key) == tables(store, key)
     assert not [name for name in objects(bucket) if "/parts/" in name]
@@ -177,10 +184,10 @@ def test_the_second_to_finish_a_run_takes_the_results_of_the_first(bucket, on):
     "how", [pytest.param("truncated", marks=pytest.mark.full), "altered", "gone"]
 )
 def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(
-    bucket, drawn, on, how
+    bucket, dataset_name, on, how
 ):
     one = on("one", bucket)
-    manifest = execute(request(drawn), one)[0]
+    manifest = execute(request(dataset_name), one)[0]
     key, right = manifest["key"], tables(one, manifest["key"])
     name = next(name for name in objects(bucket) if name.startswith(f"runs/{key}/scores"))
     data = objects(bucket)[name]
@@ -199,14 +206,14 @@ def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(
     call(bucket, "verify", "--repair")
     assert Store(bucket).runs() == []
     assert on("one", bucket).runs() == []
-    execute(request(drawn), on("two", bucket))
+    execute(request(dataset_name), on("two", bucket))
     assert tables(on("one", bucket), key) == right
     assert call(bucket, "verify") == ""
 
 
-def test_damage_on_this_machine_is_mended_from_the_bucket(bucket, drawn, on):
+def test_damage_on_this_machine_is_mended_from_the_bucket(bucket, dataset_name, on):
     one = on("one", bucket)
-    key = execute(request(drawn), one)[0]["key"]
+    key = execute(request(dataset_name), one)[0]["key"]
     right = tables(one, key)
     (one.root / "runs" / key / "scores.parquet").write_bytes(b"rubbish")
     assert tables(one, key) == right
@@ -215,14 +222,14 @@ def test_damage_on_this_machine_is_mended_from_the_bucket(bucket, drawn, on):
 
 
 def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
-    server: Server, bucket, drawn, on, monkeypatch
+    server: Server, bucket, dataset_name, on, monkeypatch
 ):
     monkeypatch.setattr(runs_answers, "PART_CASES", 20)
     one = on("one", bucket)
     with pytest.raises(
         InvalidInput, match=f"Cannot use '{bucket}' .*run the same command again to continue"
     ):
-        execute(request(drawn), one, AtHalf(server.stop))
+        execute(request(dataset_name), one, AtHalf(server.stop))
     with pytest.raises(InvalidInput, match="Cannot use"):
         one.runs()
     server.start()
@@ -235,18 +242,18 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
 
     with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot use"):
         patch.setattr(Mirror, "put", put)
-        execute(request(drawn), one)  # all is answered and cannot be committed
+        execute(request(dataset_name), one)  # all is answered and cannot be committed
     server.start()
     assert one.runs() == []
     with monkeypatch.context() as patch:
         patch.setattr(run, "answer", refuse)
-        key = execute(request(drawn), one)[0]["key"]
+        key = execute(request(dataset_name), one)[0]["key"]
     assert tables(on("two", bucket), key)["scores"]
     assert call(bucket, "verify") == ""
 
 
-def test_a_machine_that_only_looks_sends_nothing(bucket, drawn, on, monkeypatch):
-    key = execute(request(drawn), on("one", bucket))[0]["key"]
+def test_a_machine_that_only_looks_sends_nothing(bucket, dataset_name, on, monkeypatch):
+    key = execute(request(dataset_name), on("one", bucket))[0]["key"]
     before = objects(bucket)
     two = on("two", bucket)
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")

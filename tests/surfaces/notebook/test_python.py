@@ -33,7 +33,7 @@ CONTROLS = ["control:random", "control:constant"]
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def run_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Both controls on six pictures."""
     folder = tmp_path_factory.mktemp("python")
     tiny = make_tiny(folder / "tiny")
@@ -66,42 +66,50 @@ def test_every_name_is_there_typed_and_documented(name: str):
         _ = vlprobe.nothing  # type: ignore[attr-defined] - that is the test
 
 
-def test_a_run_has_the_numbers_of_the_command_line(asked: Results):
-    stored = views.estimates.estimates(asked.store, views.runs.question_set(asked.store, asked.key))
-    assert asked.table.equals(stored)
+def test_a_run_has_the_numbers_of_the_command_line(run_results: Results):
+    stored = views.estimates.estimates(
+        run_results.store, views.runs.question_set(run_results.store, run_results.key)
+    )
+    assert run_results.table.equals(stored)
     rows = stored.loc[(stored["metric"] == "positive_rate") & (stored["model"] == CONTROLS[0])]
-    assert asked.value("positive_rate", CONTROLS[0]) == rows["value"].iloc[0]
-    assert asked.models == tuple(sorted(CONTROLS))
-    found = vlprobe.results(asked.key[:6], asked.store.root)
+    assert run_results.value("positive_rate", CONTROLS[0]) == rows["value"].iloc[0]
+    assert run_results.models == tuple(sorted(CONTROLS))
+    found = vlprobe.results(run_results.key[:6], run_results.store.root)
     assert found.table.equals(stored)
-    run_key = asked.question_set.runs[0].key
-    assert vlprobe.results(run_key[:8], asked.store.root).key == asked.key
+    run_key = run_results.question_set.runs[0].key
+    assert vlprobe.results(run_key[:8], run_results.store.root).key == run_results.key
 
 
-def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(asked: Results, tmp_path: Path):
+def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(
+    run_results: Results, tmp_path: Path
+):
     tiny = make_tiny(tmp_path / "tiny")
     data = vlprobe.load_dataset(tiny, tmp_path / "cache")
     models = [vlprobe.load_model(CONTROLS[0]), registry.load_model(CONTROLS[1])]
     again = vlprobe.run(models, data, cache=tmp_path / "cache", examine=False)
     assert {run.key for run in again.question_set.runs} == {
-        run.key for run in asked.question_set.runs
+        run.key for run in run_results.question_set.runs
     }
     with pytest.raises(InvalidInput, match="exists only in this process"):
         vlprobe.run(models, data, cache=tmp_path / "cache", executor="ray")
 
 
-def test_failures_are_the_lowest_margins(asked: Results):
-    found = vlprobe.failures(asked, CONTROLS[0], kind="flip", limit=5)
-    margins = views.cases.matching(asked.store, asked.question_set, found.case_filter).margins
+def test_failures_are_the_lowest_margins(run_results: Results):
+    found = vlprobe.failures(run_results, CONTROLS[0], kind="flip", limit=5)
+    margins = views.cases.matching(
+        run_results.store, run_results.question_set, found.case_filter
+    ).margins
     assert [card.margin for card in found] == sorted(margins[margins <= 0])[:5]
     assert found.total == int((margins <= 0).sum()) and len(found) == min(5, found.total)
     assert found.table["id"].tolist() == [card.id for card in found]
     assert found[0] == next(iter(found))
 
 
-def test_compare_is_paired_and_says_no_more_than_is_known(asked: Results):
-    compared = vlprobe.compare(asked, *CONTROLS)
-    expected = views.paired_tests.compare_metrics(asked.store, asked.question_set, tuple(CONTROLS))
+def test_compare_is_paired_and_says_no_more_than_is_known(run_results: Results):
+    compared = vlprobe.compare(run_results, *CONTROLS)
+    expected = views.paired_tests.compare_metrics(
+        run_results.store, run_results.question_set, tuple(CONTROLS)
+    )
     assert compared.table.equals(expected)
     assert "better" not in compared.sentence.lower()  # neither control may be called so
     assert compared.only.keys() == set(CONTROLS)
@@ -139,19 +147,19 @@ def html_of(thing: object) -> str:
     return thing._repr_html_()  # type: ignore[attr-defined] - what IPython calls
 
 
-def test_pictures_stand_first_and_are_in_the_page(asked: Results):
-    data = vlprobe.load_dataset(asked.question_set.runs[0].dataset, asked.store.root)
-    for thing in (asked, asked.failures(CONTROLS[1], kind="flip"), data):
+def test_pictures_stand_first_and_are_in_the_page(run_results: Results):
+    data = vlprobe.load_dataset(run_results.question_set.runs[0].dataset, run_results.store.root)
+    for thing in (run_results, run_results.failures(CONTROLS[1], kind="flip"), data):
         page = html_of(thing)
         assert 0 < page.index('src="data:image/webp;base64,') < len(page)
         if "<table" in page:
             assert page.index("<img") < page.index("<table")
         assert "http" not in page and "<script" not in page
     assert (
-        "Positive rate" in html_of(asked)
-        and "control:" not in html_of(asked).partition("<table")[0]
+        "Positive rate" in html_of(run_results)
+        and "control:" not in html_of(run_results).partition("<table")[0]
     )
-    assert "is" in html_of(vlprobe.compare(asked, *CONTROLS))
+    assert "is" in html_of(vlprobe.compare(run_results, *CONTROLS))
     assert "<dt>parameters</dt>" in html_of(vlprobe.load_model(CONTROLS[0]))
 
 
@@ -169,9 +177,9 @@ def test_every_probe_and_kind_is_shown(every_probe: Store):
             )
 
 
-def test_selected_and_tagged_cases_of_a_wall_come_back_as_a_table(asked: Results):
+def test_selected_and_tagged_cases_of_a_wall_come_back_as_a_table(run_results: Results):
     pytest.importorskip("anywidget", reason="needs the extra notebook")
-    failures = asked.failures(CONTROLS[1], kind="flip", limit=3)
+    failures = run_results.failures(CONTROLS[1], kind="flip", limit=3)
     wall = failures.wall()
     assert [card["id"] for card in wall.widget.wall["cards"]] == list(failures.table["id"])
     assert not wall.table["selected"].any()
@@ -183,15 +191,17 @@ def test_selected_and_tagged_cases_of_a_wall_come_back_as_a_table(asked: Results
     assert "application/vnd.jupyter.widget-view+json" in str(wall._repr_mimebundle_())
 
 
-def test_a_wall_without_its_package_is_one_line(asked: Results, monkeypatch):
+def test_a_wall_without_its_package_is_one_line(run_results: Results, monkeypatch):
     monkeypatch.setattr(notebook_wall, "find_spec", lambda name: None)
     notebook_wall._widget_type.cache_clear()
     with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[notebook\]'"):
-        asked.failures(CONTROLS[1]).wall()
+        run_results.failures(CONTROLS[1]).wall()
 
 
-def test_a_notebook_has_the_texts_of_a_case_with_the_roles_and_marks_of_the_drawer(asked: Results):
-    failures = asked.failures(CONTROLS[1], kind="flip", limit=1)
+def test_a_notebook_has_the_texts_of_a_case_with_the_roles_and_marks_of_the_drawer(
+    run_results: Results,
+):
+    failures = run_results.failures(CONTROLS[1], kind="flip", limit=1)
     (card,) = failures.cards
     page = html_of(failures)
     expected = html.captions(case_card(card, failures.kind).texts)
@@ -242,17 +252,17 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, call, said: str):
         call(tmp_path)
 
 
-def test_what_results_have_not_is_one_line(asked: Results, tmp_path: Path):
+def test_what_results_have_not_is_one_line(run_results: Results, tmp_path: Path):
     with pytest.raises(NotFound, match="No stored results named"):
         vlprobe.results(cache=tmp_path)
     with pytest.raises(NotFound, match="Did you mean 'flip'"):
-        asked.failures(kind="flips")
+        run_results.failures(kind="flips")
     with pytest.raises(InvalidInput, match="Unknown condition 'colour'"):
-        asked.failures(colour="red")
+        run_results.failures(colour="red")
     with pytest.raises(NotFound, match="No metric named"):
-        asked.value("positiv")
+        run_results.value("positiv")
     with pytest.raises(NotFound):
-        asked.failures("demo:nobody")
+        run_results.failures("demo:nobody")
 
 
 def test_progress_is_told_and_can_stop_a_run(tmp_path: Path):

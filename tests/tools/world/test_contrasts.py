@@ -73,7 +73,7 @@ def canonical(groups: list, relation: str) -> tuple:
     return tuple(groups), relation
 
 
-def shown(scene) -> tuple:
+def visible_content(scene) -> tuple:
     return canonical(
         [(group.count, group.color, group.object) for group in scene.groups], scene.relation
     )
@@ -85,8 +85,8 @@ def test_each_caption_is_true_of_its_own_scene_and_false_of_the_other(kind):
         first, second = contrast.captions
         assert (
             understood(first)
-            == shown(contrast.scene)
-            != shown(contrast.changed)
+            == visible_content(contrast.scene)
+            != visible_content(contrast.changed)
             == understood(second)
         )
 
