@@ -148,9 +148,9 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
     assert suggested not in [slide["id"] for slide in other]
 
 
-def test_a_deck_is_reset_and_the_reset_is_undone(shown, compared: Store, tmp_path: Path):
+def test_a_deck_is_reset_and_the_reset_is_undone(show_page, compared: Store, tmp_path: Path):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = shown(store, "present", kind="flip")
+    at = show_page(store, "present", kind="flip")
     assert "reset" not in [button.key for button in at.button]
     slides = talk(at)["slides"]
     ids = [slide["id"] for slide in slides]
@@ -163,7 +163,7 @@ def test_a_deck_is_reset_and_the_reset_is_undone(shown, compared: Store, tmp_pat
         assert at.button(key="reset").label == label
         at.button(key="reset").click().run()
         assert talk(at)["slides"] == expected
-        assert talk(shown(store, "present", kind="flip"))["slides"] == expected
+        assert talk(show_page(store, "present", kind="flip"))["slides"] == expected
 
 
 def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
