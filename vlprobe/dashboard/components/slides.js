@@ -263,7 +263,7 @@ class Show {
     const slide = data.slides.find((one) => one.id === this.chosen);
     const start = press("start", "", () => this.start(), data.start, make("kbd", "", "F5"));
     const head = make("div", "head", make("div", "", written("h1", "page-title", data.heading), data.detail && written("p", "quiet", data.detail)),
-      press("print", "", () => this.print(), "PDF"), start);
+      press("print", "", () => this.print(), "Print / PDF"), start);
     if (!slide) return this.page.replaceChildren(head);
     const large = press("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
       make("span", "frame", this.small(slide)));

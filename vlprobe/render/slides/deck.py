@@ -42,19 +42,25 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
     extras = [slide for slide in deck if slide.is_extra]
     deck = [slide for slide in deck if not slide.is_extra]
-    deck += [*_who_is_better(story, kind, names, renamed), *_how_often(story.standings, kind)]
+    dataset = dataset_name(story.dataset, renamed)
+    sources = f"{dataset}. {published_text(story.runs, renamed)}".strip()
+    deck += _who_is_better(story, kind, names, renamed)
+    deck += [
+        replace(each, note=f"{each.note} {sources}") for each in _how_often(story.standings, kind)
+    ]
     if story.more:
         more = case_slides(story.models, story.more.card, kind, names)[1]
         deck.append(replace(more, id="more"))
-    return (*deck, *extras, *_mixed(story.mixture, renamed), _closing(story, names))
+    return (*deck, *extras, *_mixed(story.mixture, renamed), _closing(story, names, sources))
 
 
-def _closing(story: Story, names: Mapping[str, str]) -> Slide:
+def _closing(story: Story, names: Mapping[str, str], sources: str) -> Slide:
     """Return the last slide: the ranking in one sentence, and where the results come from."""
     return Slide(
         id="closing",
         heading=((findings.ranking(story.standings, names), ""),),
         detail="Ask your own model the same questions.",
+        note=f"Cases: {sources}",
         notes=(f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",),
     )
 
