@@ -55,6 +55,9 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(show_page, bundled):
     assert case["pictures"][0]["alt"] == "On the sand, three yellow trains are standing."
     numbers = figures(at)["numbers"]
     assert [entry["big"] for entry in numbers] == ["0.2 %", "17.1 %", "27.8 %"]
+    assert all(
+        entry["strong"] and entry["sentence"].startswith(entry["strong"]) for entry in numbers
+    )
     assert numbers[0]["exact"] == "4 of 2,479 lies believed"
     assert [entry["title"] for entry in figures(at)["doors"]][:3] == [
         "Explore",

@@ -5,7 +5,6 @@ believes lies.
 """
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +23,6 @@ from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
 NUMBERS = 3  # types of lies shown with a number
 MOST_MODELS = 12  # models in the strip
 MOST_MARKS = 9  # model marks side by side
-STRONG = re.compile(r"a wrong \w+")  # phrases whose last word is emphasized
 Values = dict[str, Any]
 # Maps the key of a pressed element and a query to the address of a page of cases.
 Address = Callable[[str, Mapping[str, str]], str]
@@ -170,7 +168,7 @@ def numbers(
                 "href": address(key, {"type": count.subtype}),
                 "big": capitalized(frequency(count.n_believed, count.n_lies)),
                 "sentence": sentence,
-                "strong": phrase.split()[-1] if STRONG.fullmatch(phrase) else "",
+                "strong": capitalized(phrase),
                 "exact": f"{count.n_believed:,} of {count.n_lies:,} "
                 + (happened if count.n_orders == 1 else "answers, in both orders of the captions"),
             }

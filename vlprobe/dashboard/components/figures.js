@@ -12,12 +12,10 @@ function link(style, key, href) {
   return element;
 }
 
-// A sentence in which one word is set off.
+// A sentence in which the words that it begins with are set off.
 function sentence(text, strong) {
   const line = make("span", "sentence small quiet");
-  const at = strong ? text.indexOf(strong) : -1;
-  if (at < 0) line.append(text);
-  else line.append(text.slice(0, at), make("b", "", strong), text.slice(at + strong.length));
+  line.append(make("b", "", strong), text.slice(strong.length));
   return line;
 }
 
