@@ -875,12 +875,12 @@ CARDS: Mapping[CardBody, type[CaseCard]] = {
 
 
 def card_type(kind: KindPresentation) -> type[CaseCard]:
-    """Return the card class for a kind of cases. Class attributes contain the words that describe the kind."""
+    """Return the card class for a kind of case. Class attributes contain the words that describe the kind."""
     return CARDS[kind.body]
 
 
 def wrong_captions(kind: KindPresentation) -> str:
-    """Return what fools models in a kind of cases, in the plural. Only Home, the quiz and slides use "lies"."""
+    """Return what fools models in a kind of case, in the plural. Only Home, the quiz and slides use "lies"."""
     return "wrong captions" if kind.lies == "lies" else kind.lies
 
 

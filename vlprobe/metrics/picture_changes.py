@@ -21,8 +21,8 @@ from vlprobe.metrics.pairwise import positive_rate, scores_higher, sensitivity_g
 from vlprobe.metrics.retrieval import recall, recall_tied
 from vlprobe.types import Metric
 
-CHANGED = "picture-change"  # the kind of cases whose picture is changed
-WRITTEN = "false-word"  # the kind of cases with a false word on the picture
+CHANGED = "picture-change"  # the kind of case whose picture is changed
+WRITTEN = "false-word"  # the kind of case with a false word on the picture
 DEPTH = 10  # number of first results whose overlap is computed
 CUTOFFS = (1, 5, 10)  # K of R@K
 SEARCH_COLUMNS = tuple(

@@ -91,7 +91,7 @@ def edits_option(uses: str) -> Option:
 
 
 def without_unset(options: Mapping[str, object], name: str) -> dict[str, object]:
-    """Return a copy of the options without this one if it is off, so that the run keeps its key."""
+    """Return a copy of the options without the option `name` if that option is off, so that the run keeps its key."""
     return {other: value for other, value in options.items() if other != name or value}
 
 
@@ -99,7 +99,10 @@ class ProbeWithEdits(Probe):
     """Probe with the option `edits`: a file whose edits replace those from the probe's rules or dataset."""
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digest of the edits file. If no file is given, remove the option so that the run keeps its key."""
+        """Add the digest of the edits file to the options.
+
+        If no file is given, remove the option so that the run keeps its key.
+        """
         return with_edits_digest(options) if options["edits"] else without_unset(options, "edits")
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:

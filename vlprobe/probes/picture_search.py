@@ -19,7 +19,7 @@ from vlprobe.types import Encoder, Item, Picture, Reader
 
 
 class PictureSearch:
-    """Searches with unchanged and changed pictures. The results become columns in the table of scores.
+    """Runs searches with unchanged and changed pictures. The results become columns in the table of scores.
 
     Args:
         encoder: The encoder for pictures and texts.

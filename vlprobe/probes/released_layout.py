@@ -79,7 +79,7 @@ def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
 
 
 def file_names(rules: Iterable[str]) -> dict[str, str]:
-    """Return a unique file or folder name for each rule. Names have only letters, digits, dots and underscores.
+    """Return a unique file or folder name for each rule. Names contain only letters, digits, dots and underscores.
 
     >>> list(file_names(["rand-voca:2:seed1", "mix:0.9:seed10", "edits:../a b", "edits:a-b"]).values())
     ['rand_voca_2_seed1', 'mix_0.9_seed10', 'edits_a_b', 'edits_a_b_2']

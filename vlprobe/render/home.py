@@ -121,7 +121,7 @@ def blind(guess: BlindAccuracy, kind: KindPresentation) -> str:
 
 
 def nothing(kind: KindPresentation) -> str:
-    """Return the heading for a kind of cases in which no model is fooled."""
+    """Return the heading for a kind of case in which no model is fooled."""
     return "Nothing moves here." if kind.is_movement else "No lie is believed here."
 
 

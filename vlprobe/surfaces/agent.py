@@ -58,7 +58,7 @@ class _Tools:
         return shipped.opened(self._cache)
 
     def _subject(self, key: str, kind: str) -> tuple[shipped.Store, QuestionSet, str, str]:
-        """Return the store, question set, model and kind of cases for a run key or model name, and an optional kind."""
+        """Return the store, question set, model and kind of case for a run key or model name, and an optional kind."""
         store = self._store
         manifest = find_run(store, key)
         model = manifest["run"]["model"]

@@ -275,7 +275,7 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
 
 
 def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of cases and the models for a comparison. Raises InvalidInput for too few or too many models."""
+    """Return the kind of case and the models for a comparison. Raises InvalidInput for too few or too many models."""
     models = question_set.models
     if not 2 <= len(models) <= most:
         expected = "two models" if most == 2 else f"two to {most} models"

@@ -132,7 +132,9 @@ class SubtypeShare:
 
 @dataclass(frozen=True)
 class PairedTests:
-    """Each model's share on the cases of one kind, and the paired tests between models, corrected together."""
+    """Each model's share of wrong captions preferred, or mean movement, on the cases of one kind, and the paired tests
+    between models, corrected together.
+    """
 
     kind: str
     unit: str  # unit of shares and differences: "rate", or for movements "cosine" or "spread"

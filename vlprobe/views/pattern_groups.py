@@ -48,7 +48,7 @@ NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
 
 
 def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether a model answered each row of `groups`, and whether the row fooled the model.
+    """For each row of `groups`, return whether a model answered it, and whether it fooled the model.
 
     A row does not count if a caption search is lost to a different altered caption, because this
     says nothing about the row's caption.

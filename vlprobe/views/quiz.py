@@ -135,7 +135,7 @@ def quiz_round(
     seed: int = 0,
     count: int = N_QUESTIONS,
 ) -> QuizRound:
-    """Draw a round of quiz questions from one kind of cases. The same seed gives the same questions.
+    """Draw a round of quiz questions from one kind of case. The same seed gives the same questions.
 
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
     of the models (`rows.are_fooled`), one per picture, with varied types. If there are too few, it

@@ -275,7 +275,9 @@ class CaseTable(TableFile):
 
     @remembered
     def unit_ranks(self, by_item: bool) -> np.ndarray:
-        """Return the alphabetical rank of each case's resampling unit (or item): int32 of shape (n_cases,)."""
+        """Return the alphabetical rank of each case's resampling unit, or of its item if `by_item` is set: int32 of
+        shape (n_cases,).
+        """
         codes, names = self._unit_names("item" if by_item else self.unit)
         _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
         return place.astype(np.int32)[codes]

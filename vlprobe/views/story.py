@@ -54,7 +54,7 @@ class MixedStory:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The content of the slides about one kind of cases."""
+    """The content of the slides about one kind of case."""
 
     probe: str
     dataset: str
@@ -70,7 +70,7 @@ class Story:
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
-    """Collect the content for slides about one kind of cases.
+    """Collect the content for slides about one kind of case.
 
     Args:
         case_id: Id of the opening case. If "", the worst case among those that fool the most models

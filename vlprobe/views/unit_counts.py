@@ -176,7 +176,7 @@ def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> n
 
 @remembered
 def _cells(table: CaseTable, kind: str, by_item: bool) -> UnitCells:
-    """Return the cells for one kind of cases. They are cached, because all models share them."""
+    """Return the cells for one kind of case. They are cached, because all models share them."""
     return _cells_of(table, table.numbers("kind = ?", [kind]), by_item)
 
 

@@ -99,7 +99,7 @@ def _draw_all_numbers(subject: PageSubject, model: str, averaging: str, unit: st
 
 
 def _any(subject: PageSubject, model: str, metric: Metric) -> Filter | None:
-    """Build a filter for the cases that fool the model. It uses the first kind of cases that the metric judges."""
+    """Build a filter for the cases that fool the model. It uses the first kind of case that the metric judges."""
     kinds = [kind for kind in list_kinds(subject) if kind in metric.kinds]
     return papers.Opening(subject, model, kinds[0]).believed if kinds else None
 

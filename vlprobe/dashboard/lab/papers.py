@@ -56,7 +56,7 @@ N_BESIDE = 6  # cards with two pictures side by side; they fill two rows
 
 @dataclass(frozen=True)
 class Opening:
-    """The question set, model and kind of cases that a page in Lab is about."""
+    """The question set, model and kind of case that a page in Lab is about."""
 
     questions: PageSubject
     model: str

@@ -68,7 +68,7 @@ def draw_suspects(
 
     Args:
         questions: The question set.
-        kind: The kind of cases.
+        kind: The kind of case.
         selected: Numbers of the cases to consider [all].
         labels: Labels of the filters that selected them.
     """

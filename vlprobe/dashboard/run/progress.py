@@ -321,7 +321,7 @@ def _fooled_so_far(standing: Standing | None) -> str:
 
 
 def _asked(row: RunRow) -> tuple[QuestionSet, str, KindPresentation]:
-    """Return the question set of a finished run, the kind of cases that describes it, and what they ask."""
+    """Return the question set of a finished run, the kind of case that describes it, and what they ask."""
     question_set = view(views.runs.question_set, row.case_key)
     kind = view(views.runs.default_kind, question_set, (row.model,))
     return question_set, kind, presentations()[row.probe].kind(kind)

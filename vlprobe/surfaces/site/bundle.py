@@ -144,13 +144,13 @@ def site(
 
 
 def _pages(subject: Subject, kind: str) -> dict[str, str]:
-    """Return the titles of the pages that exist for a kind of cases, by page name."""
+    """Return the titles of the pages that exist for a kind of case, by page name."""
     is_there = {"compare": len(subject.models) > 1, "tradeoff": kind == kind_of_lie(subject)}
     return {page.name: page.title for page in pages.PAGES if is_there.get(page.name, True)}
 
 
 def _tables(subject: Subject, kind: str) -> dict[str, Values]:
-    """Return the data for every page about a kind of cases, by script name.
+    """Return the data for every page about a kind of case, by script name.
 
     The Explore page includes every case that another page links to.
     """

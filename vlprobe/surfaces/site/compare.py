@@ -42,7 +42,7 @@ def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[
 
 
 def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]:
-    """Return the data for the Compare page of a kind of cases, and the numbers of the cases that the page shows."""
+    """Return the data for the Compare page of a kind of case, and the numbers of the cases that the page shows."""
     store, question_set = subject.store, subject.question_set
     kind, models = subject.presentation.kind(kind_name), subject.models[:MOST_MODELS]
     n_baselines = subject.limits.n_baselines

@@ -43,7 +43,7 @@ def keys_of_types(subject: Subject, kind_name: str) -> dict[str, str]:
 
 
 def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int] = ()) -> Values:
-    """Return the data for the Explore page of a kind of cases, including the cases that other pages link to."""
+    """Return the data for the Explore page of a kind of case, including the cases that other pages link to."""
     kind = subject.presentation.kind(kind_name)
     types = keys_of_types(subject, kind_name)
     store, question_set = subject.store, subject.question_set

@@ -1,6 +1,6 @@
 """The Home page and the Present page of a site.
 
-Home shows failures, rates by type, every model and links. Present shows slides about one kind of cases.
+Home shows failures, rates by type, every model and links. Present shows slides about one kind of case.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def page(name: str, **query: str) -> str:
 def home_values(
     subject: Subject, kind_name: str, pages: Mapping[str, str]
 ) -> tuple[Values, list[int]]:
-    """Return the failures and figures on the Home page for a kind of cases, and the numbers of the cases that it shows.
+    """Return the failures and figures on the Home page for a kind of case, and the numbers of the cases that it shows.
 
     Args:
         pages: Titles of the pages that the site has for the kind, by page name.

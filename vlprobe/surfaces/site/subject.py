@@ -58,7 +58,7 @@ class Subject:
         return self.question_set.key[:8]
 
     def name(self, kind: str, page: str) -> str:
-        """Return the name under which the data for a page about a kind of cases is stored."""
+        """Return the name under which the data for a page about a kind of case is stored."""
         return f"{self.key}-{page}-{self.kinds.index(kind)}"
 
     @staticmethod

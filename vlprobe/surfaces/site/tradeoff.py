@@ -17,7 +17,7 @@ from vlprobe.surfaces.site.subject import Subject, Values
 
 
 def kind_of_lie(subject: Subject) -> str:
-    """Return the kind of cases that the metric on the y axis (higher is better) is computed from.
+    """Return the kind of case that the metric on the y axis (higher is better) is computed from.
 
     Return "" if the probe has no trade-off or the question set has no such cases.
     """
