@@ -67,7 +67,7 @@ def group_score(rows: pd.DataFrame) -> np.ndarray:
     Source: EqBen section 5, Winoground.
 
     >>> samples = pd.DataFrame([[3.0, 1.0, 2.0, 4.0], [3.0, 3.0, 1.0, 4.0]], columns=[f"score_{n}" for n in range(4)])
-    >>> group_score(samples).tolist()  # in the second sample the first picture fits both captions alike
+    >>> group_score(samples).tolist()  # in the second sample the first picture fits both captions equally
     [1.0, 0.0]
     """
     return text_score(rows) * image_score(rows)

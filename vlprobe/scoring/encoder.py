@@ -98,7 +98,7 @@ TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
 
 
 class PairAddresses:
-    """Stand-in vectors that let a model without embeddings, which scores pairs, search a gallery.
+    """Stand-in vectors that let a model that scores pairs, and has no embeddings, search a gallery.
 
     The vector for a picture or a text holds its side and its number. Only `similarity` can compare
     such vectors, by computing the logit of each pair. Inputs that the model cannot tell apart share
