@@ -550,7 +550,7 @@ def test_dropped_pictures_are_chosen_even_if_old_ones_cannot_be_removed(
         ),
         ([("a.txt", b"", "")] * 5001, "5,001 files are too many."),
         ([("a/1.png", png("red"), ""), ("b/1.png", png("blue"), "")], "Two different files are"),
-        ([("猫" * 90 + ".png", png("red"), "")], "cannot be used. Rename it."),
+        ([("猫" * 90 + ".png", png("red"), "")], "cannot be used. Rename the file."),
         (
             [
                 ("all.csv", b"image,caption\na/1.png,A dog.\nb/1.png,A cat.\n", "text/csv"),

@@ -354,7 +354,7 @@ def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
         for one in both:
             one.join()
     assert spawned == ["abc"]
-    assert said == ["Job 'abc' is still running. Cancel it or wait."]
+    assert said == ["Job 'abc' is still running. Cancel the job or wait."]
 
 
 def test_a_machine_that_can_start_no_process_is_said_so(store, monkeypatch):

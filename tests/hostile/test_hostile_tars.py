@@ -90,7 +90,7 @@ MADE: dict[
     "a member in the middle of the end": (lambda: PICTURE + CAPTION + bytes(512) + PICTURE, ""),
     "something else after a member": (
         lambda: PICTURE + b"x" * 512 + CAPTION,
-        "neither that of a member nor the end",
+        "neither a member nor the end",
     ),
     "no end": (lambda: PICTURE, CUT),
 }

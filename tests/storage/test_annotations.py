@@ -118,7 +118,7 @@ def test_a_vocabulary_stays_small(store: Store):
         annotations.write(
             store, KEY, Annotation(start, "c", tuple(f"t{start + step:02}" for step in range(8)))
         )
-    with pytest.raises(InvalidInput, match="Use an existing one: t00"):
+    with pytest.raises(InvalidInput, match="Use an existing tag: t00"):
         annotations.write(store, KEY, Annotation(99, "c", ("one more",)))
     annotations.write(store, KEY, Annotation(99, "c", ("t00",)))
     assert annotations.read(store, KEY).tags["t00"] == 2

@@ -122,8 +122,9 @@ def test_controls_have_no_letter_and_come_last(tiny: str, store: Store):
 
 
 def test_what_cannot_be_ranked_is_one_line(bundled: Store, tmp_path: Path, monkeypatch):
-    assert "No model on these question sets named 'demo:weeak'. Did you mean 'demo:weak'?" in call(
-        bundled, "--model", "demo:weeak", code=1
+    assert (
+        "No model with results on these question sets named 'demo:weeak'. Did you mean 'demo:weak'?"
+        in call(bundled, "--model", "demo:weeak", code=1)
     )
     assert "nothing" in call(bundled, "--set", "nothing", code=1)
     monkeypatch.setenv(shipped.SETTING, "")

@@ -144,7 +144,7 @@ def test_a_run_of_an_older_version_can_still_be_looked_at(mixed: Store):
         said = CliRunner().invoke(main, ["--cache", str(mixed.root), "show", run])
         assert said.exit_code == 0
         assert not any(name in said.stdout for name in others)
-        assert ("veteran was run by an older version: invariance_error@0" in said.stderr) == (
+        assert ("veteran was run with an older version: invariance_error@0" in said.stderr) == (
             run == "00" * 8
         )
 
@@ -183,4 +183,4 @@ def test_where_all_are_older_they_are_shown_and_marked(only_older: Store):
         )
     )
     notes = views.runs.version_notes(only_older, views.runs.question_set(only_older, row.case_key))
-    assert len(notes) == 2 and all("was asked by an older version" in note for note in notes)
+    assert len(notes) == 2 and all("was run with an older version" in note for note in notes)

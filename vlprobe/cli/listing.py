@@ -89,8 +89,8 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
         names = [name for name in views.papers.papers_of(probe) if paper in ("", name)]
         if not names:
             raise InvalidInput(
-                f"Run {key} used the probe '{probe}', which measures no number in the tables "
-                f"of {paper or 'the papers'}. Expected a run of one of these probes: "
+                f"Run {key} used the probe '{probe}', which has no metric in the tables of "
+                f"{paper or 'the papers'}. Expected a run of one of these probes: "
                 f"{', '.join(views.papers.probes_of(paper) or SOURCES)}; `vlprobe show` lists "
                 "the keys."
             )

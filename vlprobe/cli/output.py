@@ -158,7 +158,8 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
     runs = list(runs)
     for row in (row for row in runs if row.older):
         inform(
-            f"{printable(row.model)} was run by an {row.older}; it is not compared with newer runs."
+            f"{printable(row.model)} was run with an {row.older}. This run is not compared "
+            "with newer runs."
         )
     cut = False
     for row in (row for row in runs if row.note):

@@ -276,7 +276,7 @@ def leaderboard(
     known = dict.fromkeys(model for each in question_sets for model in each.ordered_models)
     for model in filter(None, (*models, pinned)):
         if model not in known:
-            raise NotFound("model on these question sets", model, known)
+            raise NotFound("model with results on these question sets", model, known)
     columns = views.leaderboard.leaderboard(store, question_sets, models, averaging, by, pinned)
     if how == "model-index":
         cells = [(column, column.cell(models[0]).estimate) for column in columns]

@@ -85,7 +85,7 @@ def errata() -> None:
 )
 @pass_results
 def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
-    """Write the verdicts on the questions of run KEY to OUT."""
+    """Write the verdicts on labels in run KEY's question set to OUT."""
     from vlprobe import views
     from vlprobe.storage import errata, files
 

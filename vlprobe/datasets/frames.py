@@ -463,7 +463,7 @@ def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
             stream = container.streams.video[0]
             if stream.codec_context is None:
                 raise InvalidInput(
-                    f"'{path}' has an unknown codec. Convert it, for instance to H.264."
+                    f"'{path}' has an unknown codec. Convert the video, for instance to H.264."
                 )
             _refuse_large(path, stream.codec_context.width * stream.codec_context.height)
             start = None

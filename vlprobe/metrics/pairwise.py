@@ -135,7 +135,10 @@ METRICS = (
         name="erased_share",
         version=2,
         label="Erased paraphrases",
-        help="Share of paraphrases with the same embedding as their original; their invariance error is 0.",
+        help=(
+            "Share of paraphrases with the same embedding as their original. The invariance "
+            "error of such a paraphrase is 0."
+        ),
         unit="rate",
         direction="none",
         source="Not in the paper; explains values of 0 in eq. 2",

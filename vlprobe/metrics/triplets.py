@@ -127,7 +127,8 @@ METRICS = (
         name="words_t2t_accuracy",
         label="Bag of words (no model)",
         help=(
-            "Text-to-text accuracy of a baseline that counts shared words; a model should beat it."
+            "Text-to-text accuracy of a baseline that counts shared words. A model should "
+            "beat this baseline."
         ),
         chance=1 / 3,
         value=words_t2t_accuracy,

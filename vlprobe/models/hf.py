@@ -85,7 +85,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
         if vectors.shape[1] != self.dim:
             raise InvalidInput(
                 f"'{self.name}' has {vectors.shape[1]}-dimensional image embeddings and "
-                f"{self.dim}-dimensional text embeddings."
+                f"{self.dim}-dimensional text embeddings. Both must have the same dimension."
             )
         self.cuts_columns = kind.pads != "seen"
         self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, uncut)

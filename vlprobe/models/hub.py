@@ -263,7 +263,8 @@ def opening(name: str) -> Iterator[None]:
         if error.name:
             raise MissingDependency(f"'{name}'", error.name, EXTRA) from None
         raise InvalidInput(
-            f"'{name}' cannot be opened ({first_line(error)}). Install it: pip install {EXTRA}"
+            f"'{name}' cannot be opened ({first_line(error)}). Install the missing "
+            f"package: pip install {EXTRA}"
         ) from None
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(

@@ -344,7 +344,7 @@ class StDualEncoder(StEncoder, DualEncoder):
         if vectors.shape[1] != self.dim:
             raise InvalidInput(
                 f"'{self.name}' has {vectors.shape[1]}-dimensional image embeddings and "
-                f"{self.dim}-dimensional text embeddings."
+                f"{self.dim}-dimensional text embeddings. Both must have the same dimension."
             )
 
     @property

@@ -78,8 +78,9 @@ PRESENTATION = Presentation(
             lies="near-identical pairs",
             question="Each of two pictures has its own caption: all four comparisons should favor it.",
             body="pair",
-            legend="The matrix has the scores of the chosen model. Each picture should prefer its own caption (right "
-            "of each row), and each caption its own picture (under each column).",
+            legend="The matrix has the scores of the chosen model. The end of each row shows whether "
+            "the picture prefers its own caption; the bottom of each column shows whether the "
+            "caption prefers its own picture.",
             several_comparisons=True,
             guess_held=1 / 6,
         ),

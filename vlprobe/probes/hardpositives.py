@@ -34,8 +34,9 @@ PRESENTATION = Presentation(
     name="Hard positives (arXiv 2409.17958)",
     asks="Does a reworded true caption still beat the wrong one?",
     position=9,
-    sentence="Two captions are true and mean the same; a third is wrong. A model that understands wording prefers both "
-    "to the wrong one, not only the caption as it was written. **Higher is better**: rewording changes no answer.",
+    sentence="Two captions are true and mean the same; a third is wrong. A model that understands "
+    "wording prefers both to the wrong one, not just the original one. **Higher is better**: "
+    "rewording changes no answer.",
     headlines=("augmented_accuracy", "brittleness"),
     subtype_label="Wrong caption",
     value_labels={**VISLA_PRESENTATION.value_labels, **LGIP_PRESENTATION.value_labels},

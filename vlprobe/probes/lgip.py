@@ -85,13 +85,16 @@ PRESENTATION = Presentation(
             lie="a rewording",
             verb="is moved by",
             lies="rewordings",
-            question="A rewording keeps the meaning of the caption, so the score should stay.",
+            question=(
+                "A rewording keeps the meaning of the caption, so the score should stay the same."
+            ),
             body="edit",
             edit_label="Reworded",
             edit_column="reworded",
             is_movement=True,
-            summary="**{n_cases:,}** rewordings keep the meaning of a caption, so the score of {model} should stay. "
-            "The cards show how far it moved; it stayed exactly the same **{n_tied:,}** times.",
+            summary="**{n_cases:,}** rewordings keep the meaning of a caption, so the score of "
+            "{model} should stay the same. The cards show how far it moved; it stayed exactly "
+            "the same **{n_tied:,}** times.",
         ),
     },
 )

@@ -60,8 +60,8 @@ PRESENTATION = Presentation(
             body="rankings",
             is_movement=True,
             is_share=True,
-            legend="Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five "
-            "of the first wording.",
+            legend="Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed frame: "
+            "not among the first five for the first wording.",
             summary="**{n_cases:,}** queries have several wordings, so {model} should rank the same pictures first. "
             "Moved is the share of the first 100 pictures that two wordings do not share (of the first 10 in a small "
             "gallery; 1 minus the rank correlation in a gallery of up to 10); nothing moved **{n_tied:,}** times.",

@@ -223,16 +223,16 @@ PRESENTATION = Presentation(
             label="Find the caption: altered captions are in the gallery",
             lie="an altered caption",
             lies="altered captions",
-            question="A picture retrieves its captions while altered captions are in the gallery: one of its captions "
-            "should score higher than all of them.",
+            question="A picture retrieves its captions while altered captions are in the gallery: one "
+            "of its captions should score higher than every altered caption.",
             body="caption_search",
         ),
         "t2i": KindPresentation(
             label="Find the picture: mixed pictures are in the gallery",
             lie="a mixed picture",
             lies="mixed pictures",
-            question="A caption retrieves its picture while mixed pictures are in the gallery: the right picture "
-            "should score higher than all of them.",
+            question="A caption retrieves its picture while mixed pictures are in the gallery: the "
+            "right picture should score higher than every mixed picture.",
             body="picture_search",
         ),
         **KINDS,
@@ -290,8 +290,9 @@ class Rococo(file_options.ProbeWithEdits):
         if absent:
             raise Misfit(
                 f"{len(absent):,} of {len(items):,} pictures are missing (first: "
-                f"'{absent[0]}'), so mixed pictures cannot be made. Run without them: "
-                "--option pictures= (and --option policies= for the clean gallery)."
+                f"'{absent[0]}'), so mixed pictures cannot be made. To run without mixed "
+                "pictures, set --option pictures= (and --option policies= for only the clean "
+                "gallery)."
             )
         bound = copy.copy(self)
         bound.partners = {

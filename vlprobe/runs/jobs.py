@@ -76,7 +76,7 @@ def resume(store: Store, job_id: str) -> None:
     # If two people click at the same time, one gets an error
     with lock(folder / ".lock", lambda: None):
         if not read(store, job_id).ended:
-            raise InvalidInput(f"Job '{job_id}' is still running. Cancel it or wait.")
+            raise InvalidInput(f"Job '{job_id}' is still running. Cancel the job or wait.")
         (folder / "cancel").unlink(missing_ok=True)
         _spawn(store, job_id)
 
@@ -101,8 +101,8 @@ def _spawn(store: Store, job_id: str) -> None:
             )
     except OSError as error:
         raise InvalidInput(
-            f"Job '{job_id}' cannot be started ({error.strerror}). Free memory or disk "
-            "space, then resume it."
+            f"Job '{job_id}' cannot be started ({error.strerror}). Free memory or disk space, "
+            "then resume the job."
         ) from None
     _children[child.pid] = child
     write_json(folder / "process.json", {"pid": child.pid})

@@ -184,7 +184,8 @@ def frame_items(frame: "pd.DataFrame", image: str, caption: str, folder: Path | 
             )
         if not containers.is_file(root / path):
             raise InvalidInput(
-                f"Row {row} of the table: '{root / path}' does not exist. Pass folder=."
+                f"Row {row} of the table: '{root / path}' does not exist. Pass the folder "
+                "of the pictures as folder=."
             )
         items.append(Item(f"row {row}", Picture(root / path), (text.strip(),)))
     return items

@@ -104,7 +104,7 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
         extended = {*vocabulary, *cleaned.tags}
         if len(extended) > max(MAX_VOCABULARY, len(vocabulary)):
             raise InvalidInput(
-                f"Too many different tags ({len(extended)}). Use an existing one: "
+                f"Too many different tags ({len(extended)}). Use an existing tag: "
                 f"{', '.join(vocabulary)}."
             )
         files.append_json(path, asdict(cleaned))

@@ -111,9 +111,7 @@ def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
             if len(headers.block) < tarfile.BLOCKSIZE:
                 raise _truncated(file)
             if any(headers.block):
-                raise tarfile.ReadError(
-                    "a header is neither that of a member nor the end of the archive"
-                )
+                raise tarfile.ReadError("a block is neither a member nor the end of the archive")
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInput(
             f"'{file}' is not a valid tar ({error}). Expected a complete, uncompressed tar; download it again."

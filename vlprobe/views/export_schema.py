@@ -41,8 +41,8 @@ TABLES: dict[str, dict[str, str]] = {
         "source": "words that the edit removed",
         "target": "words that the edit inserted",
         "images": "names of the pictures",
-        "texts": "captions, in the order of scores",
-        "roles": "role of each text, in the order of texts",
+        "texts": "captions of the case, in the order of the column scores",
+        "roles": "role of each caption, in the order of the column texts",
         "tags": "tags of the item, as a map from name to value",
     },
     "scores": {

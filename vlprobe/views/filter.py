@@ -193,12 +193,13 @@ class Filter:
             values, example = SLICES[name]
             if values and chosen.name not in values:
                 raise InvalidInput(
-                    f"'{str(chosen)[:80]}' is not a valid {name}. Expected a form such as {example}."
+                    f"'{str(chosen)[:80]}' is not a valid {name}. Expected a value such as "
+                    f"{example}."
                 )
             if values and chosen.value not in values[chosen.name]:
                 raise NotFound(chosen.name, chosen.value, values[chosen.name])
         if self.paired and not self.other:
-            raise InvalidInput("Only one model is given. Choose a second model to compare it with.")
+            raise InvalidInput("Only one model is given. Choose a second model for the comparison.")
         if self.within and not 3 <= len(self.within) <= CORNERS:
             raise InvalidInput(
                 f"The selection has {len(self.within)} corners. Expected 3 to {CORNERS}."

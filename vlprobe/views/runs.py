@@ -344,7 +344,7 @@ def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
     """Return notes about versions for the user: which displayed runs are older than the code, and which are hidden."""
     notes = [
-        f"{run.model} was asked by an {run.older}. Run it again for current numbers."
+        f"{run.model} was run with an {run.older}. Repeat the run for current numbers."
         for run in question_set.runs
         if run.older
     ]
@@ -546,8 +546,8 @@ def _common_questions(
         f"the questions of run {reference.key[:KEY_LETTERS]}" if reference else "the same questions"
     )
     raise InvalidInput(
-        f"{' and '.join(sorted(models))} did not answer {where}. `vlprobe show` lists what is stored; "
-        "run them on the same data first."
+        f"{' and '.join(sorted(models))} did not answer {where}. `vlprobe show` lists what is "
+        "stored; run these models on the same data first."
     )
 
 

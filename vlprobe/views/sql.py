@@ -64,7 +64,7 @@ def query(store: Store, statement: str) -> "pd.DataFrame":
             raise InvalidInput(NO_MEMORY) from None
         except duckdb.Error as error:
             reason = " ".join(str(error).partition("\n\nLINE")[0].split())
-            raise InvalidInput(f"DuckDB rejects the query ({reason}). {WHERE}") from None
+            raise InvalidInput(f"DuckDB rejected the query ({reason}). {WHERE}") from None
 
 
 def _plain(value: object) -> object:

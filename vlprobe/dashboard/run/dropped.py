@@ -56,7 +56,9 @@ def keep(files: Sequence[DroppedFile], cache: Path) -> tuple[str, list[str]]:
     for file in files:
         name = PurePosixPath(file.name.replace("\\", "/")).name
         if len(name.encode(errors="replace")) > LONGEST_NAME or not name.isprintable():
-            raise InvalidInput(f"The file name '{printable(name[:40])}' cannot be used. Rename it.")
+            raise InvalidInput(
+                f"The file name '{printable(name[:40])}' cannot be used. Rename the file."
+            )
         if _is_usable(name, content := file.getvalue()):
             if contents.setdefault(name, content) != content:
                 raise InvalidInput(f"Two different files are called '{name}'. Rename one of them.")

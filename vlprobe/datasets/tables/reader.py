@@ -269,7 +269,7 @@ def require_kind(file: Path) -> None:
     suffix = file.suffix.lower()
     if suffix in PACKED:
         raise InvalidInput(
-            f"'{file}' is compressed, and its unpacked size is unknown. Unpack it first."
+            f"'{file}' is compressed, and its unpacked size is unknown. Unpack the file first."
         )
     if suffix in ARROW:
         raise InvalidInput(
