@@ -89,8 +89,8 @@ def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
     assert len(views.cases.passing(store, question_set, only_base)[0]) == of_slice.only_base > 0
     kind = question_set.presentation.kind("flip")
     assert row_title(of_slice.subtype, kind) == "Colors (slice)"
-    n_tests = sum(row.p == row.p for row in before.rows)
-    assert f"corrected for {n_tests} comparisons" in how_to_read(after)
+    n_tests = before.rows[-1].n_tests
+    assert f"one test on all cases, {n_tests} on types of edit" in how_to_read(after)
     assert (
         compare_models(store, question_set, MODELS[:2], "paraphrase").rows[-1].subtype
         != "slice:Colors"

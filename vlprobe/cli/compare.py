@@ -93,7 +93,9 @@ def compare(
     differences.
 
     Identify a run by the beginning of its key, or by the name of its model, which selects the model's newest run. A
-    difference is significant if its p-value, Holm-adjusted for all rows, is below .05.
+    difference is significant if its Holm-adjusted p-value is below .05. Tests of metrics are adjusted for all rows.
+    Tests by kind of edit, and the finding, are adjusted for every pair of the models that answered these questions, as
+    on the dashboard.
     """
     from vlprobe import views
     from vlprobe.render.findings import verdict

@@ -459,7 +459,7 @@ def card_values(
 MEASURED = (
     "Each wrong caption counts once in the plot above; a model's share is of those that both models answered. "
     "Intervals resample pictures. p-values: paired permutation test by picture (McNemar's exact test where each "
-    "picture has one answer), Holm-corrected for all rows."
+    "picture has one answer), Holm-corrected for every pair of models, on all cases and on all kinds of edit."
 )
 
 

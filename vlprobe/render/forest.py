@@ -4,7 +4,7 @@ Only models that passed their checks set the range of the axis, so a control doe
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -14,7 +14,7 @@ from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
 from vlprobe.render.numbers import TOO_FEW, chance, number, power
-from vlprobe.render.sentences import capitalized, joined, sentence_names, shortened
+from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.named_slices import PREFIX
@@ -396,10 +396,7 @@ CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can
 
 def how_to_read(comparison: PairedTests) -> str:
     """Return the explanation that is shown below the forest plot."""
-    n_rows = sum(
-        not (math.isnan(row.p) or row.subtype.startswith(PREFIX)) for row in comparison.rows
-    )
-    corrected = f", corrected for {n_rows:,} comparisons" if n_rows > 1 else ""
+    method = correction((row.subtype, row.n_tests) for row in comparison.rows)
     dashed = ""
     if any(map(only_uncorrected, comparison.rows)):
         dashed = " Dashed: excludes 0, but is not significant after the correction."
@@ -410,9 +407,30 @@ def how_to_read(comparison: PairedTests) -> str:
     if any(row.subtype.startswith(PREFIX) for row in comparison.rows):
         hidden += " Named slices are corrected among themselves."
     return (
-        f"Filled: clear difference (p < .05{corrected}). Hollow: no clear difference. "
+        f"Filled: clear difference (p < .05{method and f', {method}'}). Hollow: no clear difference. "
         f"Lines: 95 % intervals of each comparison.{dashed}{unit}{hidden}"
     )
+
+
+def correction(tests: Iterable[tuple[str, int]]) -> str:
+    """Name the tests for which p-values are corrected, given subtypes and the number of tests in their family.
+
+    >>> correction([("", 10), ("number", 70), ("color", 70)])
+    'corrected for every pair of models: 10 tests on all cases, 70 on types of edit'
+    """
+    sizes: dict[str, int] = {}
+    for subtype, n_tests in tests:
+        where = "types of edit" if subtype else "all cases"
+        if not subtype.startswith(PREFIX):
+            sizes[where] = max(n_tests, sizes.get(where, 0))
+    if max(sizes.values(), default=0) < 2:
+        return ""
+    (first, n_first), *others = sizes.items()
+    words = [
+        f"{counted(n_first, 'test')} on {first}",
+        *(f"{n:,} on {where}" for where, n in others),
+    ]
+    return f"corrected for every pair of models: {', '.join(words)}"
 
 
 def caption(

@@ -183,7 +183,7 @@ def _share_columns(
 ) -> list[LeaderboardColumn]:
     """Return a column for all cases of a kind and, if `by_edit`, one per type of edit and named slice.
 
-    In each column, all pairs of models are tested; p-values are corrected for each column separately (Holm).
+    In each column, all pairs of models are tested, with the p-values of `rank_by_type`.
     """
     rankings = (
         rank_by_type(store, question_set, kind)
@@ -193,7 +193,8 @@ def _share_columns(
     against = {}
     rivals = [name for name in question_set.ordered_models if name != baseline]
     if rivals and baseline in question_set.models:
-        tests = compare_models(store, question_set, (baseline, *rivals), kind)
+        models = (baseline, *rivals)
+        tests = compare_models(store, question_set, models, kind, rankings=rankings)
         against = {(row.subtype, row.model): row for row in tests.rows}
     blind = estimates.fewer_words(store, question_set, kind)
     columns = []
@@ -203,15 +204,12 @@ def _share_columns(
         for share in ranking.contestants:
             row = None if math.isnan(share.share) else _estimate(share, subtype)
             test = against.get((subtype, share.model))
-            verdict = ranking.verdict(share.model, baseline)  # the one that agrees with the letters
-            if verdict == "unknown" and test:
-                verdict = test.verdict
             cells[share.model] = LeaderboardCell(
                 row,
                 note=_note(share.model, row is not None, share.is_fit),
                 n_fooled=0 if ranking.is_movement else share.n_fooled_cases,
                 difference=test.difference if test else math.nan,
-                verdict=verdict,
+                verdict=test.verdict if test else "unknown",
             )
         measure = MOVED if ranking.is_movement else SHARE
         metric = replace(measure, unit=ranking.unit, kinds=(kind,))

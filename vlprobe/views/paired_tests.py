@@ -7,7 +7,9 @@ from the margins of each case, and metrics, from the sums that a run stores for 
 caption is preferred if it scores at least as high as the true one, so ties count as preferred;
 cases that a model could not answer are not counted. Intervals come from resampled items. p comes
 from a randomization test by item (McNemar's exact test if each item has one answer) and is adjusted
-for all tests in a table (Holm). Two models are tied if the adjusted p is SIGNIFICANCE or higher.
+for all tests in a table (Holm). Shares have three families of tests, whichever models are compared: every pair
+of models on all cases of a kind, on all its types of edit, and in all named slices. Two models are tied if the
+adjusted p is SIGNIFICANCE or higher.
 Controls, and models that failed a chance check on the same pictures, are never better than another
 model.
 """
@@ -38,6 +40,7 @@ from vlprobe.views.papers import chances
 from vlprobe.views.records import EstimateRow, PointRow, RunRow, records
 from vlprobe.views.rows import CaseTable, readable
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.runs import question_set as find_question_set
 from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
 
 WORDS = ["metric", "averaging"]
@@ -105,7 +108,7 @@ class PairedTest:
     low: float  # 95 %, resampled by picture
     high: float
     p: float
-    p_holm: float  # adjusted for all tests of the table
+    p_holm: float  # adjusted for all tests of the family
     verdict: RowVerdict
     standing: Standing
     base_standing: Standing
@@ -116,6 +119,7 @@ class PairedTest:
     neither: int
     baseline: str = ""
     detectable: float = math.nan  # detectable difference with 80 % power, after correction
+    n_tests: int = 0  # tests for which p_holm is adjusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,16 +303,20 @@ def compare_models(
     kind: str,
     unit: str = "cosine",
     named_slice: str = "",
+    rankings: Mapping[str, PairedTests] | None = None,
 ) -> PairedTests:
     """Test the first model against each other model on the share of wrong captions that a model prefers: overall, by
     type, and in each named slice.
 
-    Rows for slices have the subtype "slice:NAME", and their p-values are corrected only over rows for slices.
+    Adjusted p-values and verdicts are those of `rank_by_type`, so they do not depend on the models chosen.
+    Rows for slices have the subtype "slice:NAME".
 
     Args:
         models: The baseline, then one or more others.
         unit: Unit for movements: "cosine", or "spread" to divide each model's cosines by the model's spread.
         named_slice: Name of a slice whose cases are used, without rows for other slices; "" means all cases.
+            p-values on types of edit in a slice are adjusted for the rows on types.
+        rankings: Result of `rank_by_type` for all models, if known. Only its types are compared.
 
     Raises:
         NotFound: a model is not in the question set, or there is no such slice.
@@ -317,21 +325,77 @@ def compare_models(
     _check_unit(unit)
     runs = select_runs(question_set, models)
     at_chance = examine.models_at_chance(store)
+    numbers = None
     if named_slice:
         numbers = named_slices.members(store, question_set.key, named_slice)
         of_kind = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
         numbers = np.intersect1d(numbers, of_kind)
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
-        return from_cells(_cells(store, question_set, runs, kind, unit, numbers), kind, at_chance)
-    tests = from_cells(_cells(store, question_set, runs, kind, unit), kind, at_chance)
-    rows = []
-    for name, members in named_slices.of_kind(store, question_set.key, kind).items():
-        cells = _cells(store, question_set, runs, kind, unit, members)
-        of_slice = _test_rows([(cells, "", side) for side in range(1, len(runs))])
-        rows += [replace(row, subtype=named_slices.PREFIX + name) for row in of_slice]
-    # Slices are a separate family of tests, so other rows do not depend on saved slices.
-    return replace(tests, rows=(*tests.rows, *_corrected(rows, tests.unit == "rate")))
+    tests = from_cells(_cells(store, question_set, runs, kind, unit, numbers), kind, at_chance)
+    whole = _all_models(store, question_set)
+    if rankings is None:
+        rankings = rank_by_type(store, whole, kind, unit)
+    rows = [row for row in tests.rows if row.subtype in rankings]
+    if named_slice:
+        of_types = _corrected(tests.rows[len(runs) - 1 :], tests.unit == "rate")
+        name = named_slices.PREFIX + named_slice
+        of_slice = [replace(row, subtype=name) for row in tests.rows[: len(runs) - 1]]
+        of_slice = [replace(row, subtype="") for row in _in_families(of_slice, rankings, whole)]
+        return replace(tests, rows=(*of_slice, *of_types))
+    of_slices = named_slices.of_kind(store, question_set.key, kind)
+    for name in rankings:
+        if name.startswith(named_slices.PREFIX):
+            members = of_slices[name.removeprefix(named_slices.PREFIX)]
+            cells = _cells(store, question_set, runs, kind, unit, members)
+            of_slice = _test_rows([(cells, "", side) for side in range(1, len(runs))])
+            rows += [replace(row, subtype=name) for row in of_slice]
+    return replace(tests, rows=tuple(_in_families(rows, rankings, whole)))
+
+
+def _all_models(store: Store, question_set: QuestionSet) -> QuestionSet:
+    """Return a question set with a run of each model, which may have been selected from it."""
+    whole = find_question_set(store, question_set.key, question_set.runs[0].key)
+    others = [run for run in whole.runs if run.model not in question_set.models]
+    runs = (*question_set.runs, *others)
+    is_whole = {run.key for run in runs} == {run.key for run in whole.runs}
+    return whole if is_whole else replace(question_set, runs=runs)
+
+
+def _in_families(
+    rows: Sequence[PairedTest], rankings: Mapping[str, PairedTests], whole: QuestionSet
+) -> list[PairedTest]:
+    """Return tests with the adjusted p-values and verdicts that their pairs have in `rank_by_type`.
+
+    Pairs that are not ranked, such as those with a control, are adjusted by Bonferroni's method for all pairs.
+    """
+    ranked = {
+        (name, frozenset((row.baseline, row.model))): row
+        for name, ranking in rankings.items()
+        for row in ranking.rows
+    }
+    results = []
+    for row in rows:
+        same = ranked.get((row.subtype, frozenset((row.baseline, row.model))))
+        n_tests = _n_family(row.subtype, rankings, len(whole.runs))
+        p = min(1.0, n_tests * row.p)  # NaN, if p is NaN
+        if same is not None:
+            p, n_tests = same.p_holm, same.n_tests
+        is_rate = rankings[""].unit == "rate"
+        results.append(_adjusted(row, math.nan if math.isnan(row.p) else p, n_tests, is_rate))
+    return results
+
+
+def _n_family(subtype: str, names: Iterable[str], n_models: int) -> int:
+    """Count the tests in the family of a subtype: every pair of models on all cases, types or slices."""
+    family = _family(subtype)
+    return math.comb(n_models, 2) * sum(_family(name) == family for name in names)
+
+
+def _family(subtype: str) -> str:
+    if subtype.startswith(named_slices.PREFIX):
+        return "slices"
+    return "types" if subtype else "all"
 
 
 def from_cells(cells: "PairedCells", kind: str, at_chance: AtChance) -> PairedTests:
@@ -357,24 +421,36 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
     return _rankings(store, question_set, kind)[""]
 
 
-def rank_by_type(store: Store, question_set: QuestionSet, kind: str) -> dict[str, PairedTests]:
+def rank_by_type(
+    store: Store, question_set: QuestionSet, kind: str, unit: str = "cosine"
+) -> dict[str, PairedTests]:
     """Rank the models on all cases of a kind (""), as `rank_models` does, on each type of edit that `compare_models`
-    tests, and in each named slice ("slice:NAME"), without `PairedTests.shares`. The p-values of each ranking are
-    corrected separately.
+    tests, and in each named slice ("slice:NAME"), without `PairedTests.shares`. The p-values of all types are
+    corrected together, and so are those of all slices.
 
     If more than MOST_RANKED models passed their checks, only the best one is tested on types and in
     slices, against each of the others.
     """
 
     def rank() -> dict[str, PairedTests]:
-        rankings = _rankings(store, question_set, kind, by_type=True)
+        rankings = _rankings(store, question_set, kind, unit, by_type=True)
         for name, members in named_slices.of_kind(store, question_set.key, kind).items():
-            of_slice = _rankings(store, question_set, kind, numbers=members)
+            of_slice = _rankings(store, question_set, kind, unit, numbers=members)
             rankings[named_slices.PREFIX + name] = of_slice[""]
+        n_models = len(question_set.runs)
+        for family in ("types", "slices"):
+            names = [name for name in rankings if _family(name) == family]
+            rows = [row for name in names for row in rankings[name].rows]
+            is_large = sum(each.is_fit for each in rankings[""].contestants) > MOST_RANKED
+            n_tests = _n_family(names[0], names, n_models) if names and is_large else 0
+            corrected = iter(_corrected(rows, rankings[""].unit == "rate", n_tests))
+            for name in names:
+                own = tuple(itertools.islice(corrected, len(rankings[name].rows)))
+                rankings[name] = replace(rankings[name], rows=own)
         return rankings
 
     # Another baseline of the scorecard then takes .3 s of CPU instead of 2.3 (VALSE, 11 models)
-    name = "rankings", question_set, kind, MOST_RANKED, SLICES.version(store)
+    name = "rankings", question_set, kind, unit, MOST_RANKED, SLICES.version(store)
     return store.listing_fact(name, rank)
 
 
@@ -382,13 +458,14 @@ def _rankings(
     store: Store,
     question_set: QuestionSet,
     kind: str,
+    unit: str = "cosine",
     *,
     by_type: bool = False,
     numbers: np.ndarray | None = None,
 ) -> dict[str, PairedTests]:
     runs = [question_set.run(model) for model in question_set.ordered_models]
     at_chance = examine.models_at_chance(store)
-    cells = _cells(store, question_set, runs, kind, numbers=numbers)
+    cells = _cells(store, question_set, runs, kind, unit, numbers)
     subtypes = cells.subtypes()[0] if by_type else [""]
     fit = [run for run in runs if _is_fit(run, at_chance)]
     is_small = len(fit) <= MOST_RANKED
@@ -402,12 +479,15 @@ def _rankings(
     rows: dict[str, list[PairedTest]] = {name: [] for name in subtypes}
     for order, names in plans:
         counted = (
-            cells if order == runs else _cells(store, question_set, order, kind, numbers=numbers)
+            cells if order == runs else _cells(store, question_set, order, kind, unit, numbers)
         )
         keys = [(counted, name, side) for name in names for side in range(1, len(order))]
         for row in _test_rows(keys):
             rows[row.subtype].append(replace(row, subtype=""))
-    rankings = {name: _tested(cells, kind, rows[name], at_chance, name) for name in subtypes}
+    n_tests = 0 if is_small else math.comb(len(runs), 2)
+    rankings = {
+        name: _tested(cells, kind, rows[name], at_chance, name, n_tests) for name in subtypes
+    }
     if not (by_type or numbers is not None or cells.is_movement):
         shares = cells.subtype_shares([runs.index(run) for run in fit])
         rankings[""] = replace(rankings[""], shares=shares)
@@ -544,8 +624,9 @@ def _tested(
     rows: Sequence[PairedTest],
     at_chance: AtChance,
     subtype: str = "",
+    n_tests: int = 0,
 ) -> PairedTests:
-    """Compute the shares of all models on the cases of a subtype, and correct the tests together."""
+    """Compute the shares of all models on the cases of a subtype, and correct the tests as `_corrected` does."""
     is_rate = cells.unit == "rate"
     return PairedTests(
         kind,
@@ -553,25 +634,37 @@ def _tested(
         cells.is_movement,
         cells.guess,
         _shares(cells, subtype, at_chance),
-        _corrected(rows, is_rate),
+        _corrected(rows, is_rate, n_tests),
         cells.total("n_cases", subtype),
     )
 
 
-def _corrected(rows: Sequence[PairedTest], is_rate: bool) -> tuple[PairedTest, ...]:
-    """Adjust the p-values of tests together (Holm), and add verdicts and detectable differences."""
-    p_holm = estimate.holm([row.p for row in rows])
-    n_tests = int((~np.isnan(p_holm)).sum())
+def _corrected(
+    rows: Sequence[PairedTest], is_rate: bool, n_tests: int = 0
+) -> tuple[PairedTest, ...]:
+    """Adjust the p-values of tests together (Holm), and add verdicts and detectable differences.
+
+    Args:
+        n_tests: Number of tests for which each p-value is adjusted by Bonferroni's method instead, which does not
+            depend on the other tests; 0 for none.
+    """
+    p = [row.p for row in rows]
+    p_holm = np.minimum(1.0, n_tests * np.asarray(p)) if n_tests else estimate.holm(p)
+    n_tests = n_tests or int((~np.isnan(p_holm)).sum())
     return tuple(
-        replace(
-            row,
-            p_holm=float(p),
-            verdict=row_verdict(row.difference, float(p)),
-            detectable=power.detectable(
-                power.standard_error(row.low, row.high), row.n_pictures, n_tests, is_rate
-            ),
-        )
-        for row, p in zip(rows, p_holm, strict=True)
+        _adjusted(row, float(p), n_tests, is_rate) for row, p in zip(rows, p_holm, strict=True)
+    )
+
+
+def _adjusted(row: PairedTest, p_holm: float, n_tests: int, is_rate: bool) -> PairedTest:
+    """Return a test with an adjusted p-value, the verdict and the detectable difference."""
+    error = power.standard_error(row.low, row.high)
+    return replace(
+        row,
+        p_holm=p_holm,
+        n_tests=n_tests,
+        verdict=row_verdict(row.difference, p_holm),
+        detectable=power.detectable(error, row.n_pictures, n_tests, is_rate),
     )
 
 

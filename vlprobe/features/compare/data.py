@@ -13,6 +13,7 @@ import htpy
 import pandas as pd
 
 from vlprobe.render.charts.styles import Looks
+from vlprobe.render.forest import correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import interval, number
@@ -111,7 +112,7 @@ class Scorecard:
         caption = joined(
             f"{'Right' if self.is_right else 'Fooled'}, with 95 % intervals.",
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
-            "Paired tests by picture, corrected by Holm's method.",
+            f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             "Models that share a letter are tied." if self._has_letters else "",
             "Bold: clearly best." if how == "latex" else "",
         )
@@ -221,7 +222,8 @@ class Scorecard:
             others = " and of movements" if moves else ""
             bars.append(f"It is 100 % in columns with a share above guessing{others}.")
         return joined(
-            f"Colored: {best}, or tied with the {best} (paired by picture, Holm).",
+            f"Colored: {best}, or tied with the {best} (paired by picture, p < .05).",
+            f"{self._correction}." if self._correction else "",
             *bars,
             "Models that share a letter are tied." if self._has_letters else "",
             "The rule counts captions of equal length as wrong." if self._has_rule else "",
@@ -252,6 +254,18 @@ class Scorecard:
         runs = [run for column in self.columns for run in column.question_set.runs]
         models = {run.model for run in runs if run.n_orders == 2}
         return [self.names[model] for model in self.rows if model in models]
+
+    @property
+    def _correction(self) -> str:
+        """Name the tests for which p-values are corrected, with their number if there is one kind of case."""
+        if not self._is_one_set:
+            return "Holm-corrected for every pair of models"
+        rows = [
+            (column.subtype, row.n_tests)
+            for column in self.columns
+            for row in (column.ranking.rows if column.ranking else ())
+        ]
+        return f"Holm-{words}" if (words := correction(rows)) else ""
 
     @property
     def _has_letters(self) -> bool:
