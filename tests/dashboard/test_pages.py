@@ -80,7 +80,7 @@ def test_a_page_answers_with_an_empty_store(show_page, store: Store, page: str):
     if page == "home":
         assert [button.label for button in at.button] == ["Run the demo"]
     elif page == "run":
-        assert "None was started here yet" in words(at)
+        assert "No earlier run was started from this page" in words(at)
     elif page in PROBES:
         assert [button.label for button in at.button] == ["Run it on the demo data"]
         assert at.code[0].value.endswith(f"--probe {PROBES[page]}")

@@ -118,7 +118,7 @@ def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
         assert at.get("progress")[-1].proto.text == plain(
             progress.in_one_line(jobs.read(compared, job_id))
         )
-        assert "None was started here yet" not in words(at)
+        assert "No earlier run was started from this page" in words(at)
         assert not [button for button in at.button if button.key == "stop_under_way"]
         assert at.button(key=f"cancel_{job_id}")
     finally:
@@ -339,7 +339,7 @@ def test_a_run_that_has_ended_is_among_the_earlier_ones_although_its_progress_is
     try:
         at = show_page(compared, "run", job=job_id)
         earlier = words(at).partition("See the numbers")[2] or words(at)
-        assert "None was started here yet" not in words(at)
+        assert "No earlier run was started" not in words(at)
         assert earlier.count("Done Coin flip") == 1
     finally:
         shutil.rmtree(compared.root / "jobs" / job_id)

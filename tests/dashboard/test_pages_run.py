@@ -377,7 +377,9 @@ def test_the_time_that_a_run_will_take_is_told_before_it_starts(monkeypatch, fil
     dataset = views.runs.runs(filled)["dataset"].iloc[0]
     at.text_input(key="run_own").set_value(dataset)
     at.multiselect(key="run_models").set_value(["control:random"]).run()
-    assert "Less than a minute" in words(at) and "The last run took" in words(at)
+    assert "Less than a minute" in words(
+        at
+    ) and "The last run of these models and tests took" in words(at)
     at.multiselect(key="run_models").set_value(["demo:weak"]).run()
     assert "Estimated from other models on the same pictures." in words(at)
     at.text_input(key="run_own").set_value("").run()

@@ -10,10 +10,15 @@ from vlprobe.views.changes import changed_words, word_runs
     [
         ("a person in a suit", "A smiling person in a suit.", ("", "smiling")),
         ("A cat.", "A monkey", ("cat", "monkey")),
+        (
+            "very bright with blue red and gray.",
+            "very drab with blue, red, and gray.",
+            ("bright", "drab"),
+        ),
         ("Two dogs", "Two dogs.", ("", ".")),  # an edit of punctuation only
     ],
 )
-def test_a_period_is_a_change_only_if_no_word_changes(before: str, after: str, changed):
+def test_punctuation_is_a_change_only_if_no_word_changes(before: str, after: str, changed):
     assert changed_words(before, after) == changed
     marked = "".join(text for text, differs in word_runs(before, after, True) if differs)
     assert marked == changed[1]

@@ -91,10 +91,8 @@ class ActiveFilter:
 
 def draw_filters(subject: PageSubject) -> Filter:
     """Draw the popover with all filters, and return the combined filter."""
-    n_active = sum(name in st.query_params for name in PARAMETERS)
-    label = f"Filters ({n_active})" if n_active else "Filters"
     with (
-        st.popover(label, icon=":material/filter_list:", key="filters", type="tertiary"),
+        st.popover("Filters", icon=":material/filter_list:", key="filters", type="tertiary"),
         st.container(key="filters_body", gap="small"),
     ):
         with st.container(key="phone_filters"):

@@ -31,8 +31,8 @@ def in_step(original: str, edited: str) -> Iterator[tuple[str, str, bool]]:
     ]
     has_words = any(differs and _WORD.search(source + target) for source, target, differs in runs)
     for source, target, differs in runs:
-        if not (differs and has_words):
-            yield source, target, differs
+        if not differs or not has_words or not _WORD.search(source + target):
+            yield source, target, differs and not has_words
             continue
         ends = [_SENTENCE_END.sub("", text) for text in (source, target)]
         if any(ends):

@@ -564,7 +564,7 @@ def _expectation(requests: Sequence[Request]) -> None:
     if not total.is_known:
         basis = "Nothing similar has been run here yet."
     elif total.low == total.high:
-        basis = f"The last run took {span(total.low)}."
+        basis = f"The last run of these models and tests took {span(total.low)}."
     evidence = " ".join(filter(None, [work, basis, _servers(requests)]))
     st.html(
         f'<div role="status">{tag("strong", "Next run: " * bool(under_way()) + in_words(total))}'

@@ -444,9 +444,9 @@ def past() -> None:
     ][:PAST]
     for error in jobs.damaged(store()):
         st.warning(link_docs(error_text(error)), icon=":material/warning:")
-    if not earlier and not watched:
+    if not earlier:
         quiet(
-            "None was started here yet. Runs started from the command line and bundled results "
+            "No earlier run was started from this page. Runs started from the command line and bundled results "
             "are on the other pages."
         )
     for job in earlier:
