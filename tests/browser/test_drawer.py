@@ -108,6 +108,14 @@ def test_a_tag_typed_at_once_after_its_key_loses_no_letter_and_a_second_one_is_u
     assert not drawer.get_by_text("Saved").count()
 
 
+def test_a_link_of_explore_to_itself_changes_the_address(page, drawer):
+    drawer.get_by_role("button", name="fools Tiny CLIP in").click()
+    drawer.wait_for(state="detached")
+    page.wait_for_url("**type=*")
+    idle(page)
+    assert "case=" not in page.url
+
+
 @pytest.mark.usefixtures("removes_annotations")
 def test_a_note_is_stored_when_its_field_is_left_and_when_the_drawer_closes(
     page, drawer, server_store: Store

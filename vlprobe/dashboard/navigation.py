@@ -83,11 +83,21 @@ def address(name: str, query: Mapping[str, object] = MappingProxyType({})) -> st
 def current_page() -> st.Page:
     """Draw the navigation bar and return the page for the URL, or a "not found" page. Read-only demos omit Run."""
     pages = _pages(access.read_only())
-    name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
+    name = _current_name()
     if name and name not in {ROOT, *(page.url_path for page in pages)}:
         say = functools.partial(_say_unknown, name)
         pages.append(st.Page(say, title="Page not found", url_path=name, visibility="hidden"))
     return st.navigation(pages, position="top")
+
+
+def _current_name() -> str:
+    """Return the last part of the URL's path: the name of a page, or "" for the first one."""
+    return unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
+
+
+def is_current(name: str) -> bool:
+    """Return whether the URL is that of a page. A former address counts as the page that replaced it."""
+    return MOVED.get(name, name) == _current_name()
 
 
 def _say_unknown(name: str) -> None:

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.navigation import is_current, page_file
 from vlprobe.dashboard.state import attempt, link_docs, quiet, view
 from vlprobe.errors import StoredDamage, VlprobeError
 from vlprobe.storage import access
@@ -42,9 +42,15 @@ def draw_toast() -> None:
 def link_page(
     page: str, label: str, query: Mapping[str, Any] | None = None, icon: str = "", **settings: Any
 ) -> None:
-    """Draw a link to a page, with `query` as its URL parameters."""
+    """Draw a link to a page, with `query` as its URL parameters.
+
+    A link to the page itself is a button, because `st.page_link` would leave the browser's URL as it was.
+    """
     icons = {"icon": f":material/{icon}:"} if icon else {}
-    st.page_link(page_file(page), label=label, query_params=query, **icons, **settings)
+    if not is_current(page):
+        st.page_link(page_file(page), label=label, query_params=query, **icons, **settings)
+    elif st.button(label, type="tertiary", key=f"link {label} {query}", **icons, **settings):
+        open_page(page, query or {})
 
 
 def open_page(page: str, query: Mapping[str, Any]) -> None:

@@ -274,7 +274,14 @@ class Filter:
     def any_outcome(self) -> "Filter":
         """Return a copy of the filter without its conditions on which models are fooled."""
         return replace(
-            self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
+            self,
+            outcome="all",
+            other_outcome="",
+            within=(),
+            fooled=(),
+            held=(),
+            agreement="",
+            lost_to=False,
         )
 
     def exclusions(self) -> "list[Filter]":

@@ -125,9 +125,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     type_rates = np.bincount(type_of_lie, believed_lies, n_types) / np.maximum(
         np.bincount(type_of_lie, minlength=n_types), 1
     )
-    question_filter = replace(
-        case_filter.any_outcome(), other="", sort="worst", pair=(), lost_to=False
-    )
+    question_filter = replace(case_filter.any_outcome(), other="", sort="worst", pair=())
     is_chosen = is_of_kind
     if question_filter != kind_filter:
         is_chosen = _mask(store, question_set, question_filter, len(margins))
