@@ -83,7 +83,7 @@ def test_a_change_of_no_pixel_is_counted(tmp_path: Path):
 def test_items_without_a_picture_or_a_wrong_caption_are_counted(photograph: Path):
     assert PROBE.cases(Item("1", None, ("A dog.",)), OPTIONS, 7) == ([], {"no picture": 1})
     cases, dropped = PROBE.cases(Item("1", Picture(photograph), ("Hm.",)), OPTIONS, 7)
-    assert not cases and dropped == {"no caption with a wrong version": 1}
+    assert not cases and dropped == {"no caption that can be made wrong": 1}
 
 
 @pytest.mark.parametrize(

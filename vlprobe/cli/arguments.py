@@ -21,7 +21,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 FORMATS = click.Choice(["table", "csv", "json", "markdown", "latex"])
-FORMAT = click.option("--format", "how", type=FORMATS, default="table")
+FORMAT = click.option(
+    "--format", "how", type=FORMATS, default="table", show_default=True, help="Output format."
+)
 AVERAGING = click.option(
     "--averaging",
     type=click.Choice(AVERAGINGS),
@@ -33,7 +35,14 @@ AVERAGING = click.option(
     ),
 )
 UNIT = click.option(
-    "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
+    "--unit",
+    type=click.Choice(["cosine", "spread"]),
+    default="cosine",
+    show_default=True,
+    help=(
+        "Unit of scores: cosine, or multiples of the model's spread, which is the standard deviation of its "
+        "cosines over mismatched pairs."
+    ),
 )
 METAVARS = {
     **{"item": "ID", "where": "TAG=VALUE", "without": "CASE", "without_tag": "TAG"},

@@ -196,7 +196,10 @@ def plan(
     table = views.plan.plan(
         store, question_set, models, math.nan if detect is None else detect, tests or 0, averaging
     )
-    inform(f"Tests: {tests or len(table):,}. 80 % power, two-sided, p < .05 after correction.")
+    inform(
+        f"Number of two-sided tests: {tests or len(table):,}. Power: 80 %. Significance level: "
+        "p < .05 after correction."
+    )
     print_table(table, how)
 
 
@@ -290,7 +293,13 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
 @click.command("first-lists")
 @click.argument("original", metavar="BEFORE")
 @click.argument("tuned", metavar="AFTER")
-@click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
+@click.option(
+    "--size",
+    default=20,
+    type=click.IntRange(1, 10**6),
+    show_default=True,
+    help="Number of captions.",
+)
 @FORMAT
 @pass_results
 def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) -> None:

@@ -58,7 +58,13 @@ from vlprobe.errors import InvalidInput
     help="Number of captions to edit per item, from the first. [default: all]",
 )
 @SEED
-@click.option("--temperature", default=0.7, type=click.FloatRange(0, 2), show_default=True)
+@click.option(
+    "--temperature",
+    default=0.7,
+    type=click.FloatRange(0, 2),
+    show_default=True,
+    help="Sampling temperature of MODEL.",
+)
 @click.option(
     "--attempts",
     default=3,

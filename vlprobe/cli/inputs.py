@@ -414,7 +414,7 @@ def influence(
 @click.command()
 @click.argument("dataset")
 @click.argument("output", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--probe", default="lgip", show_default=True)
+@click.option("--probe", default="lgip", show_default=True, help="Probe whose questions to write.")
 @probe_options("Set an option of the probe, as in `vlprobe run`; repeatable.")
 @SEED
 @item_choices
@@ -453,7 +453,12 @@ def ask(
 
 @click.command()
 @click.argument("file", metavar="FILE[@FOLDER][+OPTION...]")
-@click.option("--model", required=True, shell_complete=complete_names("models"))
+@click.option(
+    "--model",
+    required=True,
+    shell_complete=complete_names("models"),
+    help="Model that scores the pairs.",
+)
 @click.option(
     "--out",
     "output",

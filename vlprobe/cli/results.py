@@ -152,8 +152,10 @@ _conditions = option_group(
             "advanced for rewordings."
         ),
     ),
-    click.option("--rule", default=""),
-    click.option("--tag", default="", metavar="NAME=VALUE"),
+    click.option("--rule", default="", help="Only cases made by this edit rule."),
+    click.option(
+        "--tag", default="", metavar="NAME=VALUE", help="Only cases of items with this tag."
+    ),
     click.option(
         "--contains",
         default="",
@@ -328,8 +330,12 @@ def leaderboard(
         "models fooled first) or dataset."
     ),
 )
-@click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
-@click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
+@click.option(
+    "--page", default=1, type=click.IntRange(1, 10**9), show_default=True, help="Page to print."
+)
+@click.option(
+    "--size", default=20, type=click.IntRange(1, 10**6), show_default=True, help="Cases per page."
+)
 @FORMAT
 @pass_results
 def failures(store: "Store", key: str, page: int, size: int, how: str, **conditions: str) -> None:

@@ -33,7 +33,7 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
 
 
 @click.command()
-@click.option("--port", default=8501, show_default=True)
+@click.option("--port", default=8501, show_default=True, help="Port to listen on.")
 @click.option(
     "--address",
     default="127.0.0.1",

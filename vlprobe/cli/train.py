@@ -46,8 +46,10 @@ from vlprobe.training.request import TrainRequest as Default
         "consistency, flip."
     ),
 )
-@click.option("--steps", default=Default.steps, show_default=True)
-@click.option("--batch-size", default=Default.batch_size, show_default=True)
+@click.option("--steps", default=Default.steps, show_default=True, help="Number of training steps.")
+@click.option(
+    "--batch-size", default=Default.batch_size, show_default=True, help="Number of rows per batch."
+)
 @click.option(
     "--piece",
     default=Default.piece,
@@ -57,7 +59,9 @@ from vlprobe.training.request import TrainRequest as Default
     ),
 )
 @click.option("--rate", default=Default.rate, show_default=True, help="Peak learning rate.")
-@click.option("--warm-up", default=Default.warm_up, show_default=True, help="Steps.")
+@click.option(
+    "--warm-up", default=Default.warm_up, show_default=True, help="Number of warm-up steps."
+)
 @click.option("--decay", default=Default.decay, show_default=True, help="Weight decay.")
 @click.option(
     "--freeze",
@@ -97,8 +101,15 @@ from vlprobe.training.request import TrainRequest as Default
     help="For eqsim, the type of scores to compare.",
 )
 @click.option("--curriculum", is_flag=True, help="For flip, train on the weakest flips first.")
-@click.option("--seed", default=Default.seed, show_default=True)
-@click.option("--validate-every", default=Default.validate_every, show_default=True, help="Steps.")
+@click.option(
+    "--seed", default=Default.seed, show_default=True, help="Seed for all random choices."
+)
+@click.option(
+    "--validate-every",
+    default=Default.validate_every,
+    show_default=True,
+    help="Number of steps between validations.",
+)
 @DEVICE
 @PRECISION
 @click.option(

@@ -31,8 +31,11 @@ GRADIENT = 0.02  # the fit ends when no partial derivative of the loss is larger
 LENGTH, WORDS, CLASSIFIER = "length", "words", "classifier"
 METHODS = {
     LENGTH: "Picks the caption with fewer words.",
-    WORDS: "A classifier on single words, trained on other pictures.",
-    CLASSIFIER: "A classifier on words, word pairs and length, trained on other pictures.",
+    WORDS: "Uses a classifier on single words, trained on the captions of other pictures.",
+    CLASSIFIER: (
+        "Uses a classifier on words, word pairs and length, trained on the captions of other "
+        "pictures."
+    ),
 }
 SHORT_METHODS = {  # for "the best guess ..."
     LENGTH: "by length",

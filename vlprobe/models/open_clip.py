@@ -312,7 +312,8 @@ def _build(parsed: OpenClipName, quick_gelu: bool, preprocess: dict[str, Any]) -
             return cast(OpenClipModel, model)
     except (*MISFITS, AssertionError, RuntimeError, OSError, MemoryError) as error:
         raise InvalidInput(
-            f"OpenCLIP cannot build '{parsed.text}' ({first_line(error)}). Check its config."
+            f"OpenCLIP cannot build '{parsed.text}' ({first_line(error)}). Check the "
+            "model's config."
         ) from error
     finally:
         logging.disable(was_disabled)
@@ -359,7 +360,8 @@ def _tokenizer(parsed: OpenClipName, config: dict) -> Callable:
     # AssertionError: an unknown `clean` or `reduction_mask`
     except (*MISFITS, AssertionError) as error:
         raise InvalidInput(
-            f"OpenCLIP cannot build the tokenizer of '{name}' ({first_line(error)}). Check its config."
+            f"OpenCLIP cannot build the tokenizer of '{name}' ({first_line(error)}). Check "
+            "the tokenizer's config."
         ) from None
     except OSError:
         raise InvalidInput(

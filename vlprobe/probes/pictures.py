@@ -175,7 +175,7 @@ class ChangedPictures(Probe):
             return [], {"no picture": 1}
         captions = _captions(item, seed, self.foreign)
         if captions is None:
-            return [], {"no caption with a wrong version": 1}
+            return [], {"no caption that can be made wrong": 1}
         settings = cast(PictureOptions, options)
         texts, wording = captions
         sample = None if item.image.absent else _sample(item.image)

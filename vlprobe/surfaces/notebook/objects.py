@@ -157,7 +157,7 @@ class LoadedModel:
         Raises InvalidInput if the model does not embed both pictures and texts.
         """
         if not (self.capabilities.embeds_images and self.capabilities.embeds_texts):
-            raise InvalidInput(f"'{self.name}' has no image and text embeddings.")
+            raise InvalidInput(f"'{self.name}' does not have both image and text embeddings.")
         encoder = CachedEncoder(self.model)
         try:
             text_vectors = encoder.texts(list(texts))
