@@ -308,21 +308,23 @@ def test_one_model_is_enough(
     assert "that fool 1" in words(at) and len(values(at)["chart"]["rows"]) == 1
 
 
-def test_facets_of_lost_searches_count_all_searches(mixed_store: Store, asked: QuestionSet):
+def test_facets_of_lost_searches_count_all_searches(mixed_store: Store, question_set: QuestionSet):
     every = views.filter.Filter(ONE, "t2i", outcome="all")
     lost = dataclasses.replace(every, outcome="fooled", lost_to=True)
     of_every, of_lost = (
         {(facet.name, row.value): row for facet in facets for row in facet.rows}
-        for facets in (views.facets.facets(mixed_store, asked, each) for each in (every, lost))
+        for facets in (
+            views.facets.facets(mixed_store, question_set, each) for each in (every, lost)
+        )
     )
     assert {key: row.n_asked for key, row in of_lost.items()} == {
         key: row.n_asked for key, row in of_every.items()
     }
-    numbers, _, _ = views.cases.passing(mixed_store, asked, lost)
+    numbers, _, _ = views.cases.passing(mixed_store, question_set, lost)
     assert len(numbers) > 0
     for (name, value), row in of_lost.items():
         of_value = lost.with_values(name, (value,))
-        assert row.n_fooled == len(views.cases.passing(mixed_store, asked, of_value)[0])
+        assert row.n_fooled == len(views.cases.passing(mixed_store, question_set, of_value)[0])
 
 
 def test_no_lost_search_is_said(
