@@ -182,6 +182,25 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     assert last()["notes"] == {keys[1]: "Say hello"}
     blank.get_by_role("button", name="Add this case: Two dogs").click()
     assert last()["order"][1] == "case:b"
+    blank.get_by_role("button", name="Add a slide with text before this one").click()
+    added = last()["order"][0]
+    assert added.startswith("text:") and last()["order"][1:] == [ids[1], ids[0], *ids[2:]]
+    text = sent["slides"][0] | {
+        "id": added,
+        "key": added,
+        "titled": "Hello",
+        "detail": "",
+        "on": True,
+    }
+    blank.evaluate("(data) => window.draw(data)", sent | {"slides": [text, *sent["slides"]]})
+    blank.get_by_label("Title, and text below it").fill("Hello\nA talk")
+    blank.keyboard.press("Tab")
+    assert last()["titles"][added] == "Hello\nA talk"
+    blank.locator(".large .detail", has_text="A talk").wait_for(state="attached")
+    blank.get_by_role("button", name="Remove").click()
+    assert last()["order"] == ids
+    blank.locator("button.small").nth(1).click()
+    blank.keyboard.press("Alt+ArrowUp")
     blank.locator(".strip > li").first.scroll_into_view_if_needed()
     first, third = (blank.locator(".strip > li").nth(place).bounding_box() for place in (0, 2))
     assert first and third

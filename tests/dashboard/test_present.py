@@ -166,6 +166,26 @@ def test_a_deck_is_reset_and_the_reset_is_undone(show_page, compared: Store, tmp
         assert talk(show_page(store, "present", kind="flip"))["slides"] == expected
 
 
+def test_a_slide_with_text_has_a_title_and_lines_and_is_removed(
+    show_page, compared: Store, tmp_path: Path
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    at = show_page(store, "present", kind="flip")
+    ids = [slide["id"] for slide in talk(at)["slides"]]
+    order = ["text:1", *ids]
+    sent_deck(at, {"order": order, "included": {}, "titles": {}, "notes": {}})
+    assert talk(at)["slides"][0]["heading"] == [["Your title", ""]]
+    titles = {"text:1": "What models see\nA talk\n26 November"}
+    sent_deck(at, {"order": order, "included": {}, "titles": titles, "notes": {}})
+    added = talk(show_page(store, "present", kind="flip"))["slides"][0]
+    assert added["heading"] == [["What models see", ""]] and added["on"]
+    assert added["detail"] == "A talk\n26 November"
+    sent_deck(at, {"order": ids, "included": {}, "titles": {}, "notes": {}})
+    assert [
+        slide["id"] for slide in talk(show_page(store, "present", kind="flip"))["slides"]
+    ] == ids
+
+
 def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

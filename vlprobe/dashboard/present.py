@@ -150,7 +150,7 @@ def _exchange(name: str, before: Arrangement, after: Arrangement) -> None:
 
 
 def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) -> list[Slide]:
-    """Return a slide for each case and figure that the user added. Cases of other question sets or kinds are left
+    """Return a slide for each case, figure and text that the user added. Cases of other question sets or kinds are left
     out.
     """
     kind = subject.presentation.kind(talk_story.standings.kind)
@@ -161,7 +161,7 @@ def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) ->
         replace(case_slides(talk_story.models, card, kind, names)[1], id=f"{CASE}{card.id}")
         for card in cards
     ]
-    return [*cases, *arrangement.figure_slides()]
+    return [*cases, *arrangement.own_slides()]
 
 
 def _suggestions(

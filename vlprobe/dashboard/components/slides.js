@@ -274,9 +274,14 @@ class Show {
     if (data.editable) {
       const notes = this.field("textarea", "Speaker notes", slide.notes.join("\n"),
         (value) => Object.assign(this.current(slide), { noted: value, notes: value.split("\n") }));
-      const title = this.field("input", "Title of this slide", slide.heading.map(([words]) => words).join(""),
-        (value) => Object.assign(this.current(slide), { heading: [[value, ""]], titled: value }));
-      title.querySelector("input").maxLength = 300;
+      const isText = slide.id.startsWith("text:");  // its title is the first line
+      const heading = slide.heading.map(([words]) => words).join("");
+      const title = this.field(isText ? "textarea" : "input", isText ? "Title, and text below it" : "Title of this slide",
+        isText ? slide.titled || "" : heading, (value) => {
+          const [first, ...lines] = value.split("\n");
+          Object.assign(this.current(slide), { heading: [[first, ""]], titled: value }, isText && { detail: lines.join("\n") });
+        });
+      title.querySelector("input, textarea").maxLength = 300;
       middle.append(notes);
       side.append(title, this.actions(slide));
     }
@@ -357,9 +362,10 @@ class Show {
     const row = make("div", "actions",
       press("act", "Move this slide up", () => this.move(slide.id, place() - 1), "↑"),
       press("act", "Move this slide down", () => this.move(slide.id, place() + 1), "↓"));
-    if (/^(case|figure):/.test(slide.id)) {
+    row.append(press("act", "Add a slide with text before this one", () => this.add(`text:${Date.now()}`, place()), "+ Text"));
+    if (/^(case|figure|text):/.test(slide.id)) {
       row.append(press("act", "", () => {
-        this.chosen = this.data.slides[Math.max(place() - 1, 0)]?.id;
+        this.chosen = this.data.slides[place() ? place() - 1 : 1]?.id;
         this.data.slides = this.data.slides.filter((one) => one.id !== slide.id);
         this.save();
       }, "Remove"));
@@ -404,10 +410,9 @@ class Show {
     this.strip.querySelector("[aria-pressed=true]").focus();
   }
 
-  add(id) {
-    const place = this.data.slides.findIndex((slide) => slide.id === this.chosen);
+  add(id, place = this.data.slides.findIndex((slide) => slide.id === this.chosen) + 1) {
     this.wanted = id;
-    this.save(id, place + 1);
+    this.save(id, place);
   }
 
   // The page keeps what was changed; the server answers with the same slides.

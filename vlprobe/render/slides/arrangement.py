@@ -8,7 +8,7 @@ from typing import Any
 from vlprobe.errors import InvalidInput
 from vlprobe.render.slides.values import Slide, SlidePicture
 
-CASE, FIGURE = "case:", "figure:"  # prefixes of the ids of slides that a user added
+CASE, FIGURE, TEXT = ADDED = "case:", "figure:", "text:"  # prefixes of ids of added slides
 MOST_SLIDES, MOST_FIGURES = 240, 12
 PICTURE = "data:image/webp;base64,"
 MOST_TEXTS = 1000  # titles, and as many notes
@@ -58,9 +58,14 @@ class Arrangement:
         order = _insert(self.order, [name])
         return parse(asdict(replace(self, order=order, titles=titles, figures=figures)))
 
-    def figure_slides(self) -> list[Slide]:
-        """Return a slide for each figure. `arrange` gives it the title."""
-        return [
+    def own_slides(self) -> list[Slide]:
+        """Return a slide for each figure, and for each text. `arrange` adds their titles and texts."""
+        texts = [
+            Slide(id=name, heading=(("Your title", ""),))
+            for name in self.order
+            if name.startswith(TEXT)
+        ]
+        return texts + [
             Slide(
                 id=name,
                 heading=(("Figure", ""),),
@@ -90,7 +95,7 @@ class Arrangement:
             return dict([*others.items(), *new.items()][-MOST_TEXTS:])
 
         titles, notes = merge(before.titles, self.titles), merge(before.notes, self.notes)
-        added = [name for name in before.order if name.startswith((CASE, FIGURE))]
+        added = [name for name in before.order if name.startswith(ADDED)]
         order = _insert(self.order, [name for name in added if name not in known])
         figures = {name: each for name, each in before.figures.items() if name in order}
         changes = {"order": order, "titles": titles, "notes": notes, "figures": figures}
@@ -143,21 +148,28 @@ def _checked(value: object, kind: type) -> dict[str, Any]:
 
 
 def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, ...]:
-    """Return the slides in the order of the arrangement, with its titles and notes. New slides come last."""
+    """Return the slides in the order of the arrangement, with its titles and notes. New slides come last.
+
+    The title of a slide with text has the text in its further lines.
+    """
     order = arrangement.order
-    if all(name.startswith((CASE, FIGURE)) for name in order):  # nobody has moved a slide yet
-        default = [slide.id for slide in slides if not slide.id.startswith((CASE, FIGURE))]
+    if all(name.startswith(ADDED) for name in order):  # nobody has moved a slide yet
+        default = [slide.id for slide in slides if not slide.id.startswith(ADDED)]
         order = _insert(default, order)  # a full deck may exceed the maximum by these
     place = {name: index for index, name in enumerate(order)}
     ordered = sorted(slides, key=lambda slide: place.get(slide.id, len(place)))
     arranged = []
     for slide in ordered:
         title = arrangement.titles.get(slide.text_key, "").strip()
+        detail = slide.detail
+        if slide.id.startswith(TEXT):
+            title, _, detail = title.partition("\n")
         note = arrangement.notes.get(slide.text_key)
         arranged.append(
             replace(
                 slide,
                 heading=((title, ""),) if title else slide.heading,
+                detail=detail,
                 notes=slide.notes if note is None else tuple(note.splitlines()),
                 is_extra=not arrangement.included.get(slide.id, not slide.is_extra),
             )
