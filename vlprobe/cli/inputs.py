@@ -55,7 +55,12 @@ from vlprobe.types import Item
 @SEED
 @item_choices
 @click.option(
-    "--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True
+    "--format",
+    "how",
+    type=click.Choice(["lgip", "edits"]),
+    default="lgip",
+    show_default=True,
+    help="Format of the lines: lgip has one picture per line, edits has one edit per line.",
 )
 @click.option(
     "--output",
