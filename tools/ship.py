@@ -277,7 +277,9 @@ def _write_thumbnails(copy: Store, manifests: list[dict]) -> None:
     contents = {
         thumbnails.name_key(scene): thumbnails.make(scene, pictures.read(scene)) for scene in scenes
     }
-    shipped.write_thumbnails(copy.root, contents)
+    table = pa.table({"key": list(contents), "content": list(contents.values())})
+    path = copy.root / shipped.THUMBNAILS
+    pq.write_table(table, path, compression="zstd", compression_level=LEVEL, use_dictionary=False)
 
 
 def main(arguments: list[str]) -> str:

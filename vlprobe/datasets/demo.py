@@ -59,9 +59,9 @@ class DrawnFamily:
         dataset, n_pairs = self._source(name)
         if self.PREFIX == PREFIX:
             return _load_scenes(name, dataset, cache)
-        rows = [
-            row for row in items.read(dataset) if not n_pairs or _number_in_kind(row.id) < n_pairs
-        ]
+        rows = items.read(dataset)
+        if n_pairs:  # an id ends with the number within its kind
+            rows = [row for row in rows if int(row.id.rpartition("-")[2]) < n_pairs]
         folder = cache / "demo" / f"scenes-{VERSION}"
         return validated(name, [_item(row, folder) for row in rows], cache)
 
@@ -98,10 +98,6 @@ def _training_pairs(name: str, number: str) -> int:
             f"{MOST_TRAINING_PAIRS:,}, such as demo-train:pairs:1200."
         )
     return int(number)
-
-
-def _number_in_kind(item_id: str) -> int:
-    return int(item_id.rpartition("-")[2])
 
 
 def _load_scenes(name: str, dataset: str, cache: Path) -> LoadedDataset:

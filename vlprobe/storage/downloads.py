@@ -59,7 +59,7 @@ def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
     return {path: url for path, url in downloads.items() if not files.is_file(path)}
 
 
-def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int, int]:
+def total_bytes(urls: Iterable[str]) -> tuple[int, int]:
     """Request the sizes of files. If none of the first PARALLEL sizes is known, the other files are skipped.
 
     Returns:
@@ -67,10 +67,10 @@ def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int,
     """
     every = list(urls)
     with ThreadPoolExecutor(PARALLEL) as pool:  # the threads only wait for servers
-        sizes = list(pool.map(lambda url: _size(url, timeout_s), every[:PARALLEL]))
+        sizes = list(pool.map(_size, every[:PARALLEL]))
         if sizes.count(None) == len(sizes):  # no network: all others would wait for the timeout
             return 0, len(every)
-        sizes += pool.map(lambda url: _size(url, timeout_s), every[PARALLEL:])
+        sizes += pool.map(_size, every[PARALLEL:])
     return sum(size or 0 for size in sizes), sizes.count(None)
 
 
@@ -126,9 +126,9 @@ def _open(url: str, method: str, timeout_s: float) -> Iterator[HTTPResponse]:
         raise ValueError(f"the server answered {error.code}") from None
 
 
-def _size(url: str, timeout_s: float) -> int | None:
+def _size(url: str) -> int | None:
     try:
-        with _open(url, "HEAD", timeout_s) as answer:
+        with _open(url, "HEAD", TIMEOUT_S) as answer:
             length = answer.headers.get("Content-Length")
             return int(length) if length else None
     except FAILURES:

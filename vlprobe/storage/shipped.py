@@ -12,7 +12,6 @@ there. All writes (annotations, saved views, jobs) go to the user's store.
 import functools
 import hashlib
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +45,6 @@ def thumbnail(key: str) -> bytes | None:
     """Return the bundled WebP thumbnail for a key, or None if there is none."""
     every = (_thumbnails(path / THUMBNAILS).get(key) for path in _configured_folders())
     return next(filter(None, every), None)
-
-
-def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Write the thumbnail file for a folder of bundled results. `contents` maps each key to a WebP image."""
-    table = pa.table({"key": list(contents), "content": list(contents.values())})
-    pq.write_table(
-        table, path / THUMBNAILS, compression="zstd", compression_level=19, use_dictionary=False
-    )
 
 
 @functools.lru_cache(maxsize=4)  # each thumbnail needs it: the files take 7 ms to read

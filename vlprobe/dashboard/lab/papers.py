@@ -116,7 +116,7 @@ def finding(opening: Opening) -> str:
     return f"{subject}, {rate_text(counted, n_orders)}" if counted["all"] else subject
 
 
-def draw_examples(subject: PageSubject, case_filter: Filter, key: str = "examples") -> None:
+def draw_examples(subject: PageSubject, case_filter: Filter) -> None:
     """Draw cards for the first cases that pass a filter, one per picture. Pressing a card opens its case in Explore."""
     kind = subject.presentation.kind(case_filter.kind)
     n_cards = N_BESIDE if card_type(kind).is_neutral else N_EXAMPLES
@@ -126,7 +126,7 @@ def draw_examples(subject: PageSubject, case_filter: Filter, key: str = "example
     if not cards:
         return
     label = f"{len(cards)} of {n_pictures:,} examples"
-    draw_cards(cards, kind, label, case_links.query(subject, case_filter), key)
+    draw_cards(cards, kind, label, case_links.query(subject, case_filter), "examples")
 
 
 def draw_cards(
