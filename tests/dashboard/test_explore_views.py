@@ -26,13 +26,15 @@ from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.loaded import load_player
 from vlprobe.dashboard.state import model_name, plain
 from vlprobe.errors import InvalidInput
-from vlprobe.perturb.influence import word_spans
 from vlprobe.render.charts.points import point_map
 from vlprobe.render.slides.arrangement import parse
-from vlprobe.runs.playground import influences
+from vlprobe.runs.exhibits import canvas as canvas_of
+from vlprobe.runs.playground import words_that_matter
+from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage import access, annotations, shipped
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
+from vlprobe.types import Picture
 from vlprobe.views.filter import Filter, region_cases, region_label
 
 ONE, OTHER = "control:random", "guess"
@@ -236,12 +238,13 @@ def test_a_case_says_which_words_and_parts_matter(show_page, bundled, scenes_key
     assert "vp-word" not in bodies(at)
     at.button("case_why").click().run()
     player = load_player("demo:softmax")
-    for caption in (card.true_text, card.wrong_text):
-        moved = influences([player], caption, word_spans(caption))
-        assert f"{max(score for (score,) in moved.values()):.2f}" in bodies(at)
-    assert "falls when the part is black" in words(at)
+    canvas = canvas_of(open_picture(Picture.from_name(card.images[0])))
+    for sign, caption in ((1, card.true_text), (-1, card.wrong_text)):
+        falls = words_that_matter(player, canvas, caption)
+        assert f">{sign * max(falls.values()):.3f}</small>" in bodies(at)
+    assert "or when the part is black" in words(at)
     alternatives = [str(element.proto) for element in at.get("image")]
-    assert any("The score falls most" in each for each in alternatives)
+    assert any("The margin falls most" in each for each in alternatives)
     at.button("case_why").click().run()
     assert "vp-word" not in bodies(at)
     of_type = Filter.parse(FLIPS.model, "flip", subtype=card.subtype)

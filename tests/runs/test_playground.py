@@ -256,6 +256,20 @@ def test_parts_that_matter_are_falls_of_the_score(softmax: Player, scene: Path):
         assert found[row, column] == pytest.approx(plain(image) - plain(masked), abs=1e-5)
 
 
+def test_words_and_parts_that_matter_are_falls_of_the_score_and_of_the_margin(
+    softmax: Player, scene: Path
+):
+    canvas = exhibits.canvas(Image.open(scene).convert("RGB"))
+    falls = playground.words_that_matter(softmax, canvas, "A red dog.")
+    whole, shorter = softmax.scores([canvas], ["A red dog.", "A dog."])[0]
+    assert list(falls) == [0, 2, 6] and falls[2] == pytest.approx(whole - shorter, abs=1e-6)
+    true, wrong = (
+        playground.parts_that_matter(softmax, canvas, caption) for caption in (CAPTION, "A dog.")
+    )
+    margins = playground.parts_that_matter(softmax, canvas, CAPTION, "A dog.")
+    np.testing.assert_allclose(margins, true - wrong, atol=1e-6)
+
+
 def test_a_mixed_picture_is_that_of_rococo():
     one, other = (Image.new("RGB", (40, 30), color) for color in ("white", "navy"))
     for kind in ("mix", "patch"):

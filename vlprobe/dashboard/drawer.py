@@ -22,7 +22,7 @@ from vlprobe.dashboard.export import draw_link, draw_part, file_button
 from vlprobe.dashboard.loaded import load_player, loads_at_once, ready_player
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.play.playground import draw_parts, draw_words
+from vlprobe.dashboard.play.playground import draw_margin_words, draw_parts, draw_words
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
@@ -225,19 +225,29 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
 
 
 def _draw_words_and_parts(model: str, card: WallCard) -> None:
-    """Draw how much each word of both captions and each part of the picture influences a model."""
+    """Draw how much each word of both captions and each part of the picture adds to a model's margin.
+
+    A case without a wrong caption has no margin: then, how far words move the embedding and parts change the score.
+    """
     if not loads_at_once(model) and ready_player(model, "encode_texts", "texts") is None:
         return
     player = load_player(model)
-    with st.container(key="case_why_open"):
-        for text in filter(None, (card.true_text, card.wrong_text)):
-            draw_words(player, text)
-        canvas = exhibits.canvas(pictures.open_picture(Picture.from_name(card.images[0])))
-        draw_parts(player, canvas, card.true_text)
-    quiet(
-        f"Words: how far {model_name(model)}'s embedding of the caption moves without the word. Parts: how far the "
-        "true caption's score falls when the part is black."
+    canvas = exhibits.canvas(pictures.open_picture(Picture.from_name(card.images[0])))
+    explanation = (
+        f"How far {model_name(model)}'s margin (score of the true caption minus score of the wrong one) falls without "
+        "the word, or when the part is black. Below 0, the word or part speaks for the wrong caption."
     )
+    with st.container(key="case_why_open"):
+        if card.wrong_text and player.sees:
+            draw_margin_words(player, canvas, card.true_text, card.wrong_text)
+        else:
+            draw_words(player, card.true_text)
+            explanation = (
+                f"Words: how far {model_name(model)}'s embedding of the caption moves without the word. Parts: how "
+                "far the caption's score falls when the part is black."
+            )
+        draw_parts(player, canvas, card.true_text, card.wrong_text)
+    quiet(explanation)
 
 
 def _draw_alike(

@@ -361,9 +361,21 @@ def margins(answer: Answer) -> np.ndarray:
     return np.float32(answer.true) - answer.scores
 
 
-def parts_that_matter(player: Player, picture: Canvas, caption: str) -> np.ndarray:
-    """Compute how much the caption's score falls when each grid cell of the picture is blacked out:
-    shape (GRID, GRID), NaN if unknown.
+def words_that_matter(player: Player, picture: Canvas, caption: str) -> dict[int, float]:
+    """Compute how much the caption's score falls without each word, by the word's start index; NaN if unknown."""
+    spans = influence.word_spans(caption)
+    shortened = [influence.without(caption, *span) for span in spans]
+    scores = player.scores([picture], [caption, *shortened])[0]
+    return {
+        start: float(scores[0] - score) for (start, _), score in zip(spans, scores[1:], strict=True)
+    }
+
+
+def parts_that_matter(player: Player, picture: Canvas, caption: str, wrong: str = "") -> np.ndarray:
+    """Compute how much a score falls when each grid cell of the picture is blacked out: shape (GRID, GRID), NaN if
+    unknown. The score is the caption's or, with a wrong caption, the margin between the two.
     """
-    scores = player.scores([picture, *without_parts(picture)], [caption])[:, 0]
+    captions = [caption, *filter(None, [wrong])]
+    of_captions = player.scores([picture, *without_parts(picture)], captions)
+    scores = of_captions[:, 0] - of_captions[:, 1:].sum(axis=1)
     return (scores[0] - scores[1:]).reshape(GRID, GRID)

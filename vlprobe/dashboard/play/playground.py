@@ -42,7 +42,7 @@ from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.render.html.influence import colored_words, heat, legend, worded
+from vlprobe.render.html.influence import colored_words, heat, legend, line, strongest, worded
 from vlprobe.render.html.playground import glance, headline, mixed, table
 from vlprobe.render.sentences import drawn_only, listed, sentence_names
 from vlprobe.render.words import distinct
@@ -421,13 +421,26 @@ def draw_words(player: Player, caption: str) -> None:
     st.html(colored_words(*worded(caption, scores)))
 
 
-def draw_parts(player: Player, canvas: Canvas, caption: str) -> None:
-    """Draw a picture whose parts are colored by how far a caption's score falls without them."""
+def draw_margin_words(player: Player, canvas: Canvas, true: str, wrong: str) -> None:
+    """Draw two captions whose words are colored by how far the margin (true minus wrong) falls without them."""
+    rows = []
+    for sign, caption in ((1, true), (-1, wrong)):
+        falls = runs_playground.words_that_matter(player, canvas, caption)
+        rows.append(worded(caption, {start: sign * fall for start, fall in falls.items()}))
+    values = [value for _, of_words in rows for value in of_words]
+    lines = [line(words, of_words, strongest(values)) for words, of_words in rows]
+    st.html("".join(lines) + legend(values, "for the wrong caption", "for the true caption"))
+
+
+def draw_parts(player: Player, canvas: Canvas, caption: str, wrong: str = "") -> None:
+    """Draw a picture whose parts are colored by how far a caption's score falls without them, or the margin over a
+    wrong caption.
+    """
     if not player.sees:
         quiet("This model sees no pictures.")
         return
     try:
-        values = runs_playground.parts_that_matter(player, canvas, caption)
+        values = runs_playground.parts_that_matter(player, canvas, caption, wrong)
     except VlprobeError as error:  # the picture has too few pixels
         quiet(str(error))
         return
@@ -439,7 +452,7 @@ def draw_parts(player: Player, canvas: Canvas, caption: str) -> None:
     with st.container(key="play_heat"):
         small = canvas.draw().copy()
         small.thumbnail((SIDE, SIDE))
-        alternative = f"The score falls most, by {values.max():.3f}, without {place}."
+        alternative = f"The {'margin' if wrong else 'score'} falls most, by {values.max():.3f}, without {place}."
         _photo(heat(small, values), alternative)
     st.html(legend(values))
 
