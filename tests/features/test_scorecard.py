@@ -14,9 +14,10 @@ from vlprobe.dashboard import export
 from vlprobe.features.compare import page
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
-from vlprobe.render.forest import forest_figure, in_columns, signed
+from vlprobe.render.forest import forest_figure, in_columns, row_title, signed
 from vlprobe.render.html.elements import mark
 from vlprobe.render.leaderboard import latex_table
+from vlprobe.render.words import value_label
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import display_names, shipped
@@ -274,6 +275,23 @@ def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
     assert "98.6 % of added attribute" in card(columns).note()
 
 
+def picker_key(at) -> str:
+    """The key of the picker of models, which keeps its selection in the browser while its popover is closed."""
+    (key,) = [str(each.key) for each in at.multiselect if str(each.key).startswith("shown_of_")]
+    return key
+
+
+def test_a_type_of_edit_has_one_name(published, columns):
+    store, question_set = published
+    keys = views.runs.question_sets(store).set_index("dataset")["case_key"]
+    for key in (question_set.key, keys["bundled:VALSE"]):
+        asked = views.runs.question_set(store, key)
+        for subtype in views.paired_tests.rank_by_type(store, asked, "foil"):
+            if subtype:
+                titles = {row_title(subtype, asked.presentation.kind("foil")), value_label(subtype)}
+                assert len(titles) == 1, titles
+
+
 def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     monkeypatch, published
 ):
@@ -286,7 +304,11 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     assert "Hsieh et al., SugarCrepe" in bodies(at)
     first = open_page(monkeypatch, store, "compare", sets="|".join([drawn[0], question_set.key]))
     assert "Hsieh et al., SugarCrepe" in bodies(first)
-    assert "(SugarCrepe)" in bodies(first) and "columns that it answered." in bodies(first)
+    assert "(SugarCrepe)" in bodies(first)
+    heading = re.search(r"vp-finding.*?<h1>(.*?)</h1>", bodies(first), re.DOTALL)
+    assert heading and "clearly best in" in heading[1]
+    assert "columns" not in heading[1]  # names where, because no model answered both question sets
+    assert picker_key(at) != picker_key(open_page(monkeypatch, store, "compare", sets=drawn[0]))
     table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
     assert "Tiny CLIP" in table and "GPT-4V" in table
     assert "tab=differences" in table and "explore?" in table

@@ -4,6 +4,7 @@ The URL names the question set, the model and the kind. Choosing another kind or
 complete question set that has it.
 """
 
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -194,14 +195,16 @@ def pick_shown(every: Sequence[str]) -> tuple[str, ...]:
         label = model_name(every[0])
     elif len(models) == len(every):
         label = every_model(len(every))
+    # In a closed popover, the browser keeps the selection among other models and would send it as a choice
+    key = f"shown_of_{zlib.crc32(CHOICES.join(every).encode()):x}"
     with st.popover(label, key="shown_models"):
-        st.session_state["shown"] = list(models)
+        st.session_state[key] = list(models)
         st.multiselect(
             "Models to show",
             list(every),
             format_func=model_labels(every),
-            key="shown",
-            on_change=lambda: show_models(st.session_state["shown"], every),
+            key=key,
+            on_change=lambda: show_models(st.session_state[key], every),
         )
         if len(models) < len(every):
             press("Show all", show_models, (), every, key="show_all")

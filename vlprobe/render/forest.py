@@ -15,7 +15,7 @@ from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
 from vlprobe.render.numbers import TOO_FEW, chance, number, power
 from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, shortened
-from vlprobe.render.words import value_label, wrong
+from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import PairedTest, PairedTests
@@ -94,7 +94,8 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
     """Return the title for a group of rows, in the form used within a sentence. Unknown types of edit are quoted."""
     if subtype:
         title, label = wrong(subtype), value_label(subtype)
-        return f"“{shortened(label)}”" if title.lower() == label.lower() else shortened(title)
+        is_known = title.lower() != label.lower() or subtype in WRONG_SUBTYPES
+        return shortened(title) if is_known else f"“{shortened(label)}”"
     lie = kind.wrong_side
     article, _, noun = lie.partition(" ")
     return f"any {noun}" if article in ("a", "an", "another") and noun else f"any: {lie}"

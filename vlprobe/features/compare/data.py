@@ -17,7 +17,7 @@ from vlprobe.render.forest import correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import interval, number
-from vlprobe.render.sentences import capitalized, count_word, joined, listed
+from vlprobe.render.sentences import capitalized, count_word, counted, joined, listed
 from vlprobe.render.text_tables import formatted, latex_lines, latex_text, markdown_text
 from vlprobe.render.words import dataset_name, presentations, value_label, wrong
 from vlprobe.views.leaderboard import (
@@ -29,6 +29,7 @@ from vlprobe.views.leaderboard import (
 from vlprobe.views.named_slices import PREFIX
 
 FULL = 0.5  # share at which a bar is full: guessing
+MOST_NAMED = 3  # columns that the heading names for a model
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
@@ -123,9 +124,7 @@ class Scorecard:
     def finding(self) -> tuple[str, str]:
         """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
         tops = [self._top(column) for column in self.columns]
-        alone = [models[0] for models in tops if len(models) == 1]
         n_tied = sum(len(models) > 1 for models in tops)
-        leaders = sorted(dict.fromkeys(alone), key=lambda model: -alone.count(model))
         rated = {
             model
             for column in self.columns
@@ -136,7 +135,8 @@ class Scorecard:
             return "There is no second model to compare.", ""
         places: dict[str, list[str]] = {}
         for column, models in zip(self.columns, tops, strict=True):
-            if len(models) == 1 and (column.subtype or not self._is_one_set):
+            has_rivals = sum(not cell.note for cell in column.cells.values()) > 1
+            if len(models) == 1 and has_rivals and (column.subtype or not self._is_one_set):
                 places.setdefault(self.names[models[0]], []).append(self._phrase(column))
         tied = ""
         if n_tied:
@@ -154,16 +154,15 @@ class Scorecard:
             places = {name: titles for name, titles in places.items() if [name] != best}
             also = [f"{name} is best at {listed(titles)}." for name, titles in places.items()]
             return joined(heading, *also[:1]), joined(*also[1:3], tied)
-        if not leaders:
+        if not places:
             return "No model is clearly best in any column.", ""
-        first = self.names[leaders[0]]
-        answered = [column for column in self.columns if column.cell(leaders[0]).estimate]
-        where = f"{count_word(alone.count(leaders[0]))} of {count_word(len(answered))} columns"
-        if len(answered) < len(tops):
-            where = f"{count_word(alone.count(leaders[0]))} of the {count_word(len(answered))} columns that it answered"
-        others = [f"{name} in {listed(titles)}" for name, titles in places.items() if name != first]
-        also = f"Also clearly best: {'; '.join(others[:3])}." if others else ""
-        return f"{first} is clearly best in {where}.", joined(also, tied)
+        most_first = sorted(places.items(), key=lambda entry: -len(entry[1]))
+        (first, titles), *others = [
+            (name, listed([*titles[:MOST_NAMED], *_more(titles[MOST_NAMED:])]))
+            for name, titles in most_first
+        ]
+        also = f"Also clearly best: {'; '.join(f'{name} in {where}' for name, where in others)}."
+        return f"{first} is clearly best in {titles}.", joined(also if others else "", tied)
 
     @property
     def _is_one_set(self) -> bool:
@@ -448,6 +447,10 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
     share = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
     n_right = row.n_cases - cell.n_fooled
     return replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right)
+
+
+def _more(titles: Sequence[str]) -> list[str]:
+    return [counted(len(titles), "other column")] if titles else []
 
 
 def _bare(value: float, unit: str) -> str:
