@@ -38,7 +38,11 @@ CHOICE_WORDS = {  # for answers that are only right or wrong
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie", "unknown": "quiet"}
 LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # limits of the zero line, as a share of the bar
 TITLE_AT = 0.5  # at most, so that the title fits
-LENGTHS = {"share": " by", "spread": " by (own spreads)", "side": ""}  # words for bar lengths
+LENGTHS = {
+    "share": " by",
+    "spread": " by (in standard deviations)",
+    "side": "",
+}  # words for bar lengths
 FEW_TEXTS = 4  # if a case has more texts, only the two compared ones are listed
 MOST_IN_SERIES = 10  # maximum number of pictures in a strip
 FRAMES = "Solid frame: the right choice. Dashed frame: the model's choice."

@@ -61,8 +61,7 @@ from vlprobe.views.wall import Neighbours, WallCard
 SHOWN_ALIKE = 4  # number of thumbnails
 MARGIN = (
     "Margin = score of the true caption minus score of the wrong one (the smallest, if there are several). Bars of "
-    "different models are in spreads: a model's own spread is the standard deviation of its scores for pictures "
-    "with captions of other pictures."
+    "different models are in standard deviations of the model's scores for pictures with captions of other pictures."
 )
 T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change

@@ -23,10 +23,10 @@ QUARTILE = 0.75  # of similarities: the closest quarter counts as "hardly moved"
 FEWEST = 20  # answered cases of a kind; with fewer, the quartile says nothing
 WORDS, PICTURE, BOTH, MATCH, UNKNOWN = "words", "picture", "both", "match", "unknown"
 LABELS = {
-    WORDS: "Words: text tower hardly moved",
-    PICTURE: "Picture: image tower hardly moved",
-    BOTH: "Both towers hardly moved",
-    MATCH: "Match: both towers moved",
+    WORDS: "Text tower: captions nearly alike",
+    PICTURE: "Image tower: pictures nearly alike",
+    BOTH: "Both towers: nearly alike",
+    MATCH: "Neither: the match went wrong",
     UNKNOWN: "Unknown, no twin picture",
 }
 SENTENCES = {
