@@ -116,7 +116,7 @@ def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_size_of_
     blank.set_viewport_size({"width": width, "height": height})
     mount(blank, "slides", wordy_reveal())
     blank.locator("button.small").nth(1).click()
-    assert blank.evaluate(CUT) == []
+    blank.wait_for_function(f"() => ({CUT})().length === 0")
     blank.locator("button.start").click()
     for key in "112":
         blank.keyboard.press(key)

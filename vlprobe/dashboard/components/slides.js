@@ -121,8 +121,8 @@ function draw(slide, pictures, level, votes) {
 
 // Make slides smaller until nothing is cut off: first type and pictures, then models have symbols instead of names, and
 // hints are left out. Type stops at a least size; what is too high even then scrolls on the screen, and is zoomed elsewhere.
-function fit(root) {
-  let slides = [...root.querySelectorAll(".slide")];
+function fit(elements) {
+  let slides = [...elements];
   for (const [size, isShort] of FITS) {
     for (const slide of slides) {
       slide.style.zoom = "";
@@ -184,12 +184,13 @@ class Show {
     root.replaceChildren(this.page, this.dialog);
     // Pictures that are decoded, votes, notes and windows change the room; a change of size within the callback would loop
     this.sizes = new ResizeObserver((changes) => requestAnimationFrame(() =>
-      changes.forEach(({ target }) => target.isConnected && fit(target.parentElement))));
+      fit(changes.map(({ target }) => target).filter((slide) => slide.isConnected))));
   }
 
-  // Fit all slides of a part, now and when their sizes change.
+  // Fit all slides of a part: large ones now, and each when its size changes. Thumbnails have a size once they are in view,
+  // because the layout of 240 takes seconds.
   fit(part) {
-    fit(part);
+    fit(part.querySelectorAll(":is(.large, .stage) .slide"));
     part.querySelectorAll(".slide").forEach((slide) => this.sizes.observe(slide));
   }
 
@@ -450,7 +451,7 @@ class Show {
     root.querySelectorAll("img").forEach((image) => image.naturalWidth &&
       image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight));
     setTimeout(() => {
-      fit(root);
+      fit(root.querySelectorAll(".slide"));
       frame.contentWindow.print();
       setTimeout(() => frame.remove(), 1000);
     }, 400);  // until the pictures are decoded
@@ -523,7 +524,7 @@ class Show {
   resize(step) {
     this.size = Math.max(0, Math.min(SIZES.length - 1, this.size + step));
     this.stage.style.setProperty("--size", SIZES[this.size]);
-    fit(this.whole);
+    fit(this.stage.children);
     this.status.textContent = `Type at ${Math.round(100 * SIZES[this.size])} %`;
   }
 
@@ -597,7 +598,7 @@ export default function present({ data, parentElement, setTriggerValue, setState
   show.take(data, setTriggerValue, setStateValue);
   if (data.whole) {  // for the browser's own print
     show.root.append(show.sheets());
-    addEventListener("beforeprint", () => fit(show.root));
+    addEventListener("beforeprint", () => fit(show.root.querySelectorAll(".sheets .slide")));
   }
   return () => show.leave();
 }
