@@ -281,6 +281,15 @@ def picker_key(at) -> str:
     return key
 
 
+def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(published, columns):
+    table = card(columns).table()
+    share = (table["n_fooled"] - table["n_halves"] / 2) / table["n_cases"]
+    assert share.to_numpy() == pytest.approx(table["value"].to_numpy())
+    of_base = table[table["model"] == GPT]
+    assert (of_base["n_halves"] > 0).all() and set(of_base["verdict"]) == {"baseline"}
+    assert (table.loc[table["model"] != GPT, "n_halves"] == 0).all()
+
+
 def test_a_type_of_edit_has_one_name(published, columns):
     store, question_set = published
     keys = views.runs.question_sets(store).set_index("dataset")["case_key"]

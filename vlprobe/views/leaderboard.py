@@ -105,6 +105,13 @@ class LeaderboardColumn:
         tied = {frozenset(pair) for pair in itertools.chain.from_iterable(pairs)}
         return group_letters(tie_groups(sorted(models, key=self.rank), tied))
 
+    def n_halves(self, model: str) -> int:
+        """Count the cases that fool a model in only one order of the captions. In its value, each counts half."""
+        cell = self.cell(model)
+        if cell.estimate is None or self.question_set.run(model).n_orders != 2:
+            return 0
+        return abs(2 * cell.n_fooled - round(2 * cell.estimate.n_cases * cell.estimate.value))
+
     def rank(self, model: str) -> tuple[bool, float]:
         """Return a sort key for a model: the best model sorts first, models without a tie group or a value last."""
         cell = self.cell(model)
@@ -290,13 +297,14 @@ def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
                         for name in numbers
                     },
                     "group": cell.group,
-                    **(_compared(cell) if column.kind else {}),
+                    **(_compared(column, model) if column.kind else {}),
                     "note": cell.note,
                 }
             )
     return pd.DataFrame(rows)
 
 
-def _compared(cell: LeaderboardCell) -> dict[str, object]:
+def _compared(column: LeaderboardColumn, model: str) -> dict[str, object]:
+    cell = column.cell(model)
     names = ("n_fooled", "is_best", "difference", "verdict")
-    return {name: getattr(cell, name) for name in names}
+    return {"n_halves": column.n_halves(model), **{name: getattr(cell, name) for name in names}}

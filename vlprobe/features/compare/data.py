@@ -79,6 +79,8 @@ class Scorecard:
         datasets = [dataset_name(dataset, self.renamed) for dataset in rows["dataset"]]
         rows.insert(1, "model_name", [self.names[model] for model in rows["model"]])
         rows.insert(4, "dataset_name", datasets)
+        if "verdict" in rows:
+            rows.loc[rows["model"] == self.baseline, "verdict"] = "baseline"
         return rows
 
     def text(self, how: str) -> str:
@@ -415,7 +417,7 @@ class Scorecard:
         row = cell.estimate
         if row is None or column.question_set.run(row.model).n_orders != 2:
             return f"{cell.n_fooled:,}"
-        n_once = abs(2 * cell.n_fooled - round(2 * row.n_cases * row.value))
+        n_once = column.n_halves(row.model)
         n_always = cell.n_fooled if self._is_mirrored(column) else cell.n_fooled - n_once
         return f"{n_always:,} + {n_once:,} × ½"
 
