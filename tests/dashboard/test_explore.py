@@ -8,11 +8,13 @@ from pathlib import Path
 import duckdb
 import pytest
 import streamlit as st
+from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import ROOT, bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
+from vlprobe.cli import main
 from vlprobe.dashboard import case_links, compare, filters, state
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render.html.elements import ordered
@@ -432,6 +434,25 @@ def test_compare_warns_of_a_slice_of_one_model_s_failures(show_page, store_copy:
     assert "The slice of fooled has only cases on which a wrong caption fools" in told
     assert "The slice of held has only cases on which a wrong caption does not fool" in told
     assert "The slice of all" not in told
+
+
+def test_numbers_of_a_slice_that_answers_selected_come_with_a_warning(
+    show_page, store_copy: Store, key: str
+):
+    asked = views.runs.question_set(store_copy, key)
+    plain = views.filter.Filter(ONE, "flip", outcome="all")
+    numbers = views.cases.passing(store_copy, asked, plain)[0]
+    for name, chosen in (("plain", plain), ("split", replace(plain, agreement="split"))):
+        views.named_slices.save(store_copy, asked, name, chosen.words(), numbers)
+    warning = "The slice 'split' was selected by an area of a map or by models' answers"
+    for query in ({"with": OTHER, "kind": "flip"}, {}):
+        told = words(show_page(store_copy, "compare", set=key, model=ONE, **query))
+        assert warning in told and "The slice 'plain'" not in told
+    run = asked.runs[0].key
+    for command in (["show", run, "--by", "slice"], ["leaderboard", "--set", key, "--by", "edit"]):
+        ran = CliRunner().invoke(main.main, ["--cache", str(store_copy.root), *command])
+        assert not ran.exit_code, ran.output
+        assert warning in ran.stderr and "'plain'" not in ran.stderr
 
 
 def test_compare_warns_of_slices_of_every_compared_model_and_of_no_other(

@@ -10,6 +10,7 @@ from PIL import Image
 from tests.conftest import tiers
 from tests.probes.test_common import make
 from vlprobe import registry, views
+from vlprobe.dashboard.embeddings import may_embed
 from vlprobe.errors import InvalidInput
 from vlprobe.models import hf_gen
 from vlprobe.probes import fit
@@ -86,6 +87,8 @@ def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, m
         )
         assert found[row] == pytest.approx(yes / (yes + no), abs=1e-5)
     assert model.capabilities.score_type == "probability" and "Answer yes or no." in model.note
+    assert registry.parse_name("models", f"hf-gen:{folder}").capabilities == model.capabilities
+    assert not may_embed(f"hf-gen:{folder}")
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))

@@ -20,8 +20,8 @@ from vlprobe.cli.output import (
     inform,
     print_metrics,
     print_notes,
-    print_refused_slices,
     print_rows,
+    print_slice_notes,
     print_table,
     print_words,
 )
@@ -131,7 +131,7 @@ def compare(
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]
     print_metrics(table, how)
     print_notes(question_set.runs)
-    print_refused_slices(store, question_set.key)
+    print_slice_notes(store, question_set.key)
 
 
 @click.command()

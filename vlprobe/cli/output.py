@@ -141,12 +141,16 @@ def print_folded(
         )
 
 
-def print_refused_slices(store: "Store", case_key: str) -> None:
-    """Print to stderr why saved slices with cases in a question set do not apply to it."""
+def print_slice_notes(store: "Store", case_key: str) -> None:
+    """Print to stderr why saved slices with cases in a question set do not apply to it, or why their numbers are
+    biased.
+    """
     from vlprobe import views
 
-    for refusal in views.named_slices.applicable(store, case_key)[1]:
-        inform(refusal)
+    numbers, refusals = views.named_slices.applicable(store, case_key)
+    slices = views.named_slices.read(store)
+    for note in (*refusals, *filter(None, (slices[name].caveat for name in numbers))):
+        inform(note)
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:

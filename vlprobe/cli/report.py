@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.arguments import pass_results, question_set_of, question_sets_of
-from vlprobe.cli.output import inform, print_refused_slices
+from vlprobe.cli.output import inform, print_slice_notes
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def report(store: "Store", output: Path, key: str) -> None:
     content = page.report(store, question_set).encode()
     files.write_bytes(output, content)
     inform(f"{output}: {len(content) / 1e6:.1f} MB")
-    print_refused_slices(store, question_set.key)
+    print_slice_notes(store, question_set.key)
 
 
 @click.command()
@@ -136,7 +136,7 @@ def site(
             "--i-may-publish."
         )
     for question_set in question_sets:
-        print_refused_slices(store, question_set.key)
+        print_slice_notes(store, question_set.key)
     bundle.check_size(contents, output, int(max_size * 1e6))
     if not dry_run:
         bundle.write(contents, output)

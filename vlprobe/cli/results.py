@@ -22,8 +22,8 @@ from vlprobe.cli.output import (
     print_metrics,
     print_model_index,
     print_notes,
-    print_refused_slices,
     print_rows,
+    print_slice_notes,
     print_table,
     print_words,
 )
@@ -106,7 +106,7 @@ def show(
         else:
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
         if slice_by == views.named_slices.BREAKDOWN:
-            print_refused_slices(store, question_set.key)
+            print_slice_notes(store, question_set.key)
         if slice_by == "all" and how in GROUPED:
             groups = views.paired_tests.metric_tie_groups(store, question_set, averaging, unit)
             table = _with_groups(table, groups)
@@ -294,6 +294,9 @@ def leaderboard(
         print_table(views.leaderboard.table(columns), how)
     else:
         renamed = display_names.read(store)
+        if by == "edit":
+            for each in question_sets:
+                print_slice_notes(store, each.key)
         print_words(describe_columns(columns, renamed), how)
         if how == "latex":
             click.echo(latex_table(columns, renamed), nl=False)

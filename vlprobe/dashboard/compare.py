@@ -302,11 +302,15 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
 
 
 def _warn_of_slices(comparison: PairedTests) -> None:
-    """Name the slices that consist of a compared model's failures or successes, which no fair comparison uses."""
+    """Name the slices that consist of a compared model's failures or successes, which no fair comparison uses, and
+    those that were selected by an area of a map or by several models' answers.
+    """
     compared = {each.model for each in comparison.contestants}
     for name, named in view(views.named_slices.read).items():
         if f"{PREFIX}{name}" not in comparison.subtypes:
             continue
+        if named.caveat:
+            quiet(named.caveat)
         for model, outcome in named.selected_by:
             if model not in compared:
                 continue

@@ -44,7 +44,8 @@ YES_NO = (("Yes", "yes", "YES", " Yes", " yes"), ("No", "no", "NO", " No", " no"
 ONE_TWO = (("1", " 1"), ("2", " 2"))
 QUESTION_COLUMNS = ("images", "texts", "roles")
 A_B = (("A", " A"), ("B", " B"))
-# Of a model with +choice, before it is loaded
+# Of a model before it is loaded, without and with +choice
+ANSWERS = Capabilities(scores_pairs=True, matches_side_by_side=True, score_type="probability")
 CHOOSES = Capabilities(answers_cases=True, chooses=True, n_orders=2, score_type="verdict")
 PREFIX = "hf-gen"
 NAMES = (  # examples: any repository or folder with a generative model can be typed
@@ -129,13 +130,7 @@ class Generator(SideBySideMatcher):
     @property
     def capabilities(self) -> Capabilities:
         """The capabilities of the model, which scores pairs and matches captions to two pictures side by side."""
-        return Capabilities(
-            scores_pairs=True,
-            matches_side_by_side=True,
-            score_type="probability",
-            device=self.device,
-            precision=self.precision,
-        )
+        return replace(ANSWERS, device=self.device, precision=self.precision)
 
     def facts(self) -> dict[str, str]:
         """Describe the loaded model, as a dictionary from subject to text."""
@@ -344,9 +339,9 @@ def check_name(name: str) -> None:
     hub.local_folder(parse(name).base)
 
 
-def named_capabilities(name: str) -> Capabilities | None:
-    """Return the capabilities of a model with `+choice`, or None if only loading the model determines them."""
-    return CHOOSES if parse(name).chooses else None
+def named_capabilities(name: str) -> Capabilities:
+    """Return the capabilities that a model's name implies."""
+    return CHOOSES if parse(name).chooses else ANSWERS
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Generator | Chooser:

@@ -27,6 +27,8 @@ from vlprobe.views.runs import QuestionSet
 BREAKDOWN = "slice"
 PREFIX = "slice:"  # marks a named slice among the types of edit
 MOST_CASES = 100_000
+# Conditions of a filter on the answers of several models, or on an area that looks extreme on a map
+BY_ANSWERS = frozenset({"region", "within", "agreement", "unseen_by", "lost_to", "crossed"})
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,16 @@ class NamedSlice:
         known = {"fooled": "fooled", "tied": "fooled", "held": "held"}
         pairs = [(str(model), known[outcome]) for model, outcome in chosen if outcome in known]
         return list(dict.fromkeys(pairs))
+
+    @property
+    def caveat(self) -> str:
+        """A warning that the slice's numbers are biased because answers selected its cases, or ""."""
+        if not self.filter.keys() & BY_ANSWERS:
+            return ""
+        return (
+            f"The slice '{self.name}' was selected by an area of a map or by models' answers, so its numbers look "
+            "extreme. Check them on other pictures."
+        )
 
 
 def save(

@@ -33,6 +33,7 @@ from vlprobe.render.wall import narrowed
 from vlprobe.surfaces import paper
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
+from vlprobe.views.named_slices import PREFIX
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
@@ -101,6 +102,11 @@ def draw_scorecard() -> None:
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
     quiet(scorecard.reading())
+    slices = view(views.named_slices.read)
+    subtypes = dict.fromkeys(column.subtype.removeprefix(PREFIX) for column in columns)
+    for name in subtypes:
+        if name in slices and slices[name].caveat:
+            quiet(slices[name].caveat)
     figure, caption = None, ""
     if len(subjects) == 1 and (tests := _tests(columns)):
         figure = partial(paper.scorecard_figure, store(), subjects[0].question_set, tests)
