@@ -258,7 +258,7 @@ def test_a_link_of_this_computer_says_so_and_its_copy_is_confirmed_where_it_can_
     visit(page, url + EXPLORE)
     page.locator(".st-key-explore_share button").first.click()
     idle(page)
-    assert page.get_by_text("This link works on this computer only.").is_visible()
+    assert page.get_by_text("This link works only on this computer.").is_visible()
     copy = page.get_by_role("button", name="Copy to clipboard")
     # Before the pointer is over it.
     assert copy.evaluate(

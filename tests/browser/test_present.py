@@ -121,7 +121,7 @@ def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_size_of_
     for key in "112":
         blank.keyboard.press(key)
     blank.keyboard.press("ArrowRight")
-    assert blank.get_by_text("2 in the room").count()
+    assert blank.get_by_text("2 votes in the room").count()
     named = blank.locator(".show .chip .named").first
     for _ in range(6):
         assert blank.evaluate(CUT) == []
@@ -142,7 +142,7 @@ def test_the_editor_shows_the_last_slide_and_the_votes_of_a_rehearsal_are_cleare
     for key in ("1", "0", "2", "1", "ArrowRight"):
         blank.keyboard.press(key)
     votes = blank.locator(".show .votes")
-    assert votes.all_inner_texts() == ["1 in the room", "1 in the room"]
+    assert votes.all_inner_texts() == ["1 vote in the room", "1 vote in the room"]
     blank.keyboard.press("Escape")
     blank.locator(".small[aria-pressed=true]", has_text="One of six models").wait_for()
     blank.wait_for_function(ACTIVE, arg="button.start")

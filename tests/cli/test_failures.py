@@ -196,7 +196,7 @@ def test_failures_of_one_tower_are_listed_and_the_shares_of_all_are_printed(tmp_
     )
     rows = list(csv.DictReader(io.StringIO(answer.stdout)))
     assert len(rows) == 10 and all("maroon" in row["original"] for row in rows)
-    assert "of all failures: words 33.3%, picture 33.3%, match 33.3%." in answer.stderr
+    assert "of the failures: words 33.3%, picture 33.3%, match 33.3%." in answer.stderr
     answer = call(
         store.root, "failures", manifest["key"], "--exclude", "unseen_by=words", "--format", "csv"
     )

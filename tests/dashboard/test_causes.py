@@ -1,4 +1,4 @@
-"""Who did not see it: the facet of Explore, the bars of Compare and the sentence of the drawer."""
+"""Where the difference was missed: the facet of Explore, the bars of Compare and the sentence of the drawer."""
 
 import json
 from dataclasses import replace

@@ -320,7 +320,7 @@ def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(show_compare):
     assert at.multiselect(key="with").value == []
     assert one(at, "with") == ""
     assert "Compare 2 with..." in words(at)
-    assert "Choose one to 7 models in the list above" in words(at)
+    assert "Choose up to 7 models, in the list above" in words(at)
     assert not figure_of(at, "forest")
     offered = [button for button in at.button if str(button.key).startswith("offer_")]
     assert [button.label for button in offered] == [NAMES[0], NAMES[2]]

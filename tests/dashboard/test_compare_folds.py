@@ -134,7 +134,7 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(show_compare, filled: St
     assert ((first & ~second).sum(), (second & ~first).sum()) == (row.only_base, row.only_model)
     assert ((first & second).sum(), (~first & ~second).sum()) == (row.both, row.neither)
     assert len(points) == total
-    assert f"Drawn: {len(points)}" not in text
+    assert f"The plot shows {len(points)}" not in text
 
 
 def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(show_compare, monkeypatch):
@@ -142,7 +142,7 @@ def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(show_compare, monkey
         views.paired_outcomes, "scatter", partial(views.paired_outcomes.scatter, limit=20)
     )
     at = show_compare(**ALL, kind="combined", open="map")
-    assert "Drawn: 20 of" in words(at)
+    assert "The plot shows 20 of" in words(at)
 
 
 def test_a_marked_box_fills_the_gallery_with_every_case_inside(
@@ -216,4 +216,4 @@ def test_the_scorecard_has_all_models_with_intervals_and_letters_of_ties(
         assert f'title="{share}; 95 % interval {interval}; fooled by' in bodies(at)
     letters = {letter for group in group_letters(tests.tie_groups).values() for letter in group}
     assert all(f"<sup>{letter}" in bodies(at) for letter in letters)
-    assert "Opens this view" in words(at) or "works on this computer only" in words(at)
+    assert "opens this view" in words(at) or "works only on this computer" in words(at)

@@ -431,8 +431,8 @@ def test_compare_warns_of_a_slice_of_one_model_s_failures(show_page, store_copy:
         numbers = views.cases.passing(store_copy, asked, chosen)[0]
         views.named_slices.save(store_copy, asked, f"of {outcome}", chosen.words(), numbers)
     told = words(show_page(store_copy, "compare", model=ONE, **{"with": OTHER}, kind="flip"))
-    assert "The slice of fooled has only cases on which a wrong caption fools" in told
-    assert "The slice of held has only cases on which a wrong caption does not fool" in told
+    assert "The slice of fooled contains only cases that fool" in told
+    assert "The slice of held contains only cases that do not fool" in told
     assert "The slice of all" not in told
 
 
@@ -481,7 +481,7 @@ def test_compare_warns_of_slices_of_every_compared_model_and_of_no_other(
         patch.setattr(compare, "view", lambda query: query(store_copy))
         patch.setattr(compare, "quiet", said.append)
         compare._warn_of_slices(tests)
-    slices = [line.split(" has only")[0].removeprefix("The slice ") for line in said]
+    slices = [line.split(" contains only")[0].removeprefix("The slice ") for line in said]
     assert slices == ["in facets", "second"]
 
 

@@ -124,7 +124,7 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(
     every = views.estimates.tag_values_by_name(bundled, asked, "flip")
     assert "background" in every and share > 0.5  # a fifth of all pictures
     assert sum(len(trace.selectedpoints or ()) for trace in figure(at).data) == N_NEAREST
-    assert "A region chosen by eye looks extreme" in words(at)
+    assert "A region picked by eye can look unusual by chance" in words(at)
     at.text_input("shows").set_value("").run()
     assert "region" not in at.query_params and "sort" not in at.query_params
     at.text_input("shows").set_value("a boat on the sea").run()
@@ -179,7 +179,7 @@ def test_a_case_is_added_to_the_slides_where_it_is(show_page, bundled, scenes_ke
     asked = views.runs.question_set(bundled, scenes_key)
     case_id = views.wall.wall(bundled, asked, FLIPS)[0][0].id
     at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=case_id)
-    for said in ("Added to the slides", "The slides have it already"):
+    for said in ("Added to the slides", "Already in the slides"):
         at.button("case_deck").click().run()
         assert at.toast[0].value == f"{said}."
         assert at.query_params["case"] == case_id and not at.exception
@@ -285,5 +285,5 @@ def test_why_does_not_ask_for_weights_of_a_model_that_is_no_encoder(show_page, c
     card = views.wall.wall(compared, asked, Filter("control:random", "flip"))[0][0]
     at = show_page(compared, "explore", model="control:random", case=card.id)
     name = model_name("control:random")
-    assert f"matter: needs an encoder; {name} cannot be used as one here." in words(at)
+    assert f"matter, vlprobe needs an encoder, and {name} cannot be used as one here." in words(at)
     assert "needs the weights" not in words(at)

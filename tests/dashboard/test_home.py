@@ -99,7 +99,7 @@ def test_questions_pictures_and_those_that_are_here_are_counted_apart(
     monkeypatch.delenv(shipped.SETTING)
     at = show_page(shipped.opened(tmp_path / "own"), "explore")
     assert [fold.label for fold in at.expander if fold.label.startswith("About")] == [
-        "About the questions: 7,512 questions, 1,561 pictures, 30 of them here"
+        "About the questions: 7,512 questions, 1,561 pictures, 30 of them on this machine"
     ]
     at = show_page(shipped.opened(tmp_path / "own"), "explore", set=LGIP_KEY)
     assert [fold.label for fold in at.expander if fold.label.startswith("About")] == [

@@ -207,7 +207,7 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(
     assert data["steps"][0]["own"] == "Ranked 1st instead"
     assert "only the mixture of the run has a result" in data["note"]
     assert all(row["dots"] for row in data["chart"]["rows"] if not row["segments"])
-    assert button(at, "mixed_load").label == "Ask 1, 2, 3 on every mixture"
+    assert button(at, "mixed_load").label == "Test 1, 2, 3 on every mixture"
 
 
 def test_a_press_loads_models_that_are_not_at_hand(
@@ -334,7 +334,7 @@ def test_no_lost_search_is_said(
         searches, "order", lambda *_: (searches.np.empty(0, int), searches.np.empty(0, int))
     )
     at = open_page(monkeypatch, single_model_store, "explore", kind="t2i")
-    assert "No search is lost to its own mixture here" in words(at)
+    assert "No right picture is outranked by its own mixture here" in words(at)
     assert component_values(at, "mixed") == []
     link = next(each for each in at.get("page_link") if each.proto.label == "All cases")
     assert "wall=1" in link.proto.query_string and urlsplit(link.proto.page).path

@@ -302,7 +302,7 @@ def test_a_missing_picture_is_a_line_and_not_an_error(show_page, tmp_path: Path)
     (frame,) = wall(at)["cards"][0]["frames"]
     assert (frame["source"], frame["name"]) == ("", "0.png")
     assert wall(at)["cards"][0]["name"].endswith(frame["text"])
-    assert re.search(r"0 of \d+ have a picture on this machine", wall(at)["note"])
+    assert re.search(r"0 of \d+ cases have a picture on this machine", wall(at)["note"])
     at = show_page(store, "failures", case=card_ids(at)[0])
     assert "0.png is missing or damaged" in words(at)
 

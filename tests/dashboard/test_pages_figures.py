@@ -84,7 +84,7 @@ def test_a_gallery_too_small_for_an_overlap_is_said(open_probe, key):
     assert not at.exception
     assert not any(
         name.startswith("depth") for name in chart_keys(at)
-    ) and "too small for an overlap" in bodies(at)
+    ) and "too small to compute an overlap" in bodies(at)
 
 
 def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legend(open_probe, key):
@@ -247,4 +247,4 @@ def test_models_that_are_left_out_are_named_as_they_are_called(open_probe, key, 
     monkeypatch.setattr(dashboard_influence, "loads_at_once", lambda name: name != RANDOM)
     monkeypatch.setattr(dashboard_influence, "model_name", lambda name: "ViT-B-32")
     at = open_probe("retrieval", set=key["rococo"])
-    assert "Load these above to include them: ViT-B-32." in bodies(at)
+    assert "To include these models, load them above: ViT-B-32." in bodies(at)

@@ -90,7 +90,7 @@ def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch,
     at = open_page(monkeypatch, store, "repair")
     assert not at.error
     assert "Three models" in at.info[0].value
-    assert labels(at) == ["Start the fine-tuning"]
+    assert labels(at) == ["Start fine-tuning"]
     assert "No training runs yet" in words(at)
     assert not at.get("plotly_chart")
 

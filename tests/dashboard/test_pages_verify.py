@@ -98,7 +98,7 @@ def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
     assert f"Answers of control:constant to {asked.dataset} · lgip" in told
     assert "scores.parquet" in told
     assert "<tiny>" not in "".join(element.proto.body for element in at.get("html"))
-    assert "1 run starts again" in told
+    assert "1 run will start again" in told
     at.button(key="mend_stored").click().run()
     assert not at.exception
     assert [(one.models, one.dataset, one.options["k_same"], one.limit) for one in started] == [
@@ -139,7 +139,7 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
     assert [one.models for one in started] == [("control:random",)]
     manifest.write_text("{")
     at = checked(monkeypatch, copied)
-    assert "its run is unknown" in words(at)
+    assert "the run that made it is unknown" in words(at)
     at.button(key="mend_stored").click().run()
     assert len(started) == 1
     assert not at.error
@@ -233,7 +233,7 @@ def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, verified_run, cop
     at.button(key="mend_stored").click().run()
     assert (run / "manifest.json").exists()
     assert [job.id for job in jobs.jobs(copied)] == [job_id]
-    assert "1 not changed because a job is running the same tests" in at.success[0].value
+    assert "1 file was not changed, because a job is running the same tests" in at.success[0].value
 
 
 def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(

@@ -100,7 +100,7 @@ def test_the_number_and_the_size_are_announced_and_a_download_that_failed_contin
     at = press(at, "Download pictures")
     at = press(at, "Download")
     assert "3 photographs downloaded" in words(at)
-    assert "1 are still missing" in words(at) and "404" in words(at)
+    assert "Still missing: 1" in words(at) and "404" in words(at)
     Coco.gone, Coco.requested = set(), []
     at = press(at, "Download pictures")
     assert "1 photographs are missing" in words(at)
@@ -142,7 +142,7 @@ def test_a_download_that_is_stopped_keeps_what_it_has(store: Store):
     assert len(missing) == N_MISSING
     download.begin(download.fetch)
     wait(download)
-    assert download.result == "Stopped. Press again to continue."
+    assert download.result == "Stopped. Press the button again to continue."
     Coco.requested = []
     again = page.Download(store, DATASET)
     again.begin(again.measure)

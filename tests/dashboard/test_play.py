@@ -286,7 +286,7 @@ def test_two_people_in_one_room(
     guest.run()
     assert screen.told["heading"].startswith("Right") and not screen.told["open"]
     of_room = [one["more"] for one in screen.told["captions"]]
-    assert of_room == ["1 in the room", "1 in the room"]
+    assert of_room == ["1 vote in the room", "1 vote in the room"]
     people = [score["name"] for score in screen.told["scores"]][:2]
     assert people == ["You", "The room (2)"]
     room = screen.told["scores"][1]
@@ -443,6 +443,6 @@ def test_a_room_that_others_can_reach_has_a_qr_code(
     assert room in [code.value for code in at.code]
     sources = [image.url for grid in at.get("image") for image in grid.proto.imgs]
     if host == "localhost":
-        assert not sources and "works on this computer only" in words(at)
+        assert not sources and "works only on this computer" in words(at)
     else:
         assert sources == [segno.make(room, error="m").png_data_uri(scale=8)]

@@ -1,4 +1,4 @@
-"""Who did not see it: the tower that was built not to see a difference, and a second computation without SQL."""
+"""Where the difference was missed: the tower that was built not to see it, and a second computation without SQL."""
 
 import itertools
 import json
@@ -146,7 +146,10 @@ def test_each_cause_has_a_sentence_and_a_right_answer_has_none(towers):
     )
     assert said[1].startswith("The image tower hardly moved")
     assert said[2].endswith("the match went wrong.")
-    line = "Who did not see it, of all failures: words 33.3%, picture 33.3%, match 33.3%."
+    line = (
+        "Where the difference was missed, as shares of the failures: words 33.3%, picture 33.3%, "
+        "match 33.3%."
+    )
     assert causes.describe(table) == line
 
 

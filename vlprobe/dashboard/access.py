@@ -43,7 +43,7 @@ def admit() -> None:
         st.title("vlprobe")
         st.error(
             f"{plain(email) or 'This account'} does not have access to this dashboard. Ask its "
-            "administrator."
+            "administrator for access."
         )
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()

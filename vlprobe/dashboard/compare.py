@@ -236,7 +236,7 @@ def draw_nobody(subject: PageSubject) -> None:
     """Draw a button for each model that can be compared with the baseline. Shown while no model is chosen."""
     base = subject.names[subject.model]
     st.html(tag("h1", f"Compare {base} with..."))
-    st.html(tag("p", f"Choose one to {MOST} models in the list above or here:", class_="vp-quiet"))
+    st.html(tag("p", f"Choose up to {MOST} models, in the list above or here:", class_="vp-quiet"))
     offered = [model for model in subject.models if model != subject.model]
     with st.container(horizontal=True, key="offered"):
         for position, model in enumerate(offered[:9]):
@@ -282,8 +282,8 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         lambda: forest.forest_figure(comparison, kind, contest.looks, renamed, totals),
         "forest",
         (
-            f"How far each model is from {contest.names[baseline]}, by kind of edit. Use the pickers below to "
-            "choose a row."
+            f"Difference between each model and {contest.names[baseline]}, by kind of edit. Use "
+            "the pickers below to choose a row."
         ),
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
@@ -314,10 +314,10 @@ def _warn_of_slices(comparison: PairedTests) -> None:
         for model, outcome in named.selected_by:
             if model not in compared:
                 continue
-            what, how = ("fools", "worse") if outcome == "fooled" else ("does not fool", "better")
+            what, how = ("fool", "worse") if outcome == "fooled" else ("do not fool", "better")
             quiet(
-                f"The slice {name} has only cases on which a wrong caption {what} {model_name(model)}, so this "
-                f"model looks {how} in its row than it is."
+                f"The slice {name} contains only cases that {what} {model_name(model)}, so that "
+                f"model looks {how} in this slice's row than it is."
             )
 
 
@@ -375,7 +375,8 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
             if n_halves := _n_halves(contest, both):
                 name = contest.names[case_filter.model]
                 quiet(
-                    f"{n_halves:,} of those that fool both fool {name} in one order (a half each)."
+                    f"Of those that fool both, {n_halves:,} fool {name} in only one order of the "
+                    "captions; each of these counts as half."
                 )
         quiet(_describe_marks(contest))
     return filters[0]
@@ -387,7 +388,7 @@ def _describe_marks(contest: PageSubject) -> str:
     twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
     equal = [] if len(twice) == len(runs) else ["equal scores"]
     halves = [f"fooled in one of two orders ({', '.join(twice)})"] if twice else []
-    return f"On a card: ✕ fooled, ✓ not fooled, = {', or '.join([*equal, *halves])}."
+    return f"Marks on the cards: ✕ fooled, ✓ not fooled, = {', or '.join([*equal, *halves])}."
 
 
 def _n_halves(contest: PageSubject, case_filter: Filter) -> int:
@@ -424,7 +425,9 @@ def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: in
         words = [" move ", htpy.b[model], f" more than {rival}"]
     elif n_halves := _n_halves(contest, case_filter):
         n_both = n_cases - n_halves
-        words.append(f": {n_both:,} in both orders, {n_halves:,} in one (counted as half above)")
+        words.append(
+            f": {n_both:,} in both orders, {n_halves:,} in only one (counted as half above)"
+        )
     with draw_row(f"{side}_head"):
         st.html(str(htpy.p(".vp-side")[htpy.b(".vp-big")[f"{n_cases:,}"], htpy.span[words]]))
         if n_cases:
@@ -461,16 +464,18 @@ def card_values(
 
 
 MEASURED = (
-    "Each wrong caption counts once in the plot above; a model's share is of those that both models answered. "
-    "Intervals resample pictures. p-values: paired permutation test by picture (McNemar's exact test where each "
-    "picture has one answer), Holm-corrected for every pair of models, on all cases and on all kinds of edit."
+    "In the plot above, each wrong caption counts once, and a model's share covers only the wrong captions that both "
+    "models answered. Intervals come from resampling pictures. p-values come from a paired permutation test by picture "
+    "(McNemar's exact test if each picture has one answer), Holm-corrected for every pair of models, on all cases and "
+    "on all kinds of edit."
 )
 
 
 HOW_CAUSES = (
-    "A tower hardly moves if the two captions (or pictures) are as similar to it as in the closest quarter of all "
-    "cases that the model answered. So each tower would be named for 25 % of failures ('both' included) if it had no "
-    "part in them. Ties count. Click a part of a bar for its cases."
+    "A tower hardly moved in a case if the two captions (or pictures) are at least as similar to "
+    "it as in the most similar quarter of all cases that the model answered. A tower that plays "
+    "no part in the failures would therefore be named in 25 % of them (counting 'both'). Ties "
+    "count as failures. Click a part of a bar for its cases."
 )
 
 
@@ -479,15 +484,17 @@ def draw_causes(contest: PageSubject) -> None:
     if contest.kind_presentation.is_movement:
         return
     with fold(
-        "causes", "Who did not see it: words, picture or match", ":material/visibility_off:"
+        "causes",
+        "Where the difference was missed: words, picture or match",
+        ":material/visibility_off:",
     ) as is_open:
         if not is_open:
             return
         counts = view(views.causes.counts, contest.question_set, contest.kind)
         if counts.empty:
             quiet(
-                "Unknown for these models: no cosines between captions are stored. Only models with a text tower and "
-                "an image tower have them."
+                "Unknown for these models, because they have no stored cosines between captions. "
+                "Only models with a text tower and an image tower have such cosines."
             )
             return
         names = sentence_names(contest.question_set.models, renamed())
@@ -534,7 +541,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
     st.subheader("The numbers", anchor=False)
     quiet(AVERAGED[averaging])
     if not any(table["verdict"]):
-        st.info("These models have no answers to the same questions.")
+        st.info("These models did not answer any of the same questions.")
         return
     chances = view(views.papers.chances, contest.question_set)
     body, unknown = compare.differences(
@@ -601,7 +608,7 @@ def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
         st.space("stretch")
         sentence.draw_order(contest, case_filter)
     if not n_cases:
-        quiet("No cases match. Change the selection above, or clear the area.")
+        quiet("No cases match. Change the selection above, or clear the selected area.")
         return
     page = page_number(n_cases, CARDS)
     cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, page, CARDS, False)

@@ -61,7 +61,7 @@ def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
     """
     arrangement = read(f"{question_set} {kind}")
     n_added = len(set(case_ids) - set(arrangement.cases))
-    said = "Added to the slides" if n_added else "The slides have it already"
+    said = "Added to the slides" if n_added else "Already in the slides"
     if len(case_ids) > 1:
         said = f"Added {n_added:,} of {len(case_ids):,} cases to the slides"
     _add(question_set, kind, arrangement.with_cases(case_ids), said)
@@ -82,7 +82,7 @@ def add_figure(figure: go.Figure, title: str) -> None:
     source = thumbnails.data_address(thumbnails.encode(image, FIGURE_SIDE, FIGURE_BYTES))
     name = FIGURE + hashlib.blake2b(content, digest_size=8).hexdigest()
     before = read(f"{question_set.key} {kind}")
-    said = "The slides have it already" if name in before.figures else "Added to the slides"
+    said = "Already in the slides" if name in before.figures else "Added to the slides"
     _add(question_set.key, kind, before.with_figure(name, source, title), said)
 
 

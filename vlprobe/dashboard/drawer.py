@@ -60,14 +60,16 @@ from vlprobe.views.wall import Neighbours, WallCard
 
 SHOWN_ALIKE = 4  # number of thumbnails
 MARGIN = (
-    "Margin = score of the true caption minus score of the wrong one (the smallest, if there are several). Bars of "
-    "different models are in standard deviations of the model's scores for pictures with captions of other pictures."
+    "Margin = score of the true caption minus score of the wrong one (the smallest difference, if there are several). "
+    "Bar lengths are in standard deviations of the model's scores for pictures with captions of other pictures."
 )
 T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
 TABS = ("Answers", "Why", "More like this", "Notes")
-HOW_TO_GET = "Run an encoder here, such as vlprobe run --model openclip:ViT-B-32/openai."
+HOW_TO_GET = (
+    "Run an encoder on this machine, for example with vlprobe run --model openclip:ViT-B-32/openai."
+)
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
 
 
@@ -199,14 +201,14 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
         quiet(text)
     encoders = embeddings.encoders(subject)
     if not _has_words(card):
-        quiet("Which words and parts matter: needs the picture on this computer.")
+        quiet("To show which words and parts matter, vlprobe needs the picture on this computer.")
         return
     if model not in encoders:
         instead = "Choose another model." if encoders else HOW_TO_GET
-        lacks = f"needs an encoder; {model_name(model)} cannot be used as one here"
+        lacks = f"an encoder, and {model_name(model)} cannot be used as one here"
         if model.startswith(f"{published.PREFIX}:"):
-            lacks = f"needs the weights of {model_name(model)}, which are not on this computer"
-        quiet(f"Which words and parts matter: {lacks}. {instead}")
+            lacks = f"the weights of {model_name(model)}, which are not on this computer"
+        quiet(f"To show which words and parts matter, vlprobe needs {lacks}. {instead}")
     if not encoders:
         return
     if model not in encoders:
@@ -264,7 +266,7 @@ def _draw_alike(
     encoder = embeddings.ready_encoder(subject) if _has_words(card) else ""
     if encoder:
         alike = embeddings.show_similar, subject, encoder, card.images[0], card.true_text
-        label = f"Show the {embeddings.N_NEAREST} nearest pictures"
+        label = f"Show the {embeddings.N_NEAREST} most similar pictures"
         if st.button(label, icon=":material/image_search:", key="case_similar"):
             attempt(*alike)
             st.rerun()  # of the page: the drawer alone would look for a case
@@ -379,7 +381,7 @@ def _draw_annotation(subject: PageSubject, card: WallCard, written: Annotations)
             label_visibility="collapsed",
             max_selections=annotations.MAX_CASE_TAGS,
             accept_new_options=True,
-            placeholder="Choose, or type a new one",
+            placeholder="Choose a tag, or type a new one",
             on_change=_save,
             args=(subject.key, card, "tags", tags_key),
         )
@@ -521,10 +523,12 @@ def draw_share(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
 def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """Draw buttons that download the filtered cases and the whole comparison."""
     limit = selection.MOST
-    extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
+    extent = f"The first {limit:,} of {n_cases:,} cases, in the order shown"
     if n_cases <= limit:
         extent = "The only case" if n_cases == 1 else f"All {n_cases:,} cases"
-    quiet(f"{extent}: the captions, the scores, every model's margin, and your tags and notes.")
+    quiet(
+        f"{extent}, with the captions, the scores, every model's margin, and your tags and notes."
+    )
     with st.container(horizontal=True):
         for label, make, mime in (
             ("CSV", selection.as_csv, "text/csv"),
@@ -542,7 +546,7 @@ def _saved_views() -> None:
         st.error(link_docs(str(error)), icon=":material/error:")
         return
     if not saved:
-        quiet("None yet. Saved views are shared with everyone who uses this cache.")
+        quiet("No views saved yet. Saved views are shared with everyone who uses this cache.")
     links = {name: (plain(name), parse_qs(text)) for name, text in saved.items()}
 
     def save(name: str) -> None:
@@ -622,9 +626,11 @@ def _annotated(subject: PageSubject) -> None:
     written = annotations.read(store(), subject.key)
     if written.damaged:
         damaged = plain("; ".join(written.damaged))
-        st.warning(f"Damaged and left out: {damaged}.", icon=":material/warning:")
+        st.warning(
+            f"These lines are damaged and were skipped: {damaged}.", icon=":material/warning:"
+        )
     if not written.current:
-        quiet("None yet on this question set. Open a case to tag it or to write a note.")
+        quiet("This question set has no tags or notes yet. Open a case to tag it or write a note.")
         return
     n_cases = len(written.current)
     limit = f" Here: {LISTED_CASES}." if n_cases > LISTED_CASES else ""

@@ -51,10 +51,13 @@ COLORS = {"share": "Share fooled", "n_models": "Models fooled", "split": "Disagr
 MOST_SHARE = 0.5  # of the strongest color
 LAYOUTS = {"pca": "PCA", "umap": "UMAP"}
 LEAST_CASES, LEAST_RATIO, MOST_VALUES = 5, 1.5, 4  # of a value that is more frequent in a region
-EYE = "A region chosen by eye looks extreme. Check it on other pictures before you report it."
+EYE = (
+    "A region picked by eye can look unusual by chance. Check the pattern on other pictures "
+    "before you report it."
+)
 HOW_TO_GET = (
-    "No model of this question set can be loaded here to embed its pictures and captions. Run an encoder on "
-    "them, such as vlprobe run --model openclip:ViT-B-32/openai."
+    "No model in this question set can be loaded here to embed its pictures and captions. Run an "
+    "encoder on them, for example with vlprobe run --model openclip:ViT-B-32/openai."
 )
 # 500 drawn scenes take 10 s of CPU on a busy machine, 2.3 s if stored, and each press draws the page again
 _embeddings = SingleFlightCache(256 << 20, lambda array: array.nbytes)
@@ -110,8 +113,8 @@ def _vectors(encoder: str, side: Side, names: Sequence[str]) -> np.ndarray:
 
 def _wait(encoder: str, side: Side, n: int) -> contextlib.AbstractContextManager:
     """Show a spinner while pictures or captions are embedded: 500 drawn scenes take 10 s on a busy machine."""
-    once = "This is done once; the next map or search is there at once."
-    return st.spinner(f"{model_name(encoder)} embeds {n:,} {side}s. {once}")
+    once = "This is done only once; later maps and searches are faster."
+    return st.spinner(f"{model_name(encoder)} is embedding {n:,} {side}s. {once}")
 
 
 def _places(encoder: str, side: Side, names: Sequence[str], layout: str) -> np.ndarray:
@@ -171,13 +174,14 @@ def draw_search(subject: PageSubject) -> None:
         placeholder="such as: a kitchen",
         max_chars=200,
         on_change=find,
-        help=f"The {N_NEAREST} pictures nearest to the text, by the embeddings of {model_name(encoder)}.",
+        help=f"Shows the {N_NEAREST} pictures whose embeddings by {model_name(encoder)} are "
+        "closest to that of the text.",
     )
 
 
 def show_similar(subject: PageSubject, encoder: str, picture: str, caption: str) -> None:
     """Filter the wall to the pictures whose embeddings are nearest to a case's picture."""
-    _show_nearest(subject, encoder, f"pictures like that of “{caption[:30]}”", caption, picture)
+    _show_nearest(subject, encoder, f"pictures like the one of “{caption[:30]}”", caption, picture)
 
 
 def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str) -> None:
@@ -192,7 +196,7 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
     points = view(views.points.points, subject.question_set, replace(case_filter, region=""), side)
     every = _all_points(subject, side).names
     if len(points.names) < LEAST_POINTS:
-        quiet(f"Too few {side}s of these cases are on this machine for a map.")
+        quiet(f"A map needs at least {LEAST_POINTS} {side}s of these cases on this machine.")
         return
     row_of = {name: row for row, name in enumerate(every)}
     try:
@@ -215,7 +219,7 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
     extent = f"{len(points.names):,} {side}s" + ", grouped into hexagons" * is_grouped
     n_checked = view(views.rows.with_pictures, subject.question_set, subject.kind)[1]
     if side == "picture" and not n_checked:
-        extent += f". There are more than {views.rows.MOST_FILES:,}, so this is a sample"
+        extent += f". There are more than {views.rows.MOST_FILES:,} pictures, so this is a sample"
     where = f"{LAYOUTS[layout]} of {model_name(encoder)}'s embeddings"
     quiet(f"{extent}. {where}; distances between groups mean little.")
     if case_filter.region:

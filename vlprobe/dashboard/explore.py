@@ -303,8 +303,8 @@ def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:
     if n_pictured == n_cases:
         return ""
     have = "has" if n_pictured == 1 else "have"
-    first = "; these come first" if n_pictured else ""
-    return f"{n_pictured:,} of {n_cases:,} {have} a picture on this machine{first}"
+    first = " (shown first)" if n_pictured else ""
+    return f"{n_pictured:,} of {n_cases:,} cases {have} a picture on this machine{first}"
 
 
 def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:

@@ -19,16 +19,17 @@ from vlprobe.surfaces import paper
 from vlprobe.surfaces.paper import can_render
 from vlprobe.surfaces.report import report
 
-LINK = "Opens this view for everyone with access to this dashboard."
+LINK = "This link opens this view for everyone who has access to this dashboard."
 LOCAL_LINK = (
-    "This link works on this computer only. To share the results, send the page as one file:"
+    "This link works only on this computer. To share the results, send the page as a single file:"
 )
 IMAGES = {".svg": ("SVG", "image/svg+xml"), ".pdf": ("PDF", "application/pdf")}
 IMAGES |= {".png": ("PNG", "image/png")}
 TEXTS = {"csv": ("CSV", "csv", "text/csv"), "latex": ("LaTeX", "tex", "text/x-tex")}
 TEXTS |= {"markdown": ("Markdown", "md", "text/markdown")}
 NOT_RENDERED = (
-    "Figure files need Chrome or Chromium and the package kaleido: pip install 'vlprobe[figures]'."
+    "To export figures, install Chrome or Chromium, and the kaleido package: pip install "
+    "'vlprobe[figures]'."
 )
 
 
@@ -50,7 +51,7 @@ def draw_menu(
     """
     with st.popover("Export", icon=":material/download:", type="tertiary", key=f"export_{key}"):
         if figure is not None:
-            draw_part("Figure: light, 7 inches wide")
+            draw_part("Figure (light theme, 7 inches wide)")
             if can_render():
                 with st.container(horizontal=True):
                     for suffix, (label, mime) in IMAGES.items():
@@ -138,6 +139,7 @@ def report_button(subject: PageSubject) -> None:
         f"vlprobe_{subject.probe}_{subject.key[:8]}.html",
         "text/html",
         icon="description",
-        help="One web page with Home, Explore, Compare and the other pages of these results, all numbers, notes and "
-        "commands. It works offline and sends no data.",
+        help="A single web page with Home, Explore, Compare and the other pages for these "
+        "results, including all numbers, notes and commands. It works offline and sends no "
+        "data.",
     )

@@ -68,12 +68,12 @@ from vlprobe.views.paired_outcomes import bucket
 
 AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
 WORDS_LENGTH = 200  # maximum characters of a caption search
-SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
+SEARCHES = {"": "All", "own": "Found first, then lost to its own mixture"}
 PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by kind
 SIDES = {  # the answer on the other side of a triplet, by kind and outcome
-    "t2t": {"held": "right from the texts only", "fooled": "wrong from the texts only"},
+    "t2t": {"held": "right with the texts only", "fooled": "wrong with the texts only"},
     "i2t": {"held": "right with the picture", "fooled": "wrong with the picture"},
 }
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}
@@ -155,7 +155,7 @@ def _read_filter(subject: PageSubject) -> Filter:
         subject.kind,
         subtype=linked("Type", "type", facets["subtype"]),
         rule=linked("Rule", "rule", facets["rule"]),
-        tag=linked("Tag of the dataset", "tag", tags),
+        tag=linked("Dataset tag", "tag", tags),
         contains=st.query_params.get("words", "").strip()[:WORDS_LENGTH],
         outcome="all",
         other=second,
@@ -163,7 +163,7 @@ def _read_filter(subject: PageSubject) -> Filter:
         pair=() if subject.kind in movement_kinds() else chosen_pairs(),
         lost_to=choose("Searches", "lost", SEARCHES) if subject.kind == KIND else "",
         bin=_bin(subject),
-        caption=linked("Caption: length, rarity, guess", "caption", caption_bins.names()),
+        caption=linked("Caption length, rarity or guess", "caption", caption_bins.names()),
         pictured=choose("Pictures", "pictured", PICTURES, segments=True)
         if has_pictures_filter
         else "",
@@ -242,7 +242,7 @@ def _crossed(subject: PageSubject) -> str:
     if other_kind not in list_kinds(subject):
         return ""
     names = {f"{other_kind}={outcome}": words for outcome, words in SIDES[other_kind].items()}
-    return choose("The same triplet's other side", "crossed", {"": "Any", **names})
+    return choose("Other version of the triplet", "crossed", {"": "Any", **names})
 
 
 def _second_model(subject: PageSubject) -> str:
@@ -252,7 +252,7 @@ def _second_model(subject: PageSubject) -> str:
     _read_with(subject)
     label = model_labels(subject.models)
     others = {name: label(name) for name in subject.models if name != subject.model}
-    help_ = "Compares the answers of a second model to the same cases."
+    help_ = "Compares with a second model's answers to the same cases."
     return choose("Compared with", "other", {"": "None", **others}, help_=help_)
 
 
@@ -273,7 +273,7 @@ def _outcomes(subject: PageSubject, case_filter: Filter) -> Filter:
     """Draw the outcome filters for one or two models, and apply them together with the selected area."""
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
-        quiet("Only cases in the area selected in Compare.")
+        quiet("Only cases in the selected area are shown.")
         press("Clear the selected area", drop, "area", key="drop_area")
     case_filter = replace(case_filter, within=area)
     if subject.kind in movement_kinds():
@@ -392,7 +392,7 @@ TITLES = {
     "subtype": "What changed",
     "rule": "Rule",
     "pair": "Words",
-    "unseen_by": "Who did not see it",
+    "unseen_by": "Where the difference was missed",
     "caption_length": "Caption length",
     "word_frequency": "Rarest word",
     "text_alone": "Guess from the text alone",
@@ -445,11 +445,11 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
         _draw_models(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
     if facets:
-        how = "Click a value to require it, again to exclude it."
+        how = "Click a value to require it; click it again to exclude it."
         if subject.question_set.run(case_filter.model).n_orders == 2:
             how += (
-                f" {model_name(case_filter.model)} saw both orders of the captions: these numbers count cases that "
-                "fool it in at least one order, Home counts both answers."
+                f" {model_name(case_filter.model)} saw the captions in both orders. The numbers "
+                "here count cases that fool it in at least one order; Home counts each answer."
             )
         quiet(how)
     for facet in facets:
@@ -459,7 +459,7 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     if is_guessed and caption_bins.TEXT_ALONE not in [each.name for each in facets]:
         guessed = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
         chosen = [*st.query_params.get_all("caption"), str(guessed)]
-        label = "Hide what the text gives away"
+        label = "Hide cases that the text gives away"
         press(label, write_choice, {"caption": chosen}, key="hard", type="tertiary")
 
 

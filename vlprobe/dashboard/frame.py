@@ -99,7 +99,7 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
     if exists:
         return pick_question_set(probe)
     if job is None:
-        st.info("No model ran this test yet.", icon=":material/info:")
+        st.info("No model has run this test yet.", icon=":material/info:")
         probe_button(probe)
     st.stop()
 
@@ -129,8 +129,8 @@ def averaging(subject: PageSubject, metric: Metric | None = None) -> str:
     if not view(views.estimates.averaging_matters, subject.question_set):
         return POOLED
     help_ = (
-        "Pooled (micro): every case counts once, as on all pages. As in the paper "
-        "(macro): mean of the means per caption, so every caption counts once."
+        "Pooled (micro): every case counts equally, as on the other pages. As in the paper "
+        "(macro): the mean of the per-caption means, so every caption counts equally."
     )
     return choose("Average", "average", AVERAGING, POOLED, segments=True, help_=help_)
 

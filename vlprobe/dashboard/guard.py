@@ -81,7 +81,7 @@ class Guard:
             name = printable(host[:NAMED])
             return (
                 f"This dashboard does not accept the host name '{name}'. The person who runs it "
-                "can add one: vlprobe dashboard --host NAME.\n"
+                "can allow this name with vlprobe dashboard --host NAME.\n"
             )
         if origin is not None and _netloc(origin) != host.lower():
             return "Other websites cannot use this dashboard.\n"

@@ -115,7 +115,7 @@ def _describe(subject: PageSubject) -> str:
     if question_set.shipped and question_set.probe == "lgip":
         return (
             f"Bundled results: {count_word(n_models)} small models, {run.n_items:,} drawn scenes. "
-            "No download and no setup needed."
+            "No download or setup needed."
         )
     results = "Bundled results" if question_set.shipped else "Your results"
     unit = "picture" if run.n_items == run.n_units else "question"
@@ -322,7 +322,7 @@ def mixed_door(subject: PageSubject) -> MixedDoor | None:
     link = Link("explore", {"set": question_set.key, "model": model, "kind": KIND})
     case = _first_lost(question_set, model)
     if case is None:
-        return MixedDoor(link, "No search is lost to its own mixture here", ())
+        return MixedDoor(link, "No right picture is outranked by its own mixture here", ())
     return MixedDoor(link, words.heading(case, model, model_name(model)), _door_pictures(case))
 
 

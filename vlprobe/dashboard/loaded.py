@@ -17,7 +17,9 @@ from vlprobe.storage.memory import SingleFlightCache
 # A demo model loads in .3 s of CPU, larger ones in seconds, and each press would load again.
 _small_models = SingleFlightCache(16)  # so that a page can run all of them
 _large_models = SingleFlightCache(6)
-SLOW = "Loading may take a while: weights that are not on this machine are downloaded."
+SLOW = (
+    "Loading may take a while, because weights that are not on this machine are downloaded first."
+)
 
 
 def loads_at_once(name: str) -> bool:
@@ -63,5 +65,5 @@ def ready_player(name: str, does: str, inputs: str) -> Player | None:
     capabilities = player.model.capabilities
     if capabilities.embeds_texts if does == "encode_texts" else capabilities.embeds_images:
         return player
-    quiet(f"{called} has no embeddings of {inputs}. Choose another model.")
+    quiet(f"{called} does not embed {inputs}. Choose another model.")
     return None

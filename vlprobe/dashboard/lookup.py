@@ -28,7 +28,7 @@ PAGES = {
 }
 # Symbols with an entry of their own: the field ranks long texts lower, so that PR would find Present first
 SHORT = {**SYMBOLS, "i2t_r1": "R@K", "i2t_rsms": "RSMS"}
-LOSSES = ("EqSim · fine-tuning loss of EqBen", "SC+VC (SCVC) · fine-tuning loss of RoCOCO")
+LOSSES = ("EqSim · EqBen's fine-tuning loss", "SC+VC (SCVC) · RoCOCO's fine-tuning loss")
 KEYS = {
     "/": "search",
     "?": "this list",
@@ -37,11 +37,11 @@ KEYS = {
     "T Z D": "in a case: other tags and a note, zoom, add to the deck",
     "L P": "in a case: copy link, try it in the Playground",
     "↑ ↓ ← → Enter": "on the wall: move, open",
-    "X": "on the wall: select a case (or Shift and click), then tag, add to the deck, save as a slice",
+    "X": "on the wall: select a case (or Shift+click), then tag, add to the deck, save as a slice",
     "+ - [": "on Explore: larger pictures, smaller pictures, show or hide facets",
     "1 2 F": "in the quiz: choose a caption, full screen",
     "← → B Esc": "on slides: previous, next, black screen, end",
-    "Y W B U": "on Suspect labels: a verdict",
+    "Y W B U": "on Suspect labels: choose a verdict",
 }
 
 
@@ -54,7 +54,7 @@ def draw() -> None:
         open_page(page, query)
     with st.popover("Search", icon=":material/search:", type="tertiary", key="lookup"):
         st.selectbox(
-            "Search papers, symbols, tests, data sets and pages",
+            "Search papers, symbols, tests, datasets and pages",
             list(every),
             index=None,
             placeholder="Such as RoCOCO, PR or Winoground",

@@ -53,13 +53,13 @@ def draw_map(
     names, is_moved = subject.names, kind in movement_kinds()
     left, right = st.columns([5, 2], gap="medium")
     with right:
-        tool = choose("Select an area with a", "tool", TOOLS, "box", segments=True)
+        tool = choose("Selection tool", "tool", TOOLS, "box", segments=True)
         how = HOW_TO_READ_MOVED if is_moved else HOW_TO_READ
         quiet(how.format(first=names[base], second=names[rival]))
         if n_cases > len(points):
             quiet(
-                f"Drawn: {len(points):,} of {n_cases:,} cases, chosen at random. Selecting an area "
-                "finds all cases in it."
+                f"The plot shows {len(points):,} of {n_cases:,} cases, chosen at random. "
+                "Selecting an area selects all cases in it."
             )
         if area:
             words = f"<strong>{n_inside:,}</strong> of {n_cases:,} cases are in the selected area."

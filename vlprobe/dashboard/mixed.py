@@ -145,7 +145,9 @@ def draw_view(case_position: MixedCasePosition) -> None:
     kind, lam = parse_strength(case_position.subtype)
     subtitle = render_mixed.subtitle(counts, round(100 * lam), kind == "patch", name)
     if case_position.number is None:
-        _draw_heading(case_position, "No search is lost to its own mixture here", subtitle)
+        _draw_heading(
+            case_position, "No right picture is outranked by its own mixture here", subtitle
+        )
         return
     case = view(views.mixed.case.mixed_case, question_set, case_position.number, model)
     _draw_heading(case_position, render_mixed.heading(case, model, name), subtitle)
@@ -222,8 +224,11 @@ def _offer(models: tuple[str, ...]) -> None:
     """Draw a button that runs models that take long to load."""
     names = ", ".join(model_name(name) for name in models[:3])
     remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
-    label = f"Ask {plain(names)}{remainder} on every mixture"
-    help_ = "Loading may take a while and downloads weights that are not on this machine."
+    label = f"Test {plain(names)}{remainder} on every mixture"
+    help_ = (
+        "Loading may take a while, because weights that are not on this machine are downloaded "
+        "first."
+    )
     press(label, loaded_here().update, models[:3], icon="download", key="mixed_load", help=help_)
 
 
@@ -293,7 +298,7 @@ def _ask_one(
     digest = question_set.run(name).model_digest
     player = load_player(name)
     if player.model.digest != digest or not mixtures.can_ask(player.model):
-        _refused[name] = "other weights, or it scores pairs"
+        _refused[name] = "the weights differ from those of the run, or the model only scores pairs"
         return
     key = _key(case, case.edit, digest)
     _scores.get(key, lambda: player.share_scores(case.caption, mix()))

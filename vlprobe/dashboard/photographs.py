@@ -19,8 +19,8 @@ from vlprobe.storage.store import Store
 EVERY_SECONDS = 1
 READ_ONLY = "This is a read-only demo. Pictures cannot be downloaded here."
 CONFINED = (
-    "This dashboard reads only the folders that --root names. "
-    "Download pictures in a terminal: vlprobe pictures {}"
+    "This dashboard reads only the folders given with --root. Download pictures in a terminal: "
+    "vlprobe pictures {}"
 )
 
 
@@ -71,7 +71,7 @@ class Download:
         except (VlprobeError, OSError) as error:
             self.result = str(error)
         except _Stopped:
-            self.result = "Stopped. Press again to continue."
+            self.result = "Stopped. Press the button again to continue."
         finally:
             self.is_running = False
 
@@ -93,8 +93,8 @@ class Download:
         if report.failures:
             path, reason = next(iter(report.failures.items()))
             self.result += (
-                f" {len(report.failures):,} are still missing (first: {path.name}, {reason}). "
-                "Press again to continue."
+                f" Still missing: {len(report.failures):,} (first: {path.name}, {reason}). Press "
+                "the button again to continue."
             )
 
     def _note(self, n_done: int, n_total: int) -> None:
@@ -143,7 +143,7 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
             st.progress(download.n_done / download.n_total, words, width=320)
             press("Stop", download.stop.set, key=f"{key}_stop", type="tertiary")
         elif download.is_running:
-            quiet("Fetching the size of the missing photographs …")
+            quiet("Getting the total size of the missing photographs …")
         elif download.announcement:
             host = photographs.HOST.partition("://")[2]
             quiet(f"{download.announcement} They come from {host}.")

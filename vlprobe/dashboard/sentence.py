@@ -313,7 +313,10 @@ def _change_dataset(probe: str, suffix: str) -> None:
     write_choice(left | {"set": nearest.case_key})
 
 
-TIES = "Fooled: the wrong one scores at least as high as the true one; a tie counts as fooled."
+TIES = (
+    "Fooled: the wrong caption or picture scores at least as high as the true one; a tie counts "
+    "as fooled."
+)
 
 
 def pick_bucket(subject: PageSubject, case_filter: Filter) -> str:
@@ -341,7 +344,7 @@ def orders(subject: PageSubject, case_filter: Filter) -> dict[str, str]:
     is_scored = all(subject.question_set.run(model).is_scored for model in models)
     single = wall.orders(is_movement, is_scored)
     if is_ordered(case_filter.region):
-        single |= {"likeness": "Most alike pictures first"}
+        single |= {"likeness": "Most similar pictures first"}
     if case_filter.other and (is_movement or is_scored):
         return {"difference": "Largest difference first"} | single
     return single

@@ -121,7 +121,7 @@ def draw_set_details(question_set: QuestionSet) -> None:
     sizes = [views.runs.extent(facts["n_items"], question_set.runs[0].n_units)]
     if views.rows.keeps_unpictured(question_set):
         n_pictures, n_here = view(views.rows.count_pictures, question_set)
-        sizes += [f"{n_pictures:,} pictures, {n_here:,} of them here"]
+        sizes += [f"{n_pictures:,} pictures, {n_here:,} of them on this machine"]
         notes = [note for note in facts["notes"] if not note.endswith(bundled.PICTURED_NOTE)]
         # The removed note counts the pictures that were here when the questions were stored
         facts = {**facts, "notes": notes}

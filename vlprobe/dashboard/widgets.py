@@ -14,6 +14,7 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import is_current, page_file
 from vlprobe.dashboard.state import attempt, link_docs, quiet, view
 from vlprobe.errors import StoredDamage, VlprobeError
+from vlprobe.render.sentences import capitalized, counted
 from vlprobe.storage import access
 
 
@@ -133,7 +134,10 @@ def left_out() -> None:
     for error in errors[:UNREAD]:
         st.warning(link_docs(error_text(error)), icon=":material/warning:")
     if len(errors) > UNREAD:
-        quiet(f"And {len(errors) - UNREAD:,} more. `vlprobe verify` lists all of them.")
+        quiet(
+            f"{capitalized(counted(len(errors) - UNREAD, 'more result'))} cannot be read. "
+            "`vlprobe verify` lists all of them."
+        )
     for error in [error for error in errors if isinstance(error, StoredDamage)][:1]:
         way_out(error)
 

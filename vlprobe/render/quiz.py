@@ -182,7 +182,9 @@ def question_data(
                     for each in believers[:MOST_CHIPS]
                 ],
                 "more": " · ".join(
-                    [f"+{n_more}"] * (n_more > 0) + [f"{of_room:,} in the room"] * (of_room > 0)
+                    [f"+{n_more}"] * (n_more > 0)
+                    + [f"{of_room:,} {'vote' if of_room == 1 else 'votes'} in the room"]
+                    * (of_room > 0)
                 ),
             }
         )

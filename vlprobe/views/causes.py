@@ -1,4 +1,4 @@
-"""Who did not see it? For each case of a dual encoder, whether its text tower or its image tower hardly moved.
+"""Where the difference was missed: whether the text or the image tower of a dual encoder hardly moved in a case.
 
 A tower hardly moves in a case if the two inputs that it should tell apart are as similar to it as in the closest
 quarter of the cases of that kind that the model answered. The similarity of the texts is the cosine of the wrong
@@ -157,4 +157,4 @@ def describe(cases: pd.DataFrame) -> str:
     shares = [
         f"{cause} {counted[cause] / counted.sum():.1%}" for cause in LABELS if cause in counted
     ]
-    return f"Who did not see it, of all failures: {', '.join(shares)}."
+    return f"Where the difference was missed, as shares of the failures: {', '.join(shares)}."

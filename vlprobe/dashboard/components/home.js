@@ -108,7 +108,7 @@ class Hero {
       row.append(press("button another", "", () => this.another(), icon("dice"), ...label));
     }
     if (shown.present) {
-      const present = make("a", "button", "Show it to an audience");
+      const present = make("a", "button", "Present this case");
       present.href = shown.present;
       present.dataset.go = `present:${shown.id}`;
       row.append(present);

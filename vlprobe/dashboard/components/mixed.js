@@ -66,7 +66,7 @@ class Mixed {
     const square = make("span", `square ${style}`);
     const address = this.data.sources[source] || "";
     if (!isPicture(address)) {
-      square.append(make("span", "missing", alt || "This picture is not here."));
+      square.append(make("span", "missing", alt || "This picture is not available."));
       return { square, layer: null };
     }
     const frame = make("span", "frame");
@@ -98,7 +98,7 @@ class Mixed {
     right.text.append(this.found);
     const partner = this.figure(this.picture(data.partner.source, data.partner.alt, "").square, "quiet", "drop");
     this.part = partner.label;
-    partner.text.append(make("p", "small quiet", "its partner, picked at random"));
+    partner.text.append(make("p", "small quiet", "another picture, picked at random"));
     const mixture = this.picture(data.right.source, data.alt, "mixture", data.partner.source);
     this.layer = mixture.layer;
     const own = this.figure(mixture.square, "lie", "cross");

@@ -56,7 +56,7 @@ function drawMark(mark, place, all) {
 
 function drawOption(option, index, votes, nModels) {
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
-  const count = votes?.[index] ? make("span", "votes", `${votes[index]} in the room`) : "";
+  const count = votes?.[index] ? make("span", "votes", `${votes[index]} ${votes[index] === 1 ? "vote" : "votes"} in the room`) : "";
   const tally = option.marks.length ? make("span", "tally", `${option.marks.length} of ${nModels} models`) : "";
   const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
   return [make("span", "sign", sign), words];
@@ -108,7 +108,7 @@ function draw(slide, pictures, level, votes) {
   words.append(list("marks", slide.marks, drawMark));
   const nModels = slide.options.reduce((sum, option) => sum + option.marks.length, 0);
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
-  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 for each vote, 0 to clear."));
+  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 to count each vote, 0 to clear."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
   const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
   parts.push(slide.note && written("p", "note quiet", slide.note));

@@ -21,7 +21,7 @@ function verdict({ state, text }) {
 class Trial {
   constructor(root) {
     this.field = Object.assign(make("input", "claim"), { maxLength: 300, placeholder: "Type a wrong caption", dir: "auto",
-      title: "Nothing checks that the caption is wrong: you are the judge.", ariaLabel: "Your wrong caption" });
+      title: "vlprobe does not check that the caption is wrong. You be the judge.", ariaLabel: "Your wrong caption" });
     this.field.addEventListener("input", () => {
       clearTimeout(this.typing);
       this.typing = setTimeout(() => this.send("claim", this.field.value), PAUSE);
@@ -49,12 +49,12 @@ class Trial {
     const table = make("table", "", make("thead", "", make("tr", "", make("td"), make("td"), ...heads, make("td"))),
       make("tbody", "", ...body));
     const more = make("p", "chips", ...chips.map((chip) => press("chip", "", () => send("add", chip.kind), `+ ${chip.label}`)));
-    const label = "One edit of each kind, and the verdict of each model";
+    const label = "One edit of each kind, with each model's verdict";
     table.style.setProperty("--n", models.length);
     const others = all.label && press("all small quiet", "", () => document.getElementById(all.id)?.scrollIntoView(), all.label);
     this.table.replaceChildren(region("scroll", label, table), ...[others, more].filter(Boolean));
     if (focused) this.table.querySelector(`[data-kind="${CSS.escape(focused)}"]`)?.focus();
-    this.task.textContent = `Write something false that fools all ${models.length}.`;
+    this.task.textContent = "Write a wrong caption that fools every model.";
     this.count.textContent = beat.count;
     if (this.field.getRootNode().activeElement !== this.field) this.field.value = beat.text;
     this.whom.replaceChildren(beat.note, ...beat.verdicts.map((one, place) => make("span", "one",

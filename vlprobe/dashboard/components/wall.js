@@ -208,7 +208,7 @@ class Wall {
   // The check box of a card. It is not in the order of the Tab key: X does the same for the card in focus.
   picker(card) {
     const box = Object.assign(make("input", "picker"), { type: "checkbox", tabIndex: -1, ariaLabel: `Select: ${card.name}` });
-    box.title = "Select (key X, or Shift and click)";
+    box.title = "Select (X or Shift+click)";
     box.addEventListener("change", () => this.choose(card.id));
     return box;
   }

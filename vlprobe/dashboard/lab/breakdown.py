@@ -56,7 +56,7 @@ def draw_page() -> None:
             figures.mentioned(subject, model, "The table lists every model.")
         dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
         tables.cards(metric)
-        alt = f"{metric.label} of each slice, one mark per model; the table has the numbers."
+        alt = f"{metric.label} for each slice, one mark per model; the table has the numbers."
         figures.chart_of_cases(dots, "dots", alt, subject, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")
     with rows:
@@ -128,7 +128,7 @@ def _heading(subject: PageSubject, model: str, slicing: str, worst: str) -> str:
         return f"Where does the number for {model_name(model)} come from?"
     if slicing == "subtype":
         return f"{model_name(model)} is fooled most often by {words.wrong(worst)}"
-    return f"{model_name(model)} is fooled most often here: {words.value_label(worst)}"
+    return f"{model_name(model)} is fooled most often in the group “{words.value_label(worst)}”"
 
 
 def _pick_metric(subject: PageSubject) -> Metric:
@@ -158,7 +158,7 @@ def _sliced(
     table = view(views.estimates.estimates, subject.question_set, slicing, averaging, unit)
     table = table.loc[table["metric"] == metric.name]
     if table.empty:
-        st.info(f"{metric.label} has no breakdown of this kind. Choose another one.")
+        st.info(f"{metric.label} has no breakdown of this kind. Choose another breakdown.")
         st.stop()
     return table
 

@@ -240,18 +240,20 @@ def severity(subject: PageSubject) -> None:
     table = table.loc[table["slice"].isin(steps)]
     paper = published_severity(edit, metric.name)
     across = (
-        "Share of the picture taken from another" if is_mixture else "Words replaced in a caption"
+        "Share of the picture taken from another picture"
+        if is_mixture
+        else "Words replaced in a caption"
     )
     make = partial(
         charts.tradeoff.curves, table, metric, "cosine", subject.looks, steps, across, paper
     )
     alt = f"{metric.label} by strength of the alteration, one line per model."
     chart_of_cases(make, "severity", alt, subject, metric.kinds)
-    hollow = " Hollow and gray: the models of the paper, on COCO." if len(paper) else ""
+    hollow = " Hollow gray marks: the paper's models, on COCO." if len(paper) else ""
     quiet(
-        "How to read it: lower is better. A model that notices the alteration falls to "
-        "the right, where the alteration is stronger; a model that stays high is always "
-        f"fooled. {ARMS.strip()}{hollow}"
+        "How to read it: lower is better. The curve of a model that notices stronger alterations "
+        "falls to the right; a curve that stays high means that the model is fooled at every "
+        f"strength. {ARMS.strip()}{hollow}"
     )
     answered = set(table["slice"])
     missing = {name: words for name, words in steps.items() if name not in answered}
@@ -286,8 +288,8 @@ def deviations(subject: PageSubject, unit: str) -> None:
     metric = subject.metrics["equivariance_deviation"]
     st.header("Symmetry of score changes")
     st.markdown(
-        "When picture and caption both change, the score should change by the same amount in both directions. The "
-        "deviation measures the difference."
+        "When picture and caption both change, the score should change by the same amount in "
+        "both directions. The deviation measures how much the two changes differ."
     )
     table = _estimates(subject, "subtype")
     names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
@@ -308,7 +310,7 @@ def deviations(subject: PageSubject, unit: str) -> None:
     quiet(
         "How to read it: a model that responds equally to equal changes has most pairs at 0; the "
         "last bar includes all larger deviations. Compare models in spreads: in cosines, a model "
-        "with a wider range deviates more only because of its range. Group scores of the same "
+        "with a wider range deviates more only because of its range. Group scores on the same "
         f"pairs: {group_scores}."
     )
 
@@ -336,10 +338,11 @@ def subsets(subject: PageSubject) -> None:
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
     cards(metric)
-    alt = f"{metric.label} of each subset, one mark per model."
+    alt = f"{metric.label} for each subset, one mark per model."
     has_printed = _dots(subject, metric, table, "subsets", alt, paper)
     hollow = (
-        "Hollow: published values (table 4: Kubric's location, counting and attribute)."
+        "Hollow marks: published values (EqBen's table 4: Kubric's location, counting and "
+        "attribute)."
         if has_printed
         else ""
     )
@@ -358,7 +361,7 @@ def lexical(subject: PageSubject, model: str) -> None:
     subset_labels = {name: value_label(name) for name in of_texts.unique() if name}
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**How alike the captions look**")
+        st.markdown("**How similar the captions look**")
         default = "spatial" if "spatial" in subset_labels else "all"
         subset = choose("Subset", "subset", {"all": "All", **subset_labels}, default)
         table = view(
@@ -367,12 +370,12 @@ def lexical(subject: PageSubject, model: str) -> None:
         if table.empty:
             quiet("No text triplets here.")
             return
-        alt = "Edit distances of the three pairs of captions, as shares."
+        alt = "Edit distances of the three pairs of captions, as shares of the triplets."
         chart(charts.papers.edit_distances(table), "distances", alt)
         quiet(
-            "How to read it: N is the wrong caption, P1 the true caption that looks more "
-            "like it. The further right the line of P1 and P2, the more captions with the "
-            "same meaning differ in wording."
+            "How to read it: N is the wrong caption, and P1 is the true caption that looks more "
+            "like N. The further right the line for P1 and P2 is, the more the two captions with "
+            "the same meaning differ in wording."
         )
     with right:
         st.markdown("**How shared words affect accuracy**")
@@ -390,13 +393,14 @@ def lexical(subject: PageSubject, model: str) -> None:
                 charts.papers.turning_point(figure, steps, even, "words mislead")
             return figure
 
-        alt = "Text-to-text accuracy over how much the words mislead, one line per model."
+        alt = "Text-to-text accuracy by how much shared words mislead, one line per model."
         chart_of_cases(make, "lures", alt, subject, metric.kinds, LURE)
         quiet(
             "How to read it: the lure is the word overlap of the wrong caption with a true one, "
-            "minus the word overlap of the two true captions. Left of the line word overlap gives "
-            "the right answer, right of it the wrong one. A model that understands the captions "
-            f"stays level. Bins with fewer than {FEW} triplets are left out. {ARMS}{GUESSING}"
+            "minus the word overlap of the two true captions. Left of the line, word overlap "
+            "gives the right answer; right of the line, it gives the wrong one. The curve of a "
+            f"model that understands the captions stays level. Bins with fewer than {FEW} "
+            f"triplets are left out. {ARMS}{GUESSING}"
         )
 
 
@@ -436,10 +440,12 @@ def both_sides(subject: PageSubject) -> None:
     heads = column_heads(["Model", "Subset", *(CROSSED_HEADS[cell] for cell in outcomes)])
     show(CROSSED_TITLE, heads, lines)
     quiet(
-        "How to read it: each triplet is evaluated twice, with only its three texts and with its picture, "
-        "and counted once. Texts wrong and picture right: VISLA's figure 10; both wrong: its figure 9, where "
-        "wrong captions are nearer than both true ones. A tie counts as wrong. Below each number: its share "
-        "and 95 % interval. Click a number for its triplets; the paper's figures show examples and no counts."
+        "How to read it: each triplet is evaluated twice, once with only its three texts and "
+        "once with its picture, and is counted in one of the four columns. A tie counts as "
+        "wrong. Below each number are its share and the 95 % interval. Click a number to see its "
+        "triplets. VISLA shows examples, but no counts: figure 10 has triplets with texts wrong "
+        "and picture right, and figure 9 has triplets with both wrong, in which the wrong "
+        "caption is nearer than both true ones."
     )
     export.draw_menu("both_sides", table=table)
 
@@ -456,7 +462,7 @@ def accuracy_over_size(subject: PageSubject) -> None:
     labels = {model: model_name(model) for model in subject.models}
     chance = subject.metrics[metric].chance
     make = partial(charts.papers.sizes, table, across, subject.looks, labels, chance)
-    chart(make, "sizes", f"{names[metric]} over {SIZE_AXES[across].lower()}, one mark per model.")
+    chart(make, "sizes", f"{names[metric]} by {SIZE_AXES[across].lower()}, one mark per model.")
     unknown = table.loc[(table["source"] == "run") & table[across].isna(), "model"]
     without = f" Unknown for {', '.join(map(model_name, unknown))}." if len(unknown) else ""
     quiet(
@@ -471,8 +477,8 @@ def ten_rows(subject: PageSubject) -> None:
     """Draw the comparisons of wordings in PRSM's table 1, and the mean over all wordings per kind of rewording."""
     if not view(views.estimates.has_comparisons, subject.question_set):
         quiet(
-            "These runs were made before vlprobe stored single comparisons. Remove them in Lab and run them again "
-            "to see the comparisons."
+            "An older version of vlprobe made these runs and did not store the individual "
+            "comparisons. To see them, remove these runs (vlprobe remove) and repeat them."
         )
         return
     table = pd.concat([_estimates(subject, breakdown) for breakdown in (BREAKDOWN, "subtype")])
@@ -481,17 +487,18 @@ def ten_rows(subject: PageSubject) -> None:
     metric = subject.metrics[choose("Compared are", "depth", measures, default, segments=True)]
     cards(metric)
     paper = published_comparisons(metric.name)
-    alt = f"{metric.label} of each comparison of two wordings, one mark per model."
+    alt = f"{metric.label} for each comparison of two wordings, one mark per model."
     has_printed = _dots(subject, metric, table, "comparisons", alt, paper, BREAKDOWN)
     hollow = (
-        "Hollow: CLIP in table 1 for everyone, women and men, in a larger gallery."
+        "Hollow marks: CLIP's values in table 1 (everyone, women and men), in a larger gallery."
         if has_printed
         else ""
     )
     quiet(
-        "How to read it: right is more stable. o is the query, c1 and c2 its paraphrases, p1 to p3 and np its "
-        "prefixes, a1, a2 and a12 the query with one or both attributes replaced; P1, P2 and P3 are the means over "
-        f"all versions. {ARMS}{GUESSING}{hollow}"
+        "How to read it: further right is more stable. o is the query, c1 and c2 are its "
+        "paraphrases, p1 to p3 are versions with a prefix, np is a version without a prefix, and "
+        "a1, a2 and a12 are versions with one or both attributes replaced. P1, P2 and P3 are the "
+        f"means over all versions. {ARMS}{GUESSING}{hollow}"
     )
 
 
@@ -500,7 +507,7 @@ def depths(subject: PageSubject, model: str) -> None:
     table = view(views.figures.depths, subject.question_set)
     settings = sorted(table["setting"].unique(), key=slice_order)
     if not settings:
-        quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
+        quiet("This gallery is too small to compute an overlap: it has fewer than eleven pictures.")
         return
     papers = {setting: published_depths(setting) for setting in settings}
     lowest = min(min(curve["value"]) for curve in (table, *papers.values()) if len(curve))
@@ -533,11 +540,11 @@ def depths(subject: PageSubject, model: str) -> None:
             )
     size = view(views.papers.gallery_size, subject.question_set)
     quiet(
-        "How to read it: this figure shows the numbers of the paper's table as curves. "
-        "Higher is more stable. The overlap over the whole gallery is 1, so a curve rises "
-        "with the share of the gallery that is "
-        f"compared: the gallery has {'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the "
-        f"paper. {ARMS}"
+        "How to read it: this figure shows the numbers in the paper's table as curves. Higher is "
+        "more stable. The overlap over the whole gallery is 1, so a curve rises with the share "
+        "of the gallery that is compared: this gallery has "
+        f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures; the paper's gallery has "
+        f"170,832. {ARMS}"
     )
 
 
@@ -554,12 +561,12 @@ def boundaries(subject: PageSubject) -> None:
         *(table, metric, "cosine", subject.looks, steps, across, published_boundaries()),
     )
     cards(metric)
-    alt = "Share of boundaries found over the accepted distance in seconds, one line per model."
+    alt = "Share of boundaries found, by accepted distance in seconds, one line per model."
     chart_of_cases(make, "boundaries", alt, subject, metric.kinds)
     quiet(
-        "How to read it: higher is better, and further left is harder. Short videos are easier: if the accepted "
-        "distance is as long as the video, every guess is correct. Hollow and gray: the models of table 12, "
-        f"presumably on videos of GEBC. {ARMS}"
+        "How to read it: higher is better, and further left is harder. Short videos are easier: "
+        "if the accepted distance is as long as the video, every guess is correct. Hollow gray "
+        f"marks: the models in EqBen's table 12, presumably on GEBC videos. {ARMS}"
     )
 
 
@@ -573,10 +580,10 @@ def edited_orders(subject: PageSubject) -> None:
     of_people = (
         "no one ranked the candidates for the edit"
         if math.isnan(people)
-        else f"people's ranking changes by {numbers.number(people, 'rate')}"
+        else f"people's own ranking changes by {numbers.number(people, 'rate')}"
     )
     quiet(
-        f"A single edit to the query changes the ranking of the candidates by: {_values_in_words(table, 'moved')}; "
-        f"{of_people}. 0 = unchanged, 100 % = reversed. A model that misses the edit keeps its ranking, as in "
-        "EqBen's figure 1."
+        "On average, a single edit to the query changes the candidate ranking by: "
+        f"{_values_in_words(table, 'moved')}; {of_people}. 0 = unchanged, 100 % = reversed. A "
+        "model that misses the edit keeps its ranking, as in EqBen's figure 1."
     )

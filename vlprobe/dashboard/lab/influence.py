@@ -79,7 +79,7 @@ def word_votes(subject: PageSubject) -> None:
     ready = [name for name in subject.models if loads_at_once(name) or name in loaded_above]
     absent = [model_name(name) for name in subject.models if name not in ready]
     if absent:
-        quiet(f"Load these above to include them: {listed(absent)}.")
+        quiet(f"To include these models, load them above: {listed(absent)}.")
     if len(ready) < FEWEST:
         quiet("At least two text encoders are needed.")
         return
@@ -87,8 +87,8 @@ def word_votes(subject: PageSubject) -> None:
         "Any word, not just nouns",
         key="consensus_all_words",
         help=(
-            "Runs replace nouns. The paper considers any word, because with four models and "
-            "three nouns two always agree."
+            "Runs replace only nouns. The paper considers any word, because if four models "
+            "choose among three nouns, two of them always agree."
         ),
     )
     key = "consensus_asked"
@@ -114,8 +114,9 @@ def word_votes(subject: PageSubject) -> None:
         quiet(str(error))
         return
     st.markdown(
-        f"Two or more models name the same word in **{numbers.number(votes.share_of_two, 'rate')}** of "
-        f"{votes.n_captions:,} captions; chance is {numbers.number(votes.chance_of_two, 'rate')}."
+        "Two or more models name the same word in "
+        f"**{numbers.number(votes.share_of_two, 'rate')}** of {votes.n_captions:,} captions; the "
+        f"share expected by chance is {numbers.number(votes.chance_of_two, 'rate')}."
     )
     left, right = st.columns(2, gap="medium")
     with left:
@@ -125,11 +126,11 @@ def word_votes(subject: PageSubject) -> None:
         alt = "The words that are named most often, as shares of the captions."
         chart(charts.papers.source_words(votes.source_words, WORDS), "source_words", alt)
     quiet(
-        "How to read it: each model names the word whose removal moves the caption's "
-        "embedding least. Bars above the marks mean that models overlook the same words, "
-        "so one alteration can fool them all. The paper's four models: two or "
-        f"more agree in over {100 * PRINTED:.0f} % of its captions. {votes.n_single:,} of "
-        f"{votes.n_captions:,} captions have only one such word, so all models agree."
+        "How to read it: each model names the word whose removal moves the caption's embedding "
+        "least. Bars above the chance marks mean that models overlook the same words, so one "
+        "alteration can fool them all. Of the paper's four models, two or more agree in over "
+        f"{100 * PRINTED:.0f} % of its captions. {votes.n_single:,} of {votes.n_captions:,} "
+        "captions have only one word to choose from, so all models agree."
     )
 
 
@@ -171,10 +172,10 @@ def occlusion(subject: PageSubject) -> None:
         with column:
             _part(title, picture, name)
     quiet(
-        "How to read it: orange parts move the model's embedding most, pale parts least. Each of the 16 parts was "
-        "blacked out in turn; the number is how far the embedding moved (1 - cosine), and the frame marks the "
-        "strongest. A mixed or patched picture is likely to rank first if the strongest "
-        "parts did not change."
+        "How to read it: orange parts move the model's embedding most, pale parts least. Each of "
+        "the 16 parts was blacked out in turn; the number is how far the embedding moved (1 - "
+        "cosine), and the frame marks the part that moves it most. A mixed or patched picture is "
+        "likely to rank first if the parts that matter most did not change."
     )
 
 
@@ -189,8 +190,8 @@ def _part(title: str, picture: str, name: str) -> None:
         return
     if not np.isfinite(values).all():
         quiet(
-            f"{model_name(name)} returns embeddings that are not finite numbers, so the "
-            "influence of its parts is unknown."
+            f"{model_name(name)} returns embeddings that are not finite numbers, so the influence "
+            "of the picture's parts is unknown."
         )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)

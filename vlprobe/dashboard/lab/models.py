@@ -84,8 +84,8 @@ def matrix() -> None:
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
         draw_menu("checks", table=partial(_checks_table, rows))
         quiet(
-            "✓ passed, ! failed, - not judged: it does not apply, or no published value exists. "
-            "Controls should fail; they show that the checks can detect a failure."
+            "✓ passed, ! failed, - not judged (the check does not apply, or no published value "
+            "exists). Controls should fail, which shows that the checks can detect a failure."
         )
 
 
@@ -217,7 +217,7 @@ def draw_form() -> None:
             "Called",
             key="rename_display",
             max_chars=display_names.MAX_LENGTH,
-            placeholder="Empty: the original name",
+            placeholder="Leave empty for the original name",
         )
         st.form_submit_button(
             "Rename", key="rename_submit", on_click=attempt, args=(_rename, called)

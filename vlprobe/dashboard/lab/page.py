@@ -29,9 +29,12 @@ from vlprobe.types.selection import request_fields
 
 DOORS = {  # by page: a description and an icon
     "models": ("Model metadata, and checks with known answers.", "health_and_safety"),
-    "breakdown": ("Every number by kind of edit, rule, strength and tag.", "bar_chart"),
+    "breakdown": (
+        "Every number, broken down by kind of edit, rule, strength and tag.",
+        "bar_chart",
+    ),
     "repair": (
-        "Models before and after training on pairs, wrong words and mixed pictures.",
+        "Models before and after fine-tuning on pairs, wrong words and mixed pictures.",
         "build",
     ),
     "retrieval": (
@@ -39,15 +42,15 @@ DOORS = {  # by page: a description and an icon
         "search",
     ),
     "pairs": (
-        "Text, image and group score of two pictures with one difference, in EqBen's format.",
+        "Text, image and group scores for two pictures with one difference, in EqBen's format.",
         "compare",
     ),
     "triplets": (
-        "Two captions that mean the same and one that does not, in VISLA's format.",
+        "Two captions that mean the same thing and one that does not, in VISLA's format.",
         "change_history",
     ),
     "rankings": (
-        "How stable a search is when it is reworded, in PRSM's format.",
+        "How stable search results are when the query is reworded, in PRSM's format.",
         "format_list_numbered",
     ),
     "series": (
@@ -55,15 +58,15 @@ DOORS = {  # by page: a description and an icon
         "view_column",
     ),
     "published": (
-        "Every number in the five papers next to yours, with remarks on doubtful ones.",
+        "Every number printed in the five papers, next to yours, with remarks on doubtful ones.",
         "menu_book",
     ),
     "suspects": (
-        "Cases whose label at least two thirds of the strong models reject: hard, or mislabeled? "
-        "Judge each with a single key press.",
+        "Cases whose label at least two thirds of the strong models reject. Judge with one key "
+        "press whether a case is hard or mislabeled.",
         "flag",
     ),
-    "docs": ("Guides, and the formula and a worked example of every number.", "description"),
+    "docs": ("Guides, with the formula and a worked example for every number.", "description"),
 }
 
 
@@ -87,11 +90,11 @@ ROWS = 50
 OTHERS = {  # files other than runs, with a description and their repair
     "embeddings": (
         "Embeddings, stored to save time",
-        "Deleted; the next run that needs it rebuilds it",
+        "Deleted; the next run that needs them rebuilds them",
     ),
     "models": ("Results of model checks", "Deleted; the next run of the model repeats them"),
     "jobs": ("State of a job", "Deleted; its finished results stay"),
-    "annotations": ("Tags and notes", "Kept, because it cannot be recreated"),
+    "annotations": ("Tags and notes", "Kept, because they cannot be recreated"),
 }
 RESULTS = ("Questions or answers",)
 NEVER_FINISHED = ("An unfinished file", "Deleted")
@@ -180,7 +183,10 @@ def _list(check: DamageCheck) -> None:
         )
     show("Damaged files", column_heads(HEAD), rows, "vp-prose")
     if len(alike) > ROWS:
-        quiet(f"The first {ROWS} kinds of {len(alike):,}. `vlprobe verify` lists all of them.")
+        quiet(
+            f"Showing the first {ROWS} of {len(alike):,} kinds of damage. `vlprobe verify` lists "
+            "all of them."
+        )
     if not any(damage.drop for damage in damages):
         return
     requests = runs_again(damages, history)
@@ -188,10 +194,10 @@ def _list(check: DamageCheck) -> None:
         attempt(_mend, damages)
         st.rerun()
     models = sum(len(request.models) for request in requests)
-    starts = f"{models} {'run starts' if models == 1 else 'runs start'} again"
+    starts = f"{models} {'run' if models == 1 else 'runs'} will start again"
     quiet(
-        f"These files will be deleted, and {starts}; models and pictures must still be in the same place. "
-        "Undamaged files are kept."
+        f"These files will be deleted, and {starts}; the models and pictures must still be in the "
+        "same place. Undamaged files are kept."
         if models
         else "These files will be deleted. No runs need to be repeated."
     )
@@ -257,8 +263,8 @@ def _mend(damages: tuple[Damage, ...]) -> None:
         sentences.append("Their results are being rebuilt: see the top of this page.")
     if busy := len(still) - len(free):
         sentences.append(
-            f"{busy:,} not changed because a job is running the same tests. Check again when it "
-            "has ended."
+            f"{busy:,} {'file was' if busy == 1 else 'files were'} not changed, because a job is "
+            "running the same tests. Check again when that job has ended."
         )
     if {damage.path for damage in damages if damage.drop} - {damage.path for damage in still}:
         sentences.append("Files rebuilt since the check were not changed.")
@@ -325,11 +331,11 @@ def _in_words(damage: Damage, history: History) -> tuple[str, str]:
     if kind in OTHERS and (damage.drop or kind == "annotations"):
         return OTHERS[kind]
     if not damage.drop:
-        return OTHERS.get(kind, RESULTS)[0], "Kept: ask its owner for read access"
+        return OTHERS.get(kind, RESULTS)[0], "Kept; ask its owner for read access"
     runs = _runs_of(damage, history)
     if not runs:
         subject = "Answers of a model" if kind == "runs" else "Questions"
-        return subject, "Deleted; its run is unknown, so repeat it yourself"
+        return subject, "Deleted; the run that made it is unknown, so repeat that run yourself"
     request = history.requests[runs[0]]
     questions = f"{request.dataset or registry.load_probe(request.probe).dataset} · {request.probe}"
     subject = (

@@ -189,7 +189,7 @@ def draw_table(subject: PageSubject) -> PaperTable:
     number = next(iter(by_number))
     if len(by_number) > 1:
         names = {name: f"Table {name}: {table.title}" for name, table in by_number.items()}
-        number = choose("Table of the paper", "table", names, number)
+        number = choose("Table in the paper", "table", names, number)
     table = by_number[number]
     remade = papers.remade(
         view(views.papers.remade, subject.question_set, table.number),
@@ -227,12 +227,14 @@ def draw_altered_file(subject: PageSubject) -> None:
             f"{released_layout.file_names([rule])[rule]}.json",
             "application/json",
             key="altered_file",
-            help="A JSON list of `image` and `caption`: five or six captions of the picture, then five altered ones. "
-            "`rococo:FILE@PICTURES` and every reader of RoCOCO's own files can read it.",
+            help="A JSON list of `image` and `caption` entries: five or six captions of the "
+            "picture, then five altered ones. The dataset `rococo:FILE@PICTURES` and any "
+            "program that reads RoCOCO's own files can read it.",
         )
     quiet(
-        "Pictures with fewer than five captions, more than six, or with a caption that could not be altered, do not "
-        "fit this layout and are left out. vlprobe perturb DATASET FOLDER --probe rococo writes mixed pictures."
+        "Pictures that have fewer than five captions, more than six captions, or a caption that "
+        "could not be altered do not fit this layout and are left out. To write the mixed "
+        "pictures too, run vlprobe perturb DATASET FOLDER --probe rococo."
     )
 
 
@@ -325,9 +327,9 @@ def _summarize(paper: str, cells: pd.DataFrame, subject: PageSubject | None, mod
         return
     name, n_beside = model_name(model), len(cells.dropna(subset=["run"]))
     quiet(
-        f"{name} has a number with the same meaning and unit for {n_beside:,} of them. "
-        "The pictures differ unless you ran the paper's dataset; the model differs unless the row "
-        f"says “same weights”. Empty: not measured in this run. {AVERAGED[AS_PAPER]}"
+        f"{name} has a number with the same meaning and unit for {n_beside:,} of them. The "
+        "pictures differ unless you ran the paper's dataset; the model differs unless the row "
+        f"says “same weights”. Empty cells were not measured in this run. {AVERAGED[AS_PAPER]}"
     )
     link_page(
         "explore",

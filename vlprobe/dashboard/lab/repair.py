@@ -174,8 +174,8 @@ def changed(models: Three) -> None:
         return
     if differ := training_differences(*models):
         st.warning(
-            "The training runs differ in more than the repair, so some of the changes may have other "
-            f"causes. {plain('; '.join(differ))}.",
+            "The training runs differ in more than just the repair, so some of the changes may "
+            f"have other causes. {plain('; '.join(differ))}.",
             icon=":material/warning:",
         )
     keys = view(views.repair.repair_sets, models)
@@ -183,7 +183,7 @@ def changed(models: Three) -> None:
     if not keys:
         return
     metrics = {probe: tables.metrics(probe) for probe in PROBES}
-    with st.spinner("Comparing the three by picture", show_time=False):
+    with st.spinner("Comparing the three models by picture", show_time=False):
         moves = view(views.repair.repair_moves, *models, NUMBERS)
         levels = view(views.repair.repair_levels, models, NUMBERS)
     _draw_repaired(models)
@@ -197,21 +197,22 @@ def changed(models: Three) -> None:
         levels, metrics, {model: f"{role}: {display_name(model)}" for role, model in roles}, styles
     )
     quiet(
-        "How to read it: ↑ higher is better, ↓ lower is better. Each row shows, from top to bottom, before, "
-        "control and after. The effect of the repair is the distance from the control to the last mark. "
-        f"{ARMS}The differences in the table are paired by picture, so they can be significant even where "
-        "lines overlap."
+        "How to read it: ↑ higher is better, ↓ lower is better. Each row shows, from top to "
+        "bottom, the model before training, the control and the repaired model. The effect of "
+        "the repair is the distance from the control's mark to the repaired model's mark. "
+        f"{ARMS}The differences in the table are paired by picture, so they can be significant "
+        "even where lines overlap."
     )
     body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, styles)
     st.html(body)
     draw_menu("repair_numbers", table=levels)
     tests = len(moves["p"].dropna())
     quiet(
-        "Differences of rates are in points, those of cosines in spreads: how much a model's "
-        "similarity varies over pictures and captions that do not belong together, because "
-        "training changes the range of a model's cosines. "
-        f"Better and worse: p below .05, corrected for {tests} differences (Holm's method). "
-        "Pictures for which the two models answered different cases are excluded. "
+        "Differences of rates are in points. Differences of cosines are in spreads, because "
+        "training changes the range of a model's cosines; a spread is how much a model's "
+        "similarity varies over mismatched pictures and captions. Better and worse mean p < .05, "
+        f"corrected for {tests} differences (Holm's method). Pictures for which the two models "
+        "answered different cases are excluded. "
         + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
 
@@ -242,7 +243,7 @@ def _draw_repaired(models: Three) -> None:
         link_page("explore", f"All {disagreements.n_only_base:,}", parameters, icon="image_search")
         link_page(
             "breakdown",
-            "Each kind of wrong caption",
+            "By kind of wrong caption",
             {"set": repaired.questions.key},
             icon="bar_chart",
         )
@@ -278,7 +279,7 @@ def _draw_first_lists(original: str, tuned: str) -> None:
     lists = view(views.figures.first_lists, question_set, original, tuned, FIRST_LISTS)
     with st.expander("Top five before and after", key="first_lists"):
         if not lists:
-            quiet("No search has a different top five after the repair.")
+            quiet("The repair did not change the top five of any search.")
             return
         picture_of = view(views.figures.gallery_pictures, question_set)
         shown = {picture_of[item] for row in lists for item in (*row.original, *row.tuned)}
@@ -287,9 +288,10 @@ def _draw_first_lists(original: str, tuned: str) -> None:
         for row in lists:
             st.html(str(html.first_lists(row, picture_of, source.__getitem__, names)))
         quiet(
-            "Captions searched in a gallery without altered pictures. Those whose own picture (solid frame) "
-            "rose most come first. Dashed: new in the list. They are selected because they changed, so they "
-            "do not show how often lists change."
+            "Each caption is the query of a search in a gallery without altered pictures. "
+            "Captions whose own picture (solid frame) rose most come first. A dashed frame marks "
+            "a picture that is new in the list. The captions were selected because their lists "
+            "changed, so they do not show how often lists change."
         )
 
 
@@ -303,9 +305,10 @@ def seeds(models: Three) -> None:
     st.subheader("Other seeds")
     if not others:
         quiet(
-            "The intervals above reflect only the sampling of pictures, for these weights. Another seed "
-            "gives different weights and differences: fine-tune the control and the repair with a second and "
-            "a third seed, and their mean and spread appear here."
+            "The intervals above apply to these weights and reflect only the sampling of "
+            "pictures. Another seed gives different weights and different results. To see the "
+            "mean and spread here, fine-tune the control and the repair with a second and a "
+            "third seed."
         )
         return
     pairs = (models[1:], *others)
@@ -334,9 +337,10 @@ def seeds(models: Three) -> None:
         )
         draw_menu("repair_seeds", table=table)
         quiet(
-            "After − control, on the same questions, in training runs that differ only in "
-            "the seed. The standard deviation is for one training run: a smaller "
-            "difference may come from the seed and not from the repair."
+            "Each value is the repaired model minus the control (after − control), on the same "
+            "questions, in training runs that differ only in the seed. The standard deviation is "
+            "that of a single training run: a smaller difference may come from the seed, not "
+            "from the repair."
         )
 
 
@@ -389,8 +393,8 @@ def _ask(models: Three, missing: list[str]) -> None:
     if _is_published(models):
         if missing:
             quiet(
-                "The authors published answers to only one question set, so the table "
-                "only has its rates."
+                "The authors published answers to only one question set, so the table has only "
+                "the rates for that set."
             )
         return
     everyone = (*models, *(name for pair in _other_seeds(models) for name in pair))
@@ -413,7 +417,7 @@ def _ask(models: Three, missing: list[str]) -> None:
     )
     if changes("These tests have not been run."):
         press(
-            "Run what is missing",
+            "Run the missing tests",
             probe_all,
             models,
             tuple(missing),

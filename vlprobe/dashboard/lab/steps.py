@@ -20,8 +20,9 @@ from vlprobe.surfaces import paper
 from vlprobe.views.runs import QuestionSet
 
 HOW = (
-    "A case is learned at the step from which the model is right until the last step, and forgotten at the step from "
-    "which it is wrong until the last step, if it was right before. An equal score is wrong."
+    "A case is learned at the step from which the model stays right until the last step. It is "
+    "forgotten at the step from which the model stays wrong until the last step, if the model "
+    "was right before. A tie counts as wrong."
 )
 
 
@@ -76,7 +77,9 @@ def _draw_cases(question_set: QuestionSet, steps: Mapping[int, str], kinds: Sequ
     cases_table = partial(views.training_steps.cases_by_step, store(), question_set, steps, kind)
     draw_menu("training_outcomes", table=cases_table)
     parameters = {"set": question_set.key, "model": list(steps.values())[-1], "kind": kind}
-    link_page("explore", "Cases that fool the last step", parameters, icon="image_search")
+    link_page(
+        "explore", "Cases that fool the model at the last step", parameters, icon="image_search"
+    )
 
 
 def _outcomes(

@@ -74,7 +74,8 @@ def draw_suspects(
     """
     if not kind or not _has_label(questions.probe, kind):
         st.info(
-            "These cases compare no true caption with a wrong one. Choose another question set."
+            "These cases do not compare a true caption with a wrong one. Choose another question "
+            "set."
         )
         return
     head = st.container(horizontal=True, vertical_alignment="bottom")
@@ -86,8 +87,9 @@ def draw_suspects(
         return
     n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
     head.markdown(
-        f"**{n_all:,} cases are wrong for every strong model, {len(ranking.suspects):,} for most of them.** "
-        "Some are hard, some are mislabeled. Judge them here."
+        f"**At least two thirds of the strong models get {len(ranking.suspects):,} cases wrong; "
+        f"all of them get {n_all:,} wrong.** Some cases are hard, and some are mislabeled. Judge "
+        "them here."
     )
     strong = f"Strong models: {listed([model_name(model) for model in ranking.strong])}."
     if selected is not None:
@@ -116,7 +118,7 @@ def _draw_none(questions: PageSubject, ranking: Suspects) -> None:
             "not show that labels are wrong. Lower the accuracy or run more models."
         )
     else:
-        st.info("No label is rejected by most of the strong models.")
+        st.info("No label is rejected by at least two thirds of the strong models.")
     _draw_accuracies(questions, ranking)
 
 
@@ -194,7 +196,7 @@ def _draw_verdicts(questions: PageSubject, suspect: Suspect) -> None:
                 type="primary" if choice == suspect.verdict else "secondary",
             )
     quiet(
-        "Verdicts are saved immediately as tags of the case. Choose a verdict again to remove it."
+        "Verdicts are saved immediately as tags on the case. Choose a verdict again to remove it."
     )
 
 
@@ -230,8 +232,9 @@ def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:
     draw_menu("accuracies", table=table)
     n_rejected = sum(each.verdict in errata.REJECTING for each in ranking.suspects)
     quiet(
-        f"{n_rejected:,} labels rejected. Excluding cases that models get wrong always makes them "
-        "look better, so only labels judged wrong, or with two acceptable captions, are excluded."
+        f"Rejected labels: {n_rejected:,}. Excluding cases that models get wrong always makes the "
+        "models look better, so only labels judged wrong, or with two acceptable captions, are "
+        "excluded."
     )
     st.code(
         f"vlprobe errata export {questions.question_set.runs[0].key} errata.jsonl --reviewer NAME",

@@ -33,17 +33,18 @@ COLUMNS = (
     "Loss",
     "Steps",
     "Seed, rate",
-    "Held out: start → now, ↓ lower is better",
+    "Held-out loss: start → now, ↓ lower is better",
 )
 # For each repair: its name, the terms added to CLIP's loss with their weights, and its purpose.
 REPAIRS: dict[str, tuple[str, dict[str, float], str]] = {
     "plain": (
         *("Plain fine-tuning (control)", {}),
-        "Only CLIP's own loss. Baseline for all others.",
+        "Only CLIP's own loss. The baseline for all other losses.",
     ),
     "eqsim": (
         *("EqSim (EqBen)", {"eqsim": 5.0}),
-        "When two captions are swapped, the similarity has to change by the same amount. For near-identical pairs.",
+        "When the two captions are swapped, the similarity must change by the same amount for "
+        "both pictures. For near-identical pairs.",
     ),
     "hardneg": (
         *("Hard negatives (EqBen's ablation)", {"hardneg": 1.0}),
@@ -56,7 +57,8 @@ REPAIRS: dict[str, tuple[str, dict[str, float], str]] = {
     ),
     "lgip": (
         *("Consistency + flips (LGIP)", {"consistency": 1.0, "flip": 1.0}),
-        "Keeps the score of a reworded caption and lowers it for a wrong word. For wording and meaning.",
+        "Keeps the score when a caption is reworded, and lowers it when a word is wrong. For "
+        "wording and meaning.",
     ),
 }
 # Variants of EqSim in the order of EqBen's table 6, with the pairs in a batch that they apply to.
@@ -65,12 +67,12 @@ VARIANTS = {
     "v1": "v1 on all pairs",
     "v2": "v2 on all pairs",
     "v2-close": "v2 on close pairs only",
-    "v1+v2-close": "v1 on all and v2 on close pairs (table 6)",
+    "v1+v2-close": "v1 on all pairs and v2 on close pairs (table 6)",
 }
 STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak", "demo:plain")
 DATASETS = {
     "demo-train|demo-train:pairs": "Scenes and minimal pairs",
-    "demo-train|demo-train:pairs:1200": "Scenes and four times the pairs",
+    "demo-train|demo-train:pairs:1200": "Scenes and four times as many pairs",
     "demo-train": "Scenes",
     "demo-train:pairs": "Minimal pairs",
 }
@@ -141,8 +143,8 @@ def training_form() -> None:
     settings: dict[str, Any] = {"format_func": DATASETS.__getitem__, "help": help_}
     datasets = upper[1].selectbox("Train on", list(DATASETS), key="train_data", **settings)
     help_ = (
-        "Multiplies its weights relative to CLIP's loss. Higher values repair more but may hurt "
-        "other metrics."
+        "Multiplies the weights of the added terms relative to CLIP's loss. Higher values repair "
+        "more but may hurt other metrics."
     )
     settings = {"key": "train_strength", "disabled": kind == "plain", "help": help_}
     strength = upper[2].number_input("Strength of the loss", 0.05, 20.0, 1.0, 0.5, **settings)
@@ -155,15 +157,15 @@ def training_form() -> None:
     variant = TrainRequest.eqsim
     if "eqsim" in REPAIRS[kind][1]:
         help_ = (
-            "v1 requires equal scores for two mismatches, v2 also for both matches: the variants "
-            "in EqBen's table 6."
+            "v1 requires equal scores for the two mismatches; v2 also requires equal scores for "
+            "the two matches. These are the variants in EqBen's table 6."
         )
         settings = {"format_func": VARIANTS.__getitem__, "key": "train_eqsim", "help": help_}
         variant = st.selectbox("EqSim counts", list(VARIANTS), **settings)
     request = tuning_request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
     quiet(f"{_effort(request.steps)} Loss: {_loss(request)}.")
     begin = _begin, request
-    press("Start the fine-tuning", *begin, icon="play_arrow", type="primary", key="train_begin")
+    press("Start fine-tuning", *begin, icon="play_arrow", type="primary", key="train_begin")
 
 
 def tuning_request(
@@ -236,7 +238,7 @@ def trainings(probe: Callable[[str, str], None]) -> None:
     """
     begun = _trainings()
     if not begun:
-        quiet("No training runs yet. Runs and their losses appear here.")
+        quiet("No training runs yet. They will appear here with their losses.")
         return
     options = {
         training.job.id: f"{_summary(training.request)} · "
@@ -261,7 +263,7 @@ def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
     rows = [_row(training) for training in begun[:ROWS]]
     st.dataframe(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), hide_index=True)
     if len(begun) > ROWS:
-        quiet(f"The newest {ROWS} of {len(begun)} runs; select others above.")
+        quiet(f"Showing the newest {ROWS} of {len(begun)} runs; select others above.")
 
 
 def _loss(request: TrainRequest) -> str:
@@ -315,9 +317,7 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
             st.progress(job.fraction if job.total > 1 else 0.0, text=plain(job.label))
             quiet(_progress(training))
         elif job.label:
-            quiet(
-                f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
-            )
+            quiet(f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it started.")
         if not math.isnan(share := added_time(request.path)):
             quiet(f"{objective.added_time_text(share)}.")
         _buttons(training, probe)
@@ -340,11 +340,11 @@ def _progress(training: Training) -> str:
 def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
     job, tuned = training.job, training.request.tuned
     if job.state == "done":
-        st.markdown("Ready. To use it as a model, enter:")
+        st.markdown("Ready. To use the trained model, enter this name:")
         st.code(tuned, language=None, wrap_lines=True)
         if any(tuned in going.models for going in jobs.unfinished_jobs(store())):
             quiet("Its tests are running: see the top of this page.")
-        elif changes("Install vlprobe to test it."):
+        elif changes("Install vlprobe to test this model."):
             press(
                 "Probe it",
                 probe,
@@ -353,7 +353,7 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
                 icon="play_arrow",
                 type="primary",
                 key="train_probe",
-                help="Run all tests on it and on the two other models selected above.",
+                help="Run all tests on this model and on the two other models selected above.",
             )
     elif not changes("Training runs cannot be started or stopped here."):
         return

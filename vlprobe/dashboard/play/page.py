@@ -484,8 +484,8 @@ def _draw_room_address(code: str) -> None:
     st.code(room, language=None, wrap_lines=True)
     if is_local(page):
         quiet(
-            "This address works on this computer only. Others can join a dashboard that was started with "
-            "`vlprobe dashboard --quiz --read-only --address 0.0.0.0`."
+            "This address works only on this computer. Others can join a dashboard that was "
+            "started with `vlprobe dashboard --quiz --read-only --address 0.0.0.0`."
         )
 
 
