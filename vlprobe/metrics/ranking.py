@@ -219,7 +219,7 @@ def _column(name: str):
 
 
 def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
-    """Sample candidates for a query and return their numbers in ascending order. If there are at
+    """Sample candidates for a query and return their indices in ascending order. If there are at
     most `n_sampled` candidates, return all of them.
     """
     if n_sampled >= n_candidates:

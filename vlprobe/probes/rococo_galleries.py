@@ -31,7 +31,7 @@ CLEAN = "clean"  # the policy and the rule for a gallery in which nothing is alt
 CAPTIONS, PICTURES = "clean_i2t", "clean_t2i"  # kinds of clean cases, by search target
 KINDS = {
     CAPTIONS: KindPresentation(
-        label="Find the caption: nothing is altered",
+        label="Find the caption among unaltered captions",
         lie="another picture's caption",
         winner="the other caption",
         lies="captions of other pictures",

@@ -93,8 +93,8 @@ class Visla(file_options.ProbeWithEdits):
     presentation = PRESENTATION
     options = (
         file_options.edits_option(
-            "A caption, an edit with the same meaning and an edit with a different "
-            "meaning form a triplet."
+            "A triplet is a caption, an edit with the same meaning and an edit with a "
+            "different meaning."
         ),
     )
     metrics = triplets.METRICS

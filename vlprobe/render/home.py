@@ -133,7 +133,7 @@ def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
         "compare": "Who is better, and on what",
         "try": "Your picture and your words",
         "tradeoff": "Invariance and sensitivity",
-        "present": "Slides, and a quiz for a room",
+        "present": "Slides, and a quiz for a group",
     }
 
 

@@ -49,9 +49,9 @@ TABLES: dict[str, dict[str, str]] = {
         "run": RUN,
         "case": CASE,
         "item": "id of the item",
-        "kind": "same as in cases",
-        "subtype": "same as in cases",
-        "rule": "same as in cases",
+        "kind": "same as in the table `cases`",
+        "subtype": "same as in the table `cases`",
+        "rule": "same as in the table `cases`",
         "strength_bin": "strength of the edit, such as weak or strong",
         "scores": (
             "scores of the case's texts and pictures, in the probe's order; NULL or NaN if unknown"

@@ -136,8 +136,8 @@ class SubtypeShare:
 
 @dataclass(frozen=True)
 class PairedTests:
-    """Each model's share of wrong captions preferred, or mean movement, on the cases of one kind, and the paired tests
-    between models, corrected together.
+    """Results on one kind of case: how often each model prefers the wrong caption (or how far its scores move), and
+    the paired tests between models. Their p-values are corrected together.
     """
 
     kind: str
@@ -1045,7 +1045,7 @@ class Leader:
 
 
 def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Leader:
-    """Find the model with the best value, before any paired test. All other models count as tied
+    """Find the model with the best value. Until paired tests are run, all other models count as tied
     with it.
 
     Args:

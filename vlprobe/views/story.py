@@ -101,8 +101,8 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     first).
 
     Among equals, each pair of replaced words appears once before any repeats, and the clearest failures (lowest mean
-    margin) come first. No picture appears twice. If some pictures are not on this machine, only cases with pictures are
-    used, if there are any. Margins are divided by each model's standard deviation over the kind. For published
+    margin) come first. No picture appears twice. If some pictures are not on this machine, cases without pictures are
+    used only if no case has one. Margins are divided by each model's standard deviation over the kind. For published
     questions, cases with suspect labels are excluded, and a failure of the first model counts more
     (`failure_strengths`).
 

@@ -68,8 +68,8 @@ def word_influence(subject: PageSubject) -> None:
     st.html("".join(rows) + legend([0.0, largest], "no influence", "most influence"))
     quiet(
         "How to read it: the number is how far the caption's embedding moves when the word is removed (1 - cosine). "
-        "Replacing a noun with little influence fools this model most easily: the meaning "
-        "changes, but the embedding hardly does."
+        "Replacing a noun that has little influence fools this model most easily, because the "
+        "meaning changes, but the embedding hardly does."
     )
 
 

@@ -144,8 +144,8 @@ def _page() -> None:
     if any(NOT_IN_ENGLISH in reason for reason in dropped):
         st.info(
             (
-                "This caption is not in English, and the rules have no edit for it: in eight "
-                "other languages they change colors and numbers only. Write your own edit "
+                "The rules cannot edit this caption, because it is not in English. In eight "
+                "other languages, they change only colors and numbers. Write your own edit "
                 "below, or run a test with edits from a file."
             ),
             icon=":material/translate:",

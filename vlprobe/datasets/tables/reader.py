@@ -401,7 +401,9 @@ def header_of(file: Path) -> tuple[str, list[str]]:
             f"'{file}', line 1: {error}. Expected column names; check the quotes."
         ) from None
     if not any(name.strip() for name in header):
-        raise InvalidInput(f"'{file}' has no columns. The first line must contain their names.")
+        raise InvalidInput(
+            f"'{file}' has no columns. The first line must contain the column names."
+        )
     return delimiter, header
 
 
