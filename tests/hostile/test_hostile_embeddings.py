@@ -71,7 +71,7 @@ FILES = {
     "vectors of two lengths": (
         "a.parquet",
         parquet(id=["a", "b"], embedding=[[1.0], [1.0, 0.0]]),
-        "row 1: vectors have 1, 2 dimensions",
+        "row 1: the vectors differ in dimension (1, 2)",
     ),
     "a key that is none": (
         "a.parquet",
@@ -83,7 +83,11 @@ FILES = {
     "a truth in a vector": ("a.jsonl", lines(GOOD | {"embedding": [True, 0]}), "is not a vector"),
     "a list in a vector": ("a.jsonl", lines(GOOD | {"embedding": [[1], 0]}), "is not a vector"),
     "a giant in a vector": ("a.jsonl", b'{"id": "a", "embedding": [1' + b"0" * 400 + b"]}", "is not a vector"),
-    "rows of two lengths": ("a.jsonl", lines(GOOD, {"id": "b", "embedding": [1, 0, 0]}), "have 2, 3 dimensions"),
+    "rows of two lengths": (
+        "a.jsonl",
+        lines(GOOD, {"id": "b", "embedding": [1, 0, 0]}),
+        "the vectors differ in dimension (2, 3)",
+    ),
     "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is not a JSON object"),
     "a key twice": ("a.jsonl", lines(GOOD, GOOD), "'a' more than once"),
     "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
@@ -92,7 +96,7 @@ FILES = {
         json.dumps({"id": "a", "embedding": "[" * 100_000}).encode(),
         "[[[[' is not a vector",
     ),
-    "a table without rows": ("a.csv", b"id,embedding\n", "vectors have no dimensions"),
+    "a table without rows": ("a.csv", b"id,embedding\n", "contains no vectors"),
     "a table of nothing": ("a.csv", b"", "has the columns none"),
     "fields that are missing": ("a.csv", b"id,e0,e1\na,1\n", "Expected 3 columns, got 2: a,1"),
     "a word for a number": ("a.csv", b"id,e0,e1\na,1,0\nb,x,0\n", "Row #3: CSV conversion error"),

@@ -279,7 +279,9 @@ def doctor(
     for comparison in totals.compare(store, model):
         inform(comparison.sentence)
     for row in examination.erased:
-        inform(f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}")
+        inform(
+            f"The model cannot see {row.count} of {row.of} edits of {row.rule}, because of {row.reason}."
+        )
     ctx.exit(failed)
 
 
@@ -306,7 +308,8 @@ def write_altered(
 
     if folder is None:
         raise click.UsageError(
-            "--probe rococo writes several files, so it needs an output folder: DATASET FOLDER."
+            "--probe rococo writes several files, so it needs an output folder. Run: "
+            "vlprobe perturb DATASET FOLDER"
         )
     request = Request((), dataset, "rococo", parse_pairs(options), seed, **choices)
     typed(dataset, *request.options.values())

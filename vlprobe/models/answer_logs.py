@@ -327,9 +327,8 @@ def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[LoggedAnswer]:
             widths = {len(row) if isinstance(row, list) else 0 for row in rows}
             if len(widths) != 1 or widths == {0}:
                 raise InvalidInput(
-                    f"Question {number} of '{subset}' in '{file}' is not a matrix. Expected "
-                    "predictions for image-text pairs: one row per picture, with one score per "
-                    "caption."
+                    f"The predictions for question {number} of '{subset}' in '{file}' are not a "
+                    "matrix. Expected one row per picture, with one score per caption."
                 )
             n_cells += sum(len(row) for row in rows)
             if n_cells > MAX_CELLS:

@@ -281,7 +281,7 @@ class Rococo(file_options.ProbeWithEdits):
         return bool(options["influence"])
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
-        """Return a copy of the probe that knows the partner that each item's picture is mixed with."""
+        """Return a copy of the probe that knows which picture each item's picture is mixed with."""
         settings = cast(RococoOptions, options)
         paths = {item.id: item.image.path for item in items if item.image}
         if not paths or not settings["pictures"]:

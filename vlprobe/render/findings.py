@@ -430,12 +430,10 @@ def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
         tests.verdict(model, base) for model in remaining for base in remaining if model < base
     }
     if verdicts == {"tied"}:
-        if best and worst:
-            return f"The {count} between are tied."
         return f"The other {count} are tied." if best or worst else f"All {count} are tied."
     if best and worst:
         are_clear = verdicts <= {"fewer", "more"}
-        return "" if are_clear else f"Not all of the {count} between differ clearly."
+        return "" if are_clear else f"Some of the other {count} are tied."
     if best:
         return "" if tests.is_movement else "It is not clear which model is fooled most."
     return "No model is clearly the best."

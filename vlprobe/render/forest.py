@@ -403,7 +403,7 @@ def how_to_read(comparison: PairedTests) -> str:
         dashed = " Dashed: excludes 0, but is not significant after the correction."
     hidden = ""
     if comparison.n_more_subtypes:
-        hidden = f" {comparison.n_more_subtypes:,} rarer kinds of edit have no row."
+        hidden = f" {comparison.n_more_subtypes:,} rarer kinds of edit are not shown."
     unit = "" if comparison.unit == "rate" else f" In {UNIT_WORDS[comparison.unit]}."
     if any(row.subtype.startswith(PREFIX) for row in comparison.rows):
         hidden += " Named slices are corrected among themselves."

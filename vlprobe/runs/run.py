@@ -284,7 +284,10 @@ class Prepared(NamedTuple):
 def prepare(
     request: Request, store: Store, progress: Progress, dataset: Dataset | None = None
 ) -> Prepared:
-    """Load the probe and the dataset for a request, and pin the versions of both. Raises a VlprobeError."""
+    """Load the probe and the dataset for a request, and pin the versions of both.
+
+    Raises VlprobeError if one of them or an option is unknown or invalid.
+    """
     probe = registry.load_probe(request.probe)
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)

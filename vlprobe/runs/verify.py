@@ -379,7 +379,7 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
 
 
 def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
-    """Return the folders of dropped pictures that no run and no unfinished job uses. Folders that
+    """Return the folders of dropped pictures that are not used by any run or unfinished job. Folders that
     were not used by a removed run are returned only if they were dropped more than a day ago.
 
     Args:

@@ -68,7 +68,7 @@ def scatter(
 def scatter_filtered(
     store: Store, question_set: QuestionSet, case_filter: Filter, limit: int = POINTS
 ) -> tuple[pd.DataFrame, int]:
-    """Return the margins of a filter's two models for its cases, and the number of cases that have both margins.
+    """Return both models' margins on the filtered cases, and the number of cases with both margins.
 
     If there are more than `limit` cases, a reproducible uniform sample is returned: the cases whose
     numbers have the smallest hashes.

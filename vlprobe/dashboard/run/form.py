@@ -230,7 +230,7 @@ def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
         "Your pictures (folder or file)",
         key="run_own",
         placeholder=OWN_DATA,
-        help=f"Replaces the dataset. Enter the path of your file or folder: {forms}.",
+        help=f"The path to your file or folder. It replaces the dataset. Forms: {forms}.",
         persist_state="session",
         live=PAUSE,
     ).strip()

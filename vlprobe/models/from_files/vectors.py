@@ -270,11 +270,13 @@ def _vector(path: Path, number: int, cells: object) -> np.ndarray:
 def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
     """Stack vectors as rows. A missing vector becomes a row with NaN."""
     widths = {len(vector) for vector in vectors} - {0}
-    if len(widths) != 1:
+    if not widths:
+        raise InvalidInput(f"'{path}' contains no vectors. Expected one in each row.")
+    if len(widths) > 1:
         row = next((n for n, v in enumerate(vectors) if len(v) not in (0, len(vectors[0]))), 0)
         raise InvalidInput(
-            f"'{path}', row {row}: vectors have {', '.join(map(str, sorted(widths)[:4])) or 'no'} "
-            "dimensions. All rows need the same dimension."
+            f"'{path}', row {row}: the vectors differ in dimension "
+            f"({', '.join(map(str, sorted(widths)[:4]))}). All rows need the same dimension."
         )
     empty = np.full(widths.pop(), np.nan, dtype=np.float32)
     return np.stack([vector if len(vector) else empty for vector in vectors])

@@ -154,7 +154,7 @@ def _cell(row: DifferenceRow, unit: str) -> str:
     if row.left_out:
         lines.append(
             f"n = {row.n_items:,}, {row.left_out:,} left out; "
-            f"baseline there {number(row.base, unit)}"
+            f"baseline on these {row.n_items:,}: {number(row.base, unit)}"
         )
     small = "".join(f"<br>{tag('small', line)}" for line in lines)
     return f"<td>{value} {word}{small}</td>"

@@ -162,7 +162,8 @@ def read_verdicts(path: Path, judged: JudgedFile) -> list[EditVerdict]:
     for column in ("id", "verdict"):
         if column not in (reader.fieldnames or ()):
             raise InvalidInput(
-                f"Sheet '{path}' has no column '{column}'. Expected {', '.join(COLUMNS)}, as vlprobe sheet writes them."
+                f"Sheet '{path}' has no column '{column}'. Expected the columns that `vlprobe sheet` "
+                f"writes: {', '.join(COLUMNS)}."
             )
     return _verdicts(rows, path, judged)
 
@@ -227,7 +228,7 @@ MAJORITY = "most judges"
 
 
 class AgreementRow(NamedTuple):
-    """One judge's agreement with the intended meaning of the edits, for one meaning or all."""
+    """One judge's agreement with the intended meaning of the edits, for one meaning or all meanings."""
 
     judge: str  # or MAJORITY if there are several judges
     meaning: str  # intended meaning, or "all"
