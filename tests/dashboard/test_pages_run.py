@@ -116,8 +116,8 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(f" {name} ")
     defaults = registry.load_probe(probe).defaults
-    # A vocabulary of LGIP needs the default rules: the next test
-    left = {"vocabulary"} if probe == "lgip" else set()
+    # A vocabulary and types of LGIP's flips need the default rules: the next test
+    left = {"vocabulary", "flips"} if probe == "lgip" else set()
     options = [option for option in registry.load_probe(probe).options if option.name not in left]
     expected = {name: defaults[name] for name in left} | {
         option.name: fill(at, option, f"run_{probe}_{option.name}", tmp_path) for option in options
@@ -138,7 +138,7 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     assert {key for key, value in defaults.items() if value == expected[key]} == left
 
 
-def test_a_vocabulary_for_flips_reaches_the_job(
+def test_a_vocabulary_and_types_of_flips_reach_the_job(
     monkeypatch, store: Store, unspawned: None, tmp_path
 ):
     words = tmp_path / "words.txt"
@@ -147,11 +147,13 @@ def test_a_vocabulary_for_flips_reaches_the_job(
     choose_probe(at, "lgip").run()
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(make("lgip", tmp_path / "data", 3))
+    at.multiselect(key="run_lgip_flips").set_value(["color", "object"])
     at.text_input(key="run_lgip_vocabulary").set_value(str(words)).run()
     assert not at.error, at.error[0].value
     at.button(key="start").click().run()
     (request,) = requests(store)
     assert request.options["vocabulary"] == str(words)
+    assert request.options["flips"] == ["color", "object"]
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "rococo")))
