@@ -69,7 +69,7 @@ def test_a_folder_means_its_files_in_the_order_of_their_names(tmp_path: Path):
     [
         ("x:", InvalidInput, "does not contain a file name"),
         ("x:rows.json+avalable", NotFound, "Did you mean 'available'"),
-        ("x:rows.json@nowhere", InvalidInput, "'nowhere' of"),
+        ("x:rows.json@nowhere", InvalidInput, "Image folder 'nowhere' in"),
     ],
 )
 def test_a_name_that_cannot_be_read_is_one_line(name: str, kind: type, said: str):

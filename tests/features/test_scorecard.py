@@ -412,10 +412,12 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, publi
     pair = {"model": GPT, "with": TROHN, "other": TROHN, "type": "swap_att", "tab": "differences"}
     at = open_page(monkeypatch, store, "compare", set=question_set.key, **pair)
     text = " ".join(re.sub("<[^>]+>", "", bodies(at)).split())
-    split = r"(\d+) fooled GPT-4V, not CLIP_TROHN-Text: (\d+) in both orders, (\d+) in one"
+    split = r"(\d+) fooled GPT-4V, not CLIP_TROHN-Text: (\d+) in both orders, (\d+) in only one"
     n_base, n_twice, n_once = map(int, re.search(split, text).groups())
     n_model = int(re.search(r"(\d+) fooled CLIP_TROHN-Text, not", text)[1])
-    n_halves = int(re.search(r"(\d+) of those that fool both fool GPT-4V in one order", text)[1])
+    n_halves = int(
+        re.search(r"Of those that fool both, (\d+) fool GPT-4V in only one order", text)[1]
+    )
     assert (n_base, n_model, n_twice + n_once) == (80, 89, 80)
     (column,) = [column for column in columns if column.subtype == "swap_att"]
     points = (n_model + n_halves / 2 - n_twice - n_once / 2) / column.n_cases

@@ -27,7 +27,7 @@ def language_model(folder: Path) -> Path:
     )
     text = tiny_hf.WIDTH | {"num_key_value_heads": 2, "max_position_embeddings": 512}
     config = transformers.LlamaConfig(**text, vocab_size=280)
-    tiny_hf.drawn(transformers.LlamaForCausalLM, config).save_pretrained(folder)
+    tiny_hf.random_weights(transformers.LlamaForCausalLM, config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from vlprobe import registry
+from vlprobe.render.dataset_names import DATASETS
 from vlprobe.render.numbers import TOO_FEW
 from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.types.presentation import Presentation
@@ -51,23 +52,6 @@ SHIPPED_MODELS = {  # names and descriptions of the bundled models
         "Always the same",
         "A control that gives every pair the same score and should fail.",
     ),
-}
-DATASETS = {  # display names by bundled name or prefix: "{}" is the last part of the name
-    "demo": "Drawn scenes",
-    "demo-pairs": "Drawn twins",
-    "demo-triplets": "Drawn triplets",
-    "demo-series": "Drawn series",
-    "bundled": "{}",
-    "coco": "Photographs ({})",
-    "folder": "Pictures ({})",
-    "pairs": "Pairs ({})",
-    "frames": "Video frames ({})",
-    "triplets": "Triplets ({})",
-    "queries": "Queries ({})",
-    "orders": "Orders of people ({})",
-    "rococo": "RoCOCO ({})",
-    "csv": "Table ({})",
-    "table": "Table ({})",
 }
 NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
 WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or above a row
