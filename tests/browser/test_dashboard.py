@@ -143,7 +143,7 @@ def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what
     assert page.evaluate("window.chart.isConnected")  # the figure is not drawn again: zoom stays
     assert page.locator("h2.vp-model bdi").inner_text() == "Half-trained"
     assert page.locator(".vp-picture img").get_attribute("alt")
-    link = page.get_by_role("link", name=re.compile("wrong captions that fool it"))
+    link = page.get_by_role("link", name=re.compile("wrong captions that fool this model"))
     words = link.inner_text()
     link.click()
     page.wait_for_url("**/explore?*model=demo*weak*")

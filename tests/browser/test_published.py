@@ -45,7 +45,7 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_hom
     )
     assert fresh.locator("img.picture:visible").first.evaluate("image => image.naturalWidth") > 300
     assert fresh.get_by_text("CC BY 2.0").count() == 1
-    fresh.get_by_role("link", name=re.compile("^Compare.*Who is better")).click()
+    fresh.get_by_role("link", name=re.compile("^Compare.*Which model is better")).click()
     idle(fresh)
     fresh.get_by_role("radio", name="Differences").click()
     idle(fresh)

@@ -151,8 +151,9 @@ def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(monkey
         if "tied, corrected" in mark["text"]
     ]
     assert corrected == [("color", "demo:weak")]
-    assert "Dashed: excludes 0, but is not significant after the correction." in "".join(
-        [*words(at), *(caption.value for caption in at.caption)]
+    assert (
+        "Dashed: the interval excludes 0, but the difference is not significant after correction."
+        in "".join([*words(at), *(caption.value for caption in at.caption)])
     )
 
 
@@ -170,7 +171,9 @@ def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
     row = compared.row(MODELS[2], subtype)
     text = words(at)
     assert f"{row.only_base}" in text and f"fooled {NAMES[0]}, not {NAMES[2]}" in text
-    assert f"{row.both} other wrong captions fool both, {row.neither} fool neither." in text
+    assert (
+        f"{row.both} other wrong captions fool both models, and {row.neither} fool neither." in text
+    )
     links = [link.proto for link in at.get("page_link") if link.proto.label == "See all"]
     for link, count in zip(links, [n for n in (row.only_base, row.only_model) if n], strict=True):
         query = dict(pair.split("=") for pair in link.query_string.split("&"))

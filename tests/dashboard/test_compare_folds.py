@@ -91,10 +91,10 @@ def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
             monkeypatch, partial_answers, "compare", model="partial", **asked, **{"with": MODELS[0]}
         )
     )
-    assert f"Excluded: {MODELS[0]} up to 3." in text
-    assert "n = 3, 3 left out; baseline there" in text
+    assert f"Excluded pictures: {MODELS[0]} up to 3." in text
+    assert "n = 3, 3 left out; baseline on these 3: " in text
     assert "n = 4" in text  # of the baseline, which answered half of a picture too
-    assert "although the pair counts as tied" in text
+    assert "although the models are tied" in text
     whole = words(
         open_page(
             monkeypatch, partial_answers, "compare", model=MODELS[0], **asked, **{"with": "partial"}

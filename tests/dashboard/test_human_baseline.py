@@ -60,7 +60,7 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
     assert any("first votes on" in one.value for one in at.markdown) is says
     if says:
         assert "Eight people are right 100.0 % of the time" in sentences[0]
-        assert f"by {8 * count} first votes on {count} lies drawn at random" in sentences[0]
+        assert f"based on {8 * count} first votes on {count} lies drawn at random" in sentences[0]
         assert "people are right more often than" in sentences[0]
 
 
@@ -79,10 +79,11 @@ def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ())
 
 @pytest.mark.parametrize(("given", "expected"), [
     (typed(n_cases=29, verdicts=("better",)), ""),
-    (typed(), "12 people are right 90.0 % of the time (95 % interval 85.0 % to 95.0 %), by 400 first votes on 40 lies"),
+    (typed(), "12 people are right 90.0 % of the time (95 % interval 85.0 % to 95.0 %), "
+     "based on 400 first votes on 40 lies"),
     (typed(verdicts=("",)), "drawn at random."),
     (typed(verdicts=("better", "tied", "worse")), "than A (50.0 %); right less often than C (50.0 %); tied with B"),
-    (typed(1, verdicts=("tied",)), "On the same lies this person is tied with A (50.0 %)."),
+    (typed(1, verdicts=("tied",)), "On the same lies, this person is tied with A (50.0 %)."),
     (typed(1), "One person is right 90.0 % of the time"),
 ])  # fmt: skip
 def test_the_sentence_says_no_more_than_is_known(given: HumanBaseline, expected: str):

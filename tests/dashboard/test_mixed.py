@@ -88,7 +88,10 @@ def test_the_first_case_is_one_that_is_lost_to_its_own_mixture_and_fools_all(
     text = words(at)
     assert "A fifth of another picture is enough to lose the right one" in text
     assert f"first in {counts.n_found} of {counts.n_searches} searches" in text
-    assert f"push {counts.n_lost} of these from first place, {counts.n_lost_to_own} behind" in text
+    assert (
+        f"push {counts.n_lost} of these out of first place, {counts.n_lost_to_own} of them behind"
+        in text
+    )
     assert f"case 1 of {place.n_fooling_all} that fool all three" in text
     data = values(at)
     assert data["steps"][data["start"]]["own"] == "Ranked 1st instead"
@@ -116,7 +119,7 @@ def test_models_are_asked_once_and_each_ones_turn_is_shown(
         assert row["segments"] and not row["dots"]
     last = data["steps"][-1]
     assert last["style"] in ("true", "lie") and len(last["order"]) == 5
-    assert "tests it again; 80 % stay in all others" in data["note"]
+    assert "tests it again; in all others, 80 % of the original picture remains" in data["note"]
     again = show_search(model=ONE)  # somebody else
     assert not values(again)["pending"] and len(at_hand) == 4
 
@@ -144,7 +147,7 @@ def test_another_mixture_and_another_model_show_cases_of_theirs(
     at.selectbox("mixture").set_value("patch:0.8").run()
     place = searches.place(mixed_store, question_set, ONE, "patch:0.8", None)
     assert values(at)["id"] == place.next and one(at, "mixture") == "patch:0.8"
-    assert "A patch of another picture on a fifth of it is enough" in words(at)
+    assert "A patch of another picture over a fifth of the right one is enough" in words(at)
     boxes = values(at)["boxes"]
     assert len(boxes) == 26 and boxes[0] == [0, 0, 0, 0]
     areas = [(right - left) * (bottom - top) for left, top, right, bottom in boxes]
@@ -205,7 +208,7 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(
     data = values(at)
     assert [step["share"] for step in data["steps"]] == [80]
     assert data["steps"][0]["own"] == "Ranked 1st instead"
-    assert "only the mixture of the run has a result" in data["note"]
+    assert "only the run's own mixture has a result" in data["note"]
     assert all(row["dots"] for row in data["chart"]["rows"] if not row["segments"])
     assert button(at, "mixed_load").label == "Test 1, 2, 3 on every mixture"
 

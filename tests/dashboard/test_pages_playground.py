@@ -97,7 +97,7 @@ def answer(scores: list[float], true: float = 0.5) -> runs_playground.Answer:
     [
         ([0.1, math.nan, math.nan], 0.5, "✓ not fooled by any of 1 wrong captions, unknown for 2"),
         ([0.6, 0.1, math.nan], 0.5, "✗ fooled by 1 of 2 wrong captions, unknown for 1"),
-        ([0.1, 0.1, 0.1], math.nan, "- unknown for all of 3 wrong captions"),
+        ([0.1, 0.1, 0.1], math.nan, "- unknown for all 3 wrong captions"),
     ],
 )
 def test_what_is_unknown_is_not_held(scores: list[float], true: float, told: str):
@@ -235,7 +235,7 @@ def test_small_models_that_judge_photographs_say_what_they_know(
 def test_words_that_a_model_never_learned_are_named(show_try_it):
     at = show_try_it(caption="Two red leopards on a bench", models=["demo:weak", "control:random"])
     text = words(at)
-    assert "Unknown to Half-trained: “leopards” and “bench”." in text
+    assert "Words unknown to Half-trained: “leopards” and “bench”." in text
     player = loaded.load_player("demo:weak")
     assert player.unlearned(["two", "leopards", "church", "dogs"]) == {"leopards", "church"}
     assert loaded.load_player("control:random").unlearned(["leopards"]) == frozenset()
@@ -375,7 +375,7 @@ def test_verdicts_on_the_first_screen_are_those_of_the_scores(show_try_it):
         "count": f"{int(state == 'fooled')} of 1",
         "note": "",
     }
-    assert sent["all"]["label"] == "Shown: 4 of 22 wrong captions. See all"
+    assert sent["all"]["label"] == "4 of 22 wrong captions shown. See all"
     assert at.title[0].value.endswith("of 22 wrong captions.")
 
 

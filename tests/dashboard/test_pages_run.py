@@ -468,7 +468,7 @@ def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(
         ("all.csv", b"image,caption\none.png,A red dog.\ntwo.png,A blue cat.\n", "text/csv"),
     ]
     at.file_uploader(key="run_files").set_value(files).run()
-    assert "Left out, not a picture: bad.png." in words(at)
+    assert "Skipped files that are not pictures: bad.png." in words(at)
     assert "2 pictures with captions." in words(at) and not at.error and not at.exception
     name = at.text_input(key="run_own").value
     folder = Path(name.removeprefix("csv:")).parent

@@ -422,7 +422,7 @@ def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
     )
     both = replace(told, mixture=replace(told.mixture, n_fooled=2))
     (mixed,) = (slide for slide in deck.slides(both) if slide.id == "mixed")
-    assert mixed.detail.endswith(" Both models lose it to its own mixture.")
+    assert mixed.detail.endswith(" Both models lose this picture to its own mixture.")
 
 
 def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_frame(tmp_path: Path):

@@ -138,7 +138,7 @@ def test_the_link_opens_as_many_wrong_captions_as_it_says(show_tradeoff, filled:
         filled, views.runs.question_set(filled, key), Filter(FIRST, "flip")
     )["fooled"]
     links = {link.proto.label: link.proto for link in at.get("page_link")}
-    link = links[f"See the {count:,} wrong captions that fool it"]
+    link = links[f"See the {count:,} wrong captions that fool this model"]
     query = dict(urllib.parse.parse_qsl(link.query_string))
     assert link.page == "explore" and query == {"set": key, "model": FIRST, "kind": "flip"}
 

@@ -239,7 +239,7 @@ def test_movements_have_words_of_their_own(monkeypatch, published, columns):
     assert "guessing" not in scorecard.reading() and scorecard.title(columns[0]) == "Movement"
     assert "fooled" not in scorecard.html(address, address, address)
     both = card([*foils, *columns])
-    assert "above guessing and of movements." in both.reading()
+    assert "above guessing or with movements, a full bar is 100 %." in both.reading()
     assert "Colored: best, or tied" in replace(both, is_right=True).reading()
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(monkeypatch, store, "compare", set=key)
@@ -325,8 +325,8 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
 
 def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_both_orders(columns):
     rule = (
-        f"Asked in both orders of the captions: {GPT}. Below the share: cases fooled in both orders "
-        "+ cases fooled in only one order, each of which counts half."
+        f"{GPT} saw the captions in both orders. Below the share: cases fooled in both orders "
+        "+ cases fooled in only one order, each counted as half."
     )
     assert rule in card(columns).reading()
     shown = [replace(each, cells={TROHN: each.cells[TROHN]}) for each in columns]
@@ -372,7 +372,7 @@ def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns
     mixed = card([above, columns[1]])
     assert "width:70.7%" in mixed.html(address, address, address)
     assert (
-        "50 %, the rate for guessing. It is 100 % in columns with a share above guessing."
+        "50 %, the rate for guessing. In columns with a share above guessing, a full bar is 100 %."
         in mixed.reading()
     )
     assert "A full bar is 100 %." in card([above]).reading()

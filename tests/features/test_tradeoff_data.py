@@ -91,7 +91,7 @@ def test_marks_outside_are_named_at_their_side_with_their_numbers():
     notes = tradeoff.edge_notes(of([*REAL, CONTROL], PUBLISHED), NAMES)
     assert [note.replace("\u00a0", " ") for note in notes] == [
         "↓ below the chart: Coin flip 50.0 % (control) · Low and Lower L, as published, 46.0 to 65.0 %",
-        "← further to the left: Far, as published, 0.0580",
+        "← left of the chart: Far, as published, 0.0580",
         "○ published, from left to right: Near B/16",
     ]
     assert tradeoff.edge_notes(of(REAL), NAMES) == []

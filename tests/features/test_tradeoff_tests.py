@@ -76,7 +76,7 @@ def test_only_sets_with_both_axes_are_offered_and_others_say_what_they_lack(monk
     at.selectbox(key="trade_off_of").set_value("eqben").run()
     assert at.query_params["set"] == question_set("eqben").key and not at.exception
     at = open_page(monkeypatch, STORE, "tradeoff", set=question_set("prsm").key)
-    assert "measures one thing" in bodies(at)
+    assert "measures only one thing" in bodies(at)
 
 
 def test_every_mark_has_a_name_that_no_interval_and_no_other_text_crosses():

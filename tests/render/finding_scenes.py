@@ -38,8 +38,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colors the two "
-            "are tied."
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
+            "on colors."
         ),
         (B, "number"),
     ),
@@ -49,8 +49,8 @@ SCENES = {
         {},
         "Tiny CLIP is fooled less often than Pair-tuned. It counts better.",
         (
-            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %. On colors the "
-            "two are tied."
+            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %. The two are "
+            "tied on colors."
         ),
         (B, "number"),
     ),
@@ -76,8 +76,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
         (
-            "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. On objects, "
-            "numbers and colors the two are tied."
+            "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. The two are "
+            "tied on objects, numbers and colors."
         ),
         (B, ""),
     ),
@@ -167,7 +167,7 @@ SCENES = {
         {("number", "xo"): 90, ("number", "ox"): 40, ("number", "oo"): 60, ("number", "xx"): 90},
         (A, B),
         {},
-        "Neither can tell: Tiny CLIP is worse than guessing, the rest no better.",
+        "Neither can tell: Tiny CLIP is worse than guessing, and the rest are no better.",
         (
             "Tiny CLIP is fooled by 64.3 % of the wrong captions, Pair-tuned by 46.4 %. Guessing "
             "gets 50.0 %."
@@ -239,7 +239,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They have not answered the same questions.",
+        "They did not answer any of the same questions.",
         (B, ""),
     ),
     "no answer at all": (
@@ -247,7 +247,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They have not answered the same questions.",
+        "They did not answer any of the same questions.",
         (B, ""),
     ),
     "a third without answers": (
@@ -256,8 +256,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colors the two "
-            "are tied. There is too little data on Tiny SigLIP."
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
+            "on colors. There is too little data on Tiny SigLIP."
         ),
         (B, "number"),
     ),
@@ -369,8 +369,8 @@ SCENES = {
         {"unfit": (A,)},
         "Pair-tuned is fooled less often than Tiny CLIP, which failed its checks. It counts better.",
         (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colors the two "
-            "are tied. Tiny CLIP fails a basic check here (matching pictures with their "
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
+            "on colors. Tiny CLIP fails a basic check here (matching pictures with their "
             "captions)."
         ),
         (B, "number"),
@@ -379,7 +379,8 @@ SCENES = {
         CLEAR | REST,
         (A, B),
         {"unfit": (A, B)},
-        "Both models fail a basic check here (matching pictures with their captions), so read this with care.",
+        "Both models fail a basic check here (matching pictures with their captions), so interpret the results "
+        "with care.",
         "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %.",
         (B, ""),
     ),
@@ -446,8 +447,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
-            "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. On objects and "
-            "colors the two are tied. Tiny SigLIP and Half-trained count better, but are worse "
+            "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. The two are tied "
+            "on objects and colors. Tiny SigLIP and Half-trained count better, but are worse "
             "on objects."
         ),
         (B, "number"),
@@ -518,8 +519,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It does better on 5 of 6 kinds of edit.",
         (
-            "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 83.3 %. On \u201clast\u201d the two "
-            "are tied. Tiny CLIP is not clearly better than guessing."
+            "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 83.3 %. The two are tied "
+            "on \u201clast\u201d. Tiny CLIP is not clearly better than guessing."
         ),
         (B, "type 0"),
     ),
@@ -628,7 +629,7 @@ RANKINGS = {
     ),
     "all failed their checks": (
         held_against([replace(one, is_unfit=True) for one in FOUR]),
-        "No model here passed its checks, so no model is called better.",
+        "No model here passed its checks, so the models are not ranked.",
     ),
     "as good as guessing": (
         held_against([replace(one, standing="guessing") for one in FOUR]),
@@ -697,14 +698,14 @@ TRADE_OFFS = [
         leads("a"),
         leads("b"),
         ("a", "b"),
-        "No model is best: A has the lower invariance error, B the higher positive rate.",
+        "No model is best: A has the lower invariance error, and B has the higher positive rate.",
         "a",
     ),
     (
         leads("a"),
         leads("b"),
         ("a", "b", "c"),
-        "No model is best: A has the lowest invariance error, B the highest positive rate.",
+        "No model is best: A has the lowest invariance error, and B has the highest positive rate.",
         "a",
     ),
     (
@@ -765,7 +766,7 @@ TRADE_OFFS = [
         tied("c", "b"),
         ("a", "b", "c"),
         (
-            "No model is best: A and B are tied for the lowest invariance error, C and B are tied "
+            "No model is best: A and B are tied for the lowest invariance error; C and B are tied "
             "for the highest positive rate."
         ),
         "c",
@@ -775,7 +776,7 @@ TRADE_OFFS = [
         tied("e", "b"),
         ("a", "b", "c", "d", "e"),
         (
-            "No model is best: four are tied for the lowest invariance error, E and B are tied "
+            "No model is best: four are tied for the lowest invariance error; E and B are tied "
             "for the highest positive rate."
         ),
         "e",
@@ -813,7 +814,7 @@ TRADE_OFFS = [
         Leader("unknown"),
         Leader("unknown"),
         (),
-        "No model has both an invariance error and a positive rate here.",
+        "No model here has values for both invariance error and positive rate.",
         "",
     ),
 ]

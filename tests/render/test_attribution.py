@@ -291,7 +291,7 @@ def test_what_the_order_of_captions_does_is_told_with_its_interval():
     assert sentence.startswith("GPT-4V saw the captions in both orders: 9.2 % of its")
     assert "(95 % interval 8." in sentence
     assert sentence.endswith(
-        "right in both orders in 87.6 %, in one in 9.2 %, in neither in 3.2 %."
+        "right in both orders for 87.6 % of the cases, in one order for 9.2 %, and in neither for 3.2 %."
     )
     assert order_sentences(table, {}, ["published:CLIP_COCO"]) == []
     assert sentence in whole_report()

@@ -68,14 +68,16 @@ def test_a_tie_says_which_difference_would_have_been_found(name: str):
     told = verdict(comparison, SCENES[name][2].get("kind", LIES))
     tied = [row for row in comparison.rows if row.verdict == "tied" and not row.subtype]
     known = [row.detectable for row in tied if not math.isnan(row.detectable)]
-    on_types = " the two are tied." in told.detail
+    on_types = "The two are tied on " in told.detail
     assert len(POWER.findall(told.detail)) == bool(known) + on_types
     finite = [value for value in known if value < math.inf]
     if known and not finite:
         assert told.detail.endswith("With so few pictures, no difference could have been detected.")
     elif known and not comparison.is_movement:
         most, least = (f"{100 * end(finite):.1f} points" for end in (max, min))
-        precise = f", in the most precise comparison one of {least}" if most != least else ""
+        precise = (
+            f"; in the most precise comparison, one of {least} would be" if most != least else ""
+        )
         expected = (
             f"A true difference of {most} would be found four times in five (80 % power){precise}."
         )
@@ -90,7 +92,7 @@ def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
     least = (2.394 + 0.8416) * math.sqrt(20) / 300
     assert abs(least - 0.048) < 0.001
     found = re.search(
-        r"On colors the two are tied\. A true difference of ([0-9.]+) points would be found",
+        r"The two are tied on colors\. A true difference of ([0-9.]+) points would be found",
         detail,
     )
     assert found and float(found[1]) == pytest.approx(100 * least, rel=0.1)
@@ -252,7 +254,9 @@ def test_models_that_failed_their_checks_are_never_the_best():
     )
     assert finding.best == ""
     alone = finding_for(Leader("alone", (X,)), Leader("alone", (X,)), (X, Y), unfit=(Y,))
-    assert "The others failed their checks, so they are not compared with it." in alone.detail
+    assert (
+        "The others failed their checks, so they are not compared with this model." in alone.detail
+    )
 
 
 def test_unknown_points_take_no_part():

@@ -52,7 +52,7 @@ def search(
         (search(subtype="mix:0.85"), "15 % of another picture is enough to lose the right one"),
         (
             search(subtype="patch:0.8"),
-            "A patch of another picture on a fifth of it is enough to lose the right one",
+            "A patch of another picture over a fifth of the right one is enough to lose it",
         ),
         (search(mixed_rank=1, lost=False), "Tiny still finds the right picture"),
         (search(lost=False), "Another mixture outranks the right picture"),
@@ -67,14 +67,14 @@ def test_the_heading_says_that_a_mixture_won_only_where_it_did(case: MixedCase, 
 def test_counts_are_told_down_to_none():
     told = mixed.subtitle(SearchCounts(7500, 6579, 1944, 1792), 90, False, "Tiny")
     assert told == (
-        "Tiny finds the right picture first in 6,579 of 7,500 searches. Mixtures with one part in ten push 1,944 of "
-        "these from first place, 1,792 behind their own mixture."
+        "Tiny finds the right picture first in 6,579 of 7,500 searches. Mixtures with a tenth of another picture push "
+        "1,944 of these out of first place, 1,792 of them behind their own mixture."
     )
-    assert "push 9 of these from first place, all behind" in mixed.subtitle(
+    assert "push 9 of these out of first place, all of them behind" in mixed.subtitle(
         SearchCounts(20, 10, 9, 9), 90, False, "Tiny"
     )
     assert mixed.subtitle(SearchCounts(20, 10, 0, 0), 75, True, "Tiny").endswith(
-        "Patches on 25 % of another picture push none of these from first place."
+        "Patches over 25 % of the picture push none of these out of first place."
     )
     assert mixed.subtitle(SearchCounts(20, 0, 0, 0), 90, False, "Tiny") == (
         "Tiny finds the right picture first in 0 of 20 searches."
@@ -96,7 +96,7 @@ def test_a_place_is_among_those_that_fool_all_or_those_that_fool_the_model():
     [
         (Standing(90, False, 2, 1, ()), ("Ranked 1st instead", "lie")),
         (Standing(90, False, 3, 2, ()), ("Ranked 2nd", "lie")),
-        (Standing(90, False, 9, 0, ()), ("Above the right one", "lie")),
+        (Standing(90, False, 9, 0, ()), ("Above the right picture", "lie")),
         (Standing(70, True, 1, 2, ()), ("Ranked 2nd", "true")),
         (Standing(70, True, 1, 0, ()), ("Below the right picture", "true")),
         (Standing(100, False, 2, 1, ()), ("The same picture: a tie", "tie")),

@@ -43,7 +43,7 @@ def test_of_43_tied_models_none_is_named():
         presentations()["lgip"].kind("flip"),
         {model: model for model in models},
     )
-    assert len(slide.bars) == 9 and "34 models between the last two not shown" in slide.note
+    assert len(slide.bars) == 9 and "Not shown between the last two: 34 models." in slide.note
 
 
 def card(
@@ -102,7 +102,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
         ("fooled", 0.5, 1.0),
         ("cannot tell", 0.5, 0.5),
     ]
-    assert "One model scored both alike, which counts as fooled." in reveal.notes
+    assert "One model gave both the same score, which counts as fooled." in reveal.notes
 
 
 def test_a_slide_divides_margins_by_each_models_own_spread():
@@ -209,7 +209,7 @@ def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
     assert "Coin flip, a control: 1.0 %." in slide.note
     assert slide.title == "22.8 % of the lies are believed."
     assert any("Coin flip: 1.0 % (10 of 1,000)" in line for line in slide.notes)
-    assert any("6 pairs of models" in line and "5 clear" in line for line in slide.notes)
+    assert any("6 pairs of models" in line and "5 differ clearly" in line for line in slide.notes)
     (first, *_) = slide.bars
     share = next(one.share for one in FOUR if one.model == first.model)
     assert first.end == pytest.approx(deck.ROOM * share / 0.5)

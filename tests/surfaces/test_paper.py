@@ -84,7 +84,7 @@ def test_a_scorecard_a_curve_and_a_map_have_the_stored_numbers(question_set):
     cases, caption = paper.printed_figure(store, questions, "map", "text", MODELS[::-1])
     assert {trace["type"] for trace in cases.data} == {"scatter"}
     flips = sum(len(trace["x"]) for trace in cases.data)
-    assert f"Drawn: {flips:,} of {flips:,} cases." in caption
+    assert f"{flips:,} of {flips:,} cases are drawn." in caption
     assert caption.startswith("Margins of Always the same and Coin flip")
 
 

@@ -150,7 +150,7 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: 
     words = "".join(Page(static(text)).words)
     assert "Because <b>I</b> say so." in words
     assert "=odd" in words
-    assert f"Against {OTHER}, picture by picture" in words
+    assert f"Compared with {OTHER}, picture by picture" in words
 
 
 def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_pictures(

@@ -237,8 +237,8 @@ def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(scenes_si
 
 def test_the_trade_off_of_pairs_links_to_pairs_and_not_to_wrong_captions(scenes_site):
     text = json.dumps(tables(scenes_site.files)["f48bdd99-tradeoff-0"])
-    assert "near-identical pairs that fool it" in text
-    assert "wrong captions that fool it" not in text
+    assert "near-identical pairs that fool this model" in text
+    assert "wrong captions that fool this model" not in text
 
 
 def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():

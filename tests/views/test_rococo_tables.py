@@ -125,7 +125,7 @@ def test_a_table_says_how_many_draws_a_number_is_the_mean_of(rococo_run, store):
     cells = views.papers.remade(store, question_set, 6)
     html = papers.remade(cells, table, question_set.metrics, styles.styles(question_set.models))
     assert html.table.count(", 3 draws") == sum(cells["n_seeds"].gt(0) & ~cells["value"].isna())
-    assert "standard deviation between draws" in html.remark
+    assert "followed by their standard deviation" in html.remark
 
 
 @pytest.mark.full  # test_papers.py has one file at a time

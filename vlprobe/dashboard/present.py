@@ -189,7 +189,7 @@ def _pick_set() -> PageSubject:
     rows = view(views.runs.question_set_rows)
     if not rows:
         st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
-        link_page("run", "Ask a model", icon="play_arrow")
+        link_page("run", "Run a test", icon="play_arrow")
         st.stop()
     labels = short_set_labels(rows)
     return page_subject(choose("About", "set", labels, next(iter(labels)), always=True, width=320))

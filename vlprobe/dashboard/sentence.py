@@ -59,7 +59,7 @@ def subject() -> PageSubject:
     sets = view(views.runs.question_set_rows)
     if not sets:
         st.info("No results yet. Run a test first.", icon=":material/info:")
-        link_page("run", "Ask a model", icon="play_arrow")
+        link_page("run", "Run a test", icon="play_arrow")
         st.stop()
     _stop_at_strangers(sets)
     keys = [candidate.case_key for candidate in _likely(sets)]

@@ -122,7 +122,7 @@ class _Comparison:
         names = self.named(self.everyone)
         if not (n_lies := max(row.n_lies for row in rows)):
             heading = f"{names} cannot be compared."
-            return Verdict(heading, "They have not answered the same questions.", rows[0])
+            return Verdict(heading, "They did not answer any of the same questions.", rows[0])
         n_pictures = max(row.n_pictures for row in rows)
         common_answers = f"{counted(n_lies, 'question')} on {counted(n_pictures, 'picture')}"
         return Verdict(
@@ -138,7 +138,7 @@ class _Comparison:
             return f"{everyone} are controls, which should fail."
         if any(each.is_control for each in self.everyone):
             return "Nothing to compare: only controls and models that failed their checks."
-        return f"{everyone} models fail {UNFIT}, so read this with care."
+        return f"{everyone} models fail {UNFIT}, so interpret the results with care."
 
     def guessing(self) -> str:
         """Describe a comparison in which no model that passed its checks is better than guessing."""
@@ -153,7 +153,9 @@ class _Comparison:
         below = [each for each in fit if each.standing == "below"]
         compared = f"{pronoun} {'worse than' if below else 'as good as'} guessing"
         if 0 < len(below) < len(fit):
-            compared = f"{self.named(below)} {_be(below)} worse than guessing, the rest no better"
+            compared = (
+                f"{self.named(below)} {_be(below)} worse than guessing, and the rest are no better"
+            )
         return f"{subject} {'can' if is_all else 'cannot'} tell: {compared}."
 
     def heading(self) -> tuple[str, list[ModelShare], PairedTest]:
@@ -309,7 +311,7 @@ class _Comparison:
         if len(tied) <= MOST_SKILLS:
             on = nouns([row.subtype for row in tied])
         detectable = power([row.detectable for row in tied], self.tests.unit)
-        return joined(f"On {on} the two are tied.", detectable)
+        return joined(f"The two are tied on {on}.", detectable)
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
         """Describe the rivals that the heading does not name. Rivals with equal results share a sentence."""
@@ -336,7 +338,8 @@ class _Comparison:
         if verdict == "unknown":
             return f"There is too little data on {names}."
         clause = self.clause(better, is_one) if better else ""
-        costs = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)} other kinds of edit"
+        other = " other" if verdict == "mixed" else ""
+        costs = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)}{other} kinds of edit"
         if verdict == "mixed":
             return f"{names} {clause}, but {be} worse on {costs}."
         result = {
@@ -346,12 +349,12 @@ class _Comparison:
         }[verdict]
         if clause and verdict != "fewer":
             return f"{names} {result}, but {clause}."
-        if worse and verdict == "tied":
+        if worse and verdict != "more":
             more = self.less(rivals, "more").removeprefix(f"{be} ")
             return f"{names} {result}, but {more} on {costs}."
         if len(worse) == len(self.subtypes) > 1:
             return f"{names} {result}, on every kind of edit."
-        return f"{names} {result}{f', on {costs} above all' if worse else ''}."
+        return f"{names} {result}{f', especially on {costs}' if worse else ''}."
 
     def notes(self, with_controls: bool = True) -> list[str]:
         """Name the models that only guess (if others do not), that failed their checks, or that are controls."""
@@ -397,7 +400,7 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
             return "All models here are controls, which should fail."
         if tests.fit:
             return "No model has results."
-        return "No model here passed its checks, so no model is called better."
+        return "No model here passed its checks, so the models are not ranked."
     if not tests.is_movement and not any(each.may_win for each in tests.fit):
         subject = f"{names[fit[0]]} does" if len(fit) == 1 else "They do"
         return f"{subject} no better than guessing."
@@ -498,7 +501,7 @@ def trade_off(sides: Sides) -> Finding:
     fit, models = [point for point in known if point.model in sides.fit], sides.highest.models
     down, up = sides.labels
     if not known:
-        return Finding(f"No model has both {_article(down)} and {_article(up)} here.", "")
+        return Finding(f"No model here has values for both {down} and {up}.", "")
     if not fit:
         heading = "No model here matches these pictures with their captions better than chance."
         if all(is_control(point.model) for point in known):
@@ -511,7 +514,7 @@ def trade_off(sides: Sides) -> Finding:
         others = (
             ""
             if len(known) == 1
-            else " The others failed their checks, so they are not compared with it."
+            else " The others failed their checks, so they are not compared with this model."
         )
         name = sides.names[models[0]]
         value = f"{name} rejects {number(leading[0].y, 'rate')} of the wrong captions."
@@ -524,10 +527,6 @@ def trade_off(sides: Sides) -> Finding:
     points = [point for model in named for point in known if point.model == model]
     heading = _trade_off_heading(sides, len(fit) == 2)
     return Finding(heading, _values(sides, points), "".join(best))
-
-
-def _article(label: str) -> str:
-    return f"{'an' if label[:1] in 'aeiou' else 'a'} {label}"
 
 
 def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
@@ -549,7 +548,8 @@ def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
         if low.models == high.models:
             return f"{named(low.models)} has {lowest} and {highest}."
         return (
-            f"No model is best: {named(low.models)} has {lowest}, {named(high.models)} {highest}."
+            f"No model is best: {named(low.models)} has {lowest}, and {named(high.models)} has "
+            f"{highest}."
         )
     for leader, praise, other, on, label in (
         (low, lowest, high, highest, up),
@@ -567,7 +567,7 @@ def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
     if set(low.models) == set(high.models) and low.models:
         return f"No model is best: {tied(high, f'{lowest} and {highest}')}."
     lines = [tied(leader, on) for leader, on in ((low, lowest), (high, highest)) if leader.models]
-    return f"No model is best: {', '.join(lines)}."
+    return f"No model is best: {'; '.join(lines)}."
 
 
 def _values(sides: Sides, points: Sequence[PointRow]) -> str:
@@ -611,9 +611,9 @@ def order_sentences(
             continue
         sentences.append(
             f"{names.get(model, model_name(model))} saw the captions in both orders: "
-            f"{share(flips.value)} of its answers change with the order "
-            f"(95 % interval {share(flips.low)} to {share(flips.high)}). It is right in both orders "
-            f"in {share(both.value)}, in one in {share(flips.value)}, in neither in "
-            f"{share(max(1 - both.value - flips.value, 0.0))}."
+            f"{share(flips.value)} of its answers change with the order (95 % interval "
+            f"{share(flips.low)} to {share(flips.high)}). It is right in both orders for "
+            f"{share(both.value)} of the cases, in one order for {share(flips.value)}, and in "
+            f"neither for {share(max(1 - both.value - flips.value, 0.0))}."
         )
     return sentences

@@ -116,9 +116,9 @@ def describe_shared(row: PairedTest, comparison: PairedTests, noun: str) -> str:
     """Describe how many cases fool both models or neither, and how many only one of the models answered."""
     if comparison.is_movement:
         return ""
-    lines = [f"{row.both:,} other {noun} fool both, {row.neither:,} fool neither."]
+    lines = [f"{row.both:,} other {noun} fool both models, and {row.neither:,} fool neither."]
     if row.n_left_out:
-        lines.append(f"{row.n_left_out:,} were answered by only one of the two.")
+        lines.append(f"{row.n_left_out:,} were answered by only one of the two models.")
     return " ".join(lines)
 
 
@@ -400,13 +400,16 @@ def how_to_read(comparison: PairedTests) -> str:
     method = correction((row.subtype, row.n_tests) for row in comparison.rows)
     dashed = ""
     if any(map(only_uncorrected, comparison.rows)):
-        dashed = " Dashed: excludes 0, but is not significant after the correction."
+        dashed = (
+            " Dashed: the interval excludes 0, but the difference is not significant after "
+            "correction."
+        )
     hidden = ""
     if comparison.n_more_subtypes:
         hidden = f" {comparison.n_more_subtypes:,} rarer kinds of edit are not shown."
     unit = "" if comparison.unit == "rate" else f" In {UNIT_WORDS[comparison.unit]}."
     if any(row.subtype.startswith(PREFIX) for row in comparison.rows):
-        hidden += " Named slices are corrected among themselves."
+        hidden += " Named slices are corrected separately."
     return (
         f"Filled: clear difference (p < .05{method and f', {method}'}). Hollow: no clear difference. "
         f"Lines: 95 % intervals of each comparison.{dashed}{unit}{hidden}"

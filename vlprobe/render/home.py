@@ -130,7 +130,7 @@ def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
     fooling = f"{counted(n_pictures, 'picture')} that fool{'s' if n_pictures == 1 else ''} {name}"
     return {
         "explore": f"Every case of {name}" if kind.is_movement else fooling,
-        "compare": "Who is better, and on what",
+        "compare": "Which model is better, and on what",
         "try": "Your picture and your words",
         "tradeoff": "Invariance and sensitivity",
         "present": "Slides, and a quiz for a group",

@@ -16,13 +16,6 @@ from vlprobe.views.mixed.searches import Place, SearchCounts
 from vlprobe.views.mixed.shares import ModelTurn, Standing, others
 
 AMOUNTS = {10: "a tenth", 20: "a fifth", 30: "three tenths", 40: "two fifths", 50: "half"}
-IN_PARTS = {
-    10: "one part in ten",
-    20: "one part in five",
-    30: "three parts in ten",
-    40: "two parts in five",
-    50: "one part in two",
-}
 MOST_ROWS = 12  # models in the chart
 Source = Callable[[str], int]  # maps a picture name to its index among the sources; -1 if missing
 
@@ -76,8 +69,8 @@ def heading(case: MixedCase, model: str, name: str) -> str:
         of = "a patch of another picture" if is_patch else "another picture"
         part = f"{amount(case.share)} of {of}"
         if is_patch:
-            part = f"{of} on {amount(case.share)} of it"
-        return f"{capitalized(part)} is enough to lose the right one"
+            part = f"{of} over {amount(case.share)} of the right one"
+        return f"{capitalized(part)} is enough to lose {'it' if is_patch else 'the right one'}"
     if ranks.clean == 1 and ranks.with_mixtures == 1:
         return f"{name} still finds the right picture"
     if ranks.clean == 1:
@@ -87,18 +80,19 @@ def heading(case: MixedCase, model: str, name: str) -> str:
 
 def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
     """Say how many searches a model finds without mixtures, and how many of these it loses once mixtures are added."""
-    parts = IN_PARTS.get(100 - share, f"{100 - share} % of another picture")
-    mixtures = f"Patches on {parts}" if is_patch else f"Mixtures with {parts}"
+    mixtures = f"Mixtures with {amount(share)} of another picture"
+    if is_patch:
+        mixtures = f"Patches over {amount(share)} of the picture"
     successes = (
         f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} "
     )
-    lost = f"{mixtures} push {counts.n_lost:,} of these from first place"
+    lost = f"{mixtures} push {counts.n_lost:,} of these out of first place"
     if not counts.n_found:
         return f"{successes}searches."
     if not counts.n_lost:
-        return f"{successes}searches. {mixtures} push none of these from first place."
+        return f"{successes}searches. {mixtures} push none of these out of first place."
     behind = "all" if counts.n_lost_to_own == counts.n_lost else f"{counts.n_lost_to_own:,}"
-    return f"{successes}searches. {lost}, {behind} behind their own mixture."
+    return f"{successes}searches. {lost}, {behind} of them behind their own mixture."
 
 
 def place_text(place: Place, name: str) -> tuple[str, str]:
@@ -134,7 +128,8 @@ def own_text(standing: Standing) -> tuple[str, str]:
     place = f"Ranked {ordinal(standing.own_rank)}" if standing.own_rank else ""
     if standing.is_won:
         return place or "Below the right picture", "true"
-    return f"{place} instead" if standing.own_rank == 1 else place or "Above the right one", "lie"
+    place = f"{place} instead" if standing.own_rank == 1 else place
+    return place or "Above the right picture", "lie"
 
 
 def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
@@ -211,10 +206,10 @@ def note(case: MixedCase, answers: MixedAnswers) -> str:
     """Return a sentence that explains what the slider changes."""
     kind = "patch" if is_patched(case) else "mixture"
     if len(answers.standings) < 2 and not answers.is_waiting:
-        return f"This model is not available, so only the {kind} of the run has a result."
+        return f"This model is not available, so only the run's own {kind} has a result."
     return (
-        f"The slider changes this picture's own {kind} and tests it again; "
-        f"{case.share} % stay in all others."
+        f"The slider changes this picture's own {kind} and tests it again; in all others, "
+        f"{case.share} % of the original picture remains."
     )
 
 
@@ -232,7 +227,7 @@ def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
             "frames": [draw.frame(candidate) for candidate in answers.fronts.clean[:SHOWN]],
         },
         "whole": {
-            "label": f"First five, with {case.n_mixtures:,} {hidden} hidden among them",
+            "label": f"First five, with {case.n_mixtures:,} {hidden} hidden in the gallery",
             "frames": [draw.frame(candidate) for candidate in others(answers.fronts, case.item)],
             "own": draw.frame(own_mixture),
         },
@@ -282,7 +277,7 @@ def chart(
     left_out = len(answers.turns) - len(turns)
     return {
         "title": "When each model sees the difference",
-        "note": f"red: the {kind} still wins, at this share of the right one",
+        "note": f"red: the {kind} still wins at this share of the right picture",
         "rows": rows,
         "ticks": [[share, f"{share} %"] for share in SHARES if share % 10 == 0],
         "more": f"and {left_out} more models" if left_out else "",

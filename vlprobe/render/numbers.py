@@ -86,7 +86,7 @@ def power(values: Iterable[float], unit: str) -> str:
 
     >>> power([0.021], "rate"), power([0.021, 0.034], "rate")
     ('A true difference of 2.1 points would be found four times in five (80 % power).', 'A true difference of 3.4 \
-points would be found four times in five (80 % power), in the most precise comparison one of 2.1 points.')
+points would be found four times in five (80 % power); in the most precise comparison, one of 2.1 points would be.')
     >>> power([math.inf], "rate"), power([math.nan], "rate")
     ('With so few pictures, no difference could have been detected.', '')
     """
@@ -95,7 +95,7 @@ points would be found four times in five (80 % power), in the most precise compa
     if not finite:
         return "With so few pictures, no difference could have been detected." if known else ""
     least, most = (signed(value, unit).removeprefix("+") for value in (finite[0], finite[-1]))
-    precise = "" if least == most else f", in the most precise comparison one of {least}"
+    precise = "" if least == most else f"; in the most precise comparison, one of {least} would be"
     return f"A true difference of {most} would be found four times in five (80 % power){precise}."
 
 

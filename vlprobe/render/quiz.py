@@ -234,8 +234,9 @@ def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
         else f"{capitalized(count_word(baseline.n_people))} people are"
     )
     start = (
-        f"{who} right {share(baseline.right.value)} of the time{around}, by "
-        f"{counted(baseline.n_votes, 'first vote')} on {counted(baseline.n_cases, 'lie')} drawn at random."
+        f"{who} right {share(baseline.right.value)} of the time{around}, based on "
+        f"{counted(baseline.n_votes, 'first vote')} on {counted(baseline.n_cases, 'lie')} drawn "
+        "at random."
     )
     subject, verb = ("This person", "is") if baseline.n_people == 1 else ("People", "are")
     clauses = []
@@ -254,5 +255,5 @@ def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
     if not clauses:
         return start
     return (
-        f"{start} On the same lies {subject[:1].lower()}{subject[1:]} {verb} {'; '.join(clauses)}."
+        f"{start} On the same lies, {subject[:1].lower()}{subject[1:]} {verb} {'; '.join(clauses)}."
     )

@@ -23,7 +23,8 @@ INTERVALS = f"Rates have Wilson intervals; there is no interval with {TOO_FEW}."
 AVERAGED = {  # a sentence on how values were averaged
     POOLED: "Values are pooled over all cases.",
     AS_PAPER: (
-        "Averaged as in the papers: mean of the means per caption, so every caption counts once."
+        "Averaged as in the papers: the mean of the per-caption means, so every caption counts "
+        "equally."
     ),
 }
 SLICED_BY = {
@@ -32,7 +33,7 @@ SLICED_BY = {
     "rule": "Rule",
     "comparison": "Comparison of two wordings",
     caption_bins.LENGTH: "Caption length",
-    caption_bins.FREQUENCY: "Rarest word of the caption",
+    caption_bins.FREQUENCY: "Rarest word in the caption",
     caption_bins.TEXT_ALONE: "Guess from the text alone",
 }
 DELETED = {

@@ -72,7 +72,7 @@ def strength(store: Store, question_set: QuestionSet) -> Drawing:
         "cosine",
         {names[model]: looks[model] for model in question_set.models},
         steps,
-        "How strong the change is",
+        "Strength of the change",
     )
     return figure, f"{trade.up.label} by the strength of the change. {RESAMPLED}"
 
@@ -125,7 +125,7 @@ def comparison(store: Store, question_set: QuestionSet) -> Drawing:
     dataset = dataset_name(question_set.runs[0].dataset, renamed)
     facts = forest.caption(tests, presentation, renamed, dataset)
     figure = forest.forest_figure(tests, presentation, styles(views.runs.models(store)), renamed)
-    return figure, f"{facts} Test: paired permutation by picture, Holm."
+    return figure, f"{facts} Test: paired permutation test by picture, Holm-corrected."
 
 
 def case_map(store: Store, question_set: QuestionSet) -> Drawing:
@@ -145,7 +145,7 @@ def case_map(store: Store, question_set: QuestionSet) -> Drawing:
     return (
         figure,
         f"Margins of {names[first]} and {names[second]}; a margin of 0 or less is a failure. "
-        f"Drawn: {len(points):,} of {total:,} cases.",
+        f"{len(points):,} of {total:,} cases are drawn.",
     )
 
 

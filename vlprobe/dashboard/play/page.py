@@ -97,7 +97,8 @@ def draw_quiz(bar: DeltaGenerator) -> None:
     subject, quiz = picked
     if not quiz.questions:
         st.info(
-            "The pictures of these questions are not here.", icon=":material/image_not_supported:"
+            "The pictures for these questions are not on this machine.",
+            icon=":material/image_not_supported:",
         )
         return
     _draw_solo(subject, _solo(quiz), clock)
@@ -110,8 +111,8 @@ def _draw_nothing() -> None:
     remark = "Nothing has been run yet."
     if len(view(views.runs.question_sets)):
         remark = (
-            "The stored runs search galleries, but the quiz needs a picture with a true caption and a lie. Run "
-            "“Wording and meaning (LGIP)” on the same pictures."
+            "The stored runs are searches in galleries, but the quiz needs a picture with a true "
+            "caption and a lie. Run “Wording and meaning (LGIP)” on the same pictures."
         )
     st.info(remark, icon=":material/info:")
     link_page("run", "Run a test", icon="play_arrow")
@@ -391,8 +392,9 @@ LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 REVEALS = "The person who opened the room reveals the answer. Until then, you can change your vote."
 ABOUT_ROOMS = (
-    "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's memory and are "
-    "deleted after a day. Votes on random questions give the human baseline in Compare."
+    "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's "
+    "memory and are deleted after a day. Votes on random questions give the human baseline on "
+    "Compare."
 )
 
 

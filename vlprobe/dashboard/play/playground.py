@@ -179,7 +179,7 @@ def _page() -> None:
     for answer in answers:
         if answer.alike.any():
             remark = f"{names[answer.model]} scores {answer.alike.sum()} of these edits the same"
-            quiet(f"{remark}: it does not know the words.")
+            quiet(f"{remark}, because it does not know the words.")
     if dropped:
         with st.expander("Edits that could not be made"):
             lines = [
@@ -210,7 +210,8 @@ def _say_unknown_words(
         unknown_words = listed([f"“{word}”" for word in words])
         whom = "it" if len(models) == 1 else "them"
         quiet(
-            f"Unknown to {listed(models)}: {unknown_words}. All unknown words look the same to {whom}."
+            f"Words unknown to {listed(models)}: {unknown_words}. All unknown words look the same "
+            f"to {whom}."
         )
 
 
@@ -258,7 +259,7 @@ def _draw_upload() -> None:
     }
     st.file_uploader("Or your own picture", SUFFIXES, key="play_file", **fresh)
     with st.popover("Camera", icon=":material/photo_camera:"):
-        if st.toggle("Use the camera of this device", key="play_camera_on"):
+        if st.toggle("Use this device's camera", key="play_camera_on"):
             st.camera_input("Take a picture", key="play_camera", **fresh)
     quiet("Your picture is not stored unless you save it below.")
 
@@ -379,7 +380,10 @@ def _options() -> tuple[int, int, str, str]:
         show = choose("Listed", "show", SHOW, "all", segments=True)
         help_ = "How many words RoCOCO replaces in the caption at once."
         k = choose("Words replaced", "k", words, "1", segments=True, help_=help_)
-        help_ = "The word whose removal changes the caption's embedding least, as voted by the models, or any word."
+        help_ = (
+            "Least important: the word whose removal changes the caption's embedding least, by a "
+            "vote of the models. Random: any word."
+        )
         which = choose("Start with", "word", WHICH, "least", segments=True, help_=help_)
         change = st.query_params.__setitem__, "draw", str(seed + 1)
         press("Other words", *change, icon="casino", key="draw_again")
@@ -397,7 +401,8 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.markdown(
-            "**Words.** How much this model's embedding of the caption changes when the word is left out."
+            "**Words.** How much this model's embedding of the caption changes when a word is "
+            "left out."
         )
         draw_words(player, caption)
         if player.embeds_texts:
@@ -406,7 +411,8 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
         return
     with right:
         st.markdown(
-            "**Parts.** How much your caption's score falls when that part of the picture is black."
+            "**Parts.** How much your caption's score falls when a part of the picture is "
+            "blacked out."
         )
         draw_parts(player, canvas, caption)
 
@@ -414,7 +420,7 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
 def draw_words(player: Player, caption: str) -> None:
     """Draw a caption whose words are colored by their influence on a model's embedding."""
     if not player.embeds_texts:
-        quiet("Unknown: this model has no embedding of a text without a picture.")
+        quiet("Unknown, because this model cannot embed a text without a picture.")
         return
     moved = runs_playground.influences([player], caption, word_spans(caption))
     scores = {start: of_models[0] for start, of_models in moved.items()}
@@ -437,7 +443,7 @@ def draw_parts(player: Player, canvas: Canvas, caption: str, wrong: str = "") ->
     wrong caption.
     """
     if not player.sees:
-        quiet("This model sees no pictures.")
+        quiet("This model has no image input.")
         return
     try:
         values = runs_playground.parts_that_matter(player, canvas, caption, wrong)
@@ -445,7 +451,10 @@ def draw_parts(player: Player, canvas: Canvas, caption: str, wrong: str = "") ->
         quiet(str(error))
         return
     if not np.isfinite(values).all():
-        quiet("This model's scores are not numbers, so its parts are unknown.")
+        quiet(
+            "This model's scores are not finite numbers, so the influence of the picture's parts "
+            "is unknown."
+        )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)
     place = f"row {row + 1}, column {column + 1}"
@@ -470,12 +479,12 @@ def _mixing(
     """Draw the picture mixed with another one, and scores for both captions. The slider reruns only this part."""
     st.header("Mix in another picture")
     st.markdown(
-        "Your caption should fit your picture better than a mixed one. Where the mixed picture scores as high or "
-        "higher, it **fools** the model."
+        "Your caption should fit your picture better than a mixed picture does. If the mixed "
+        "picture scores at least as high, it **fools** the model."
     )
     others = {key: exhibit.captions[0] for key, exhibit in shelf.items() if key != item}
     if not others:
-        quiet("There is no other picture to mix it with.")
+        quiet("There is no other picture to mix yours with.")
         return
     left, right = st.columns([2, 3], gap="large")
     with right:
@@ -529,7 +538,7 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     if not changes("Nothing can be saved here."):
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")
+        name = st.text_input("Dataset name", "playground", max_chars=60, key="play_name")
         is_pressed = st.button("Save as a dataset", icon=":material/save:", key="play_keep")
     quiet("Pictures saved under the same name become one dataset. Camera metadata is removed.")
     if not is_pressed:
@@ -540,7 +549,10 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
         st.error(link_docs(str(error)), icon=":material/error:")
         return
     where = plain(str(folder))
-    st.success(f"Saved in {where}. Run all tests on it in a terminal:", icon=":material/check:")
+    st.success(
+        f"Saved in {where}. To run all tests on this dataset, use a terminal:",
+        icon=":material/check:",
+    )
     flags = [word for model in models for word in ("--model", model)]
     command = shlex.join(["vlprobe", "run", *flags, "--dataset", f"folder:{folder}"])
     st.code(command, language="bash", wrap_lines=True)
@@ -550,9 +562,9 @@ def _link(is_complete: bool) -> None:
     """Draw a popover with the URL of the current view."""
     with st.popover("Link", icon=":material/link:"):
         quiet(
-            "Opens this caption, these models and this picture."
+            "This link opens this caption with these models and this picture."
             if is_complete
-            else "Opens this caption and these models, without your own picture."
+            else "This link opens this caption with these models, but without your own picture."
         )
         st.code(address(), language=None, wrap_lines=True)
 

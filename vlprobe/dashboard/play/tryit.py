@@ -32,7 +32,7 @@ ROWS, TURNS, CLAIM, CHANGED = (
     "try_changed",
 )  # session keys
 ALL_EDITS = "all-edits"  # anchor of the heading above all edits
-TRUE_CLAIM = "This is the true caption. Change a word, so that it is false."
+TRUE_CLAIM = "This is the true caption. Change a word to make it wrong."
 Values = dict[str, object]
 
 
@@ -104,7 +104,7 @@ def _of_all(edits: Sequence[Edited], shown: Mapping[str, Edited]) -> str:
     """Say how many of the wrong captions that the page's heading counts are in the first table."""
     wrong, here = [one.text for one in edits if one.wrong], {one.text for one in shown.values()}
     n_shown = sum(text in here for text in wrong)
-    return f"Shown: {n_shown} of {len(wrong)} wrong captions. See all" if wrong else ""
+    return f"{n_shown} of {len(wrong)} wrong captions shown. See all" if wrong else ""
 
 
 def _take() -> None:
@@ -227,5 +227,5 @@ def _picture_row(
         _moved(float(player.scores([changed], [caption])[0, 0]) - answer.true)
         for player, answer in zip(players, answers, strict=True)
     ]
-    words = [["The same caption, picture changed", ""]]
+    words = [["Same caption, changed picture", ""]]
     return {"kind": kind, "label": _label(kind), "runs": words, "verdicts": verdicts, "more": False}

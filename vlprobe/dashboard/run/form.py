@@ -48,7 +48,7 @@ MOST_DATASETS = 10  # maximum number of datasets shown side by side
 UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # Markdown characters, which could load a picture
 OWN_MODEL = "hf:google/siglip-base-patch16-224"
 MODEL_NOUNS = {
-    "control": "control, whose correct values are known",
+    "control": "control with known correct values",
     "demo": "demo model for drawn scenes",
     "embeddings": "imported embeddings",
     "hf": "dual encoder from Hugging Face",
@@ -59,7 +59,7 @@ MODEL_NOUNS = {
     "published": "published answers",
     "py": "plug-in",
     "scores": "imported scores",
-    "st": "model of sentence-transformers",
+    "st": "sentence-transformers model",
 }
 KIND_LABELS = {  # of LGIP's kinds, whose types are not chosen one by one
     "paraphrase": "Rewording",
@@ -68,10 +68,11 @@ KIND_LABELS = {  # of LGIP's kinds, whose types are not chosen one by one
 }
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
-    "Type the name of any OpenCLIP model: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
-    "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` and `embeddings:FILE` for imported "
-    "scores and embeddings (`vlprobe ask` writes the questions); `http:URL#MODEL` for a model on a "
-    "server that the owner of this dashboard allowed (`--api URL`)."
+    "Type a model name: `openclip:NAME/TAG` for any OpenCLIP model, or "
+    "`openclip:NAME@CHECKPOINT` to load its weights from a file; `hf:FOLDER` for a Hugging Face "
+    "model; `scores:FILE` or `embeddings:FILE` for imported scores or embeddings (`vlprobe ask` "
+    "writes the questions); `http:URL#MODEL` for a model on a server that the owner of this "
+    "dashboard allowed with `--api URL`."
 )
 COLUMNS = 3
 PAUSE = "400ms"  # pause in typing after which a path is read
@@ -194,7 +195,7 @@ def _recognized(name: str) -> str:
         place = ", a file on this computer" if where.is_file() else place
     except (VlprobeError, OSError):
         return "Not recognized yet."
-    noun = MODEL_NOUNS.get(parsed.family.PREFIX, "model of a paper")
+    noun = MODEL_NOUNS.get(parsed.family.PREFIX, "model from a paper")
     return f"Recognized: {noun}{place}."
 
 
@@ -239,7 +240,8 @@ def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
         accept_multiple_files=True,
         key="run_files",
         on_change=_drop,
-        help="They are copied to the cache. `vlprobe remove` removes them with their last run.",
+        help="The files are copied to the cache. `vlprobe remove` deletes them together with the "
+        "last run that uses them.",
     )
     if note := st.session_state.get(DROP_NOTE):
         quiet(note)
@@ -266,7 +268,7 @@ def _drop() -> None:
     st.session_state["run_own"] = name
     if left_out:
         more = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
-        st.session_state[DROP_NOTE] = f"Left out, not a picture: {left_out[0]}{more}."
+        st.session_state[DROP_NOTE] = f"Skipped files that are not pictures: {left_out[0]}{more}."
     try:
         verify.remove_unused_drops(store())
     except VlprobeError as error:
@@ -391,9 +393,9 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
         column.number_input(option.label, least, option.maximum, step=1, **common)
     elif option.type == "list" or choices:
         is_list = option.type == "list"
-        empty = "None; or type a name"
+        empty = "None (or type a name)"
         if is_list:
-            empty = "None; type a value and press Enter" if option.open else "None"
+            empty = "None (type a value and press Enter)" if option.open else "None"
         draw = column.multiselect if is_list else column.selectbox
         common |= {"accept_new_options": option.open, "placeholder": empty}
         label = str if option.open else _choice_label  # others may be typed, as they are written
@@ -583,9 +585,9 @@ def _servers(requests: Sequence[Request]) -> str:
         return ""
     limit = requests[0].max_cost
     return (
-        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the expense of the owner "
-        f"of this dashboard{f', {limit} at most' if limit else ''}. The first line of the job's "
-        "log gives the number of requests."
+        f"Texts and pictures are sent to {', '.join(sorted(origins))}. The owner of this "
+        f"dashboard pays for the requests{f' (at most {limit})' if limit else ''}. The first line "
+        "of the job's log gives the number of requests."
     )
 
 

@@ -116,4 +116,4 @@ def _draw_pictures(item: Item, severity: int) -> None:
             missing.append(value_label(kind))
     st.image([each for _, each in shown], [label for label, _ in shown], width=WIDTH)
     if missing:
-        quiet(f"Not for this picture and its captions: {', '.join(missing)}.")
+        quiet(f"Not available for this picture and its captions: {', '.join(missing)}.")

@@ -44,7 +44,7 @@ STAGES = {  # descriptions of the stages in `profile`
     "make questions": "Making edits",
     "load models": "Loading the model",
     "doctor": "Checking the model",
-    "similarity spread": "Measuring the spread of its scores",
+    "similarity spread": "Measuring the spread of the scores",
     "judge, intervals, write": "Computing intervals",
     SCORING: "Scoring",
 }
@@ -348,7 +348,7 @@ def _pace(job: Job) -> str:
         f"{rate:,.{0 if rate >= 10 else 1}f} a second",
     ]
     if rate > 0 and job.done < job.total:
-        subject = "question" if len(job.probes) > 1 else "model"
+        subject = "test" if len(job.probes) > 1 else "model"
         phrases.append(f"about {span((job.total - job.done) / rate)} left for this {subject}")
     return " · ".join(phrases)
 
@@ -362,7 +362,7 @@ def draw_stop(job: Job, label: str, stopping: str, key: str, **settings: str) ->
 
 def draw_resume(job: Job, key: str) -> None:
     """Draw a button that resumes a stopped job."""
-    help_ = "Try again from where it stopped."
+    help_ = "Continue from where the job stopped."
     press("Resume", resume, job.id, icon="play_arrow", key=key, help=help_)
 
 

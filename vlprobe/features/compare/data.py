@@ -34,8 +34,8 @@ MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
 IN_SEARCHES = (
-    "RoCOCO: share of altered captions above the true one. Trade-off shows its drop rate: the share of searches "
-    "that they spoil."
+    "RoCOCO columns show the share of altered captions ranked above the true one. Trade-off "
+    "shows the drop rate: the share of searches that altered captions spoil."
 )
 Address = Callable[[LeaderboardColumn, str], str]  # URL for a column and a model
 
@@ -220,16 +220,18 @@ class Scorecard:
         if FULL in full:
             bars = ["A full bar is 50 %, the rate for guessing."]
         if len(full) > 1:
-            others = " and of movements" if moves else ""
-            bars.append(f"It is 100 % in columns with a share above guessing{others}.")
+            others = " or with movements" if moves else ""
+            bars.append(f"In columns with a share above guessing{others}, a full bar is 100 %.")
         return joined(
             f"Colored: {best}, or tied with the {best} (paired by picture, p < .05).",
             f"{self._correction}." if self._correction else "",
             *bars,
             "Models that share a letter are tied." if self._has_letters else "",
-            "The rule counts captions of equal length as wrong." if self._has_rule else "",
-            f"Asked in both orders of the captions: {listed(both_orders)}. Below the share: cases "
-            f"{fooled} in both orders + cases {fooled} in only one order, each of which counts half."
+            f"The rule “{RULE}” counts captions of equal length as wrong."
+            if self._has_rule
+            else "",
+            f"{listed(both_orders)} saw the captions in both orders. Below the share: cases "
+            f"{fooled} in both orders + cases {fooled} in only one order, each counted as half."
             if both_orders
             else "",
             f"Small figures: difference from {base} in points, or tied." if base else "",
@@ -246,8 +248,11 @@ class Scorecard:
             models = {model for model, cell in column.cells.items() if cell.estimate}
             answered.setdefault(column.question_set.key, set()).update(models)
         if len(answered) > 1 and not set.intersection(*answered.values()):
-            return "n/a: not asked. No model answered all of these question sets."
-        return "n/a: the model was not asked there."
+            return (
+                "n/a: the model has no answers in this column. No model answered all of these "
+                "question sets."
+            )
+        return "n/a: the model has no answers in this column."
 
     @property
     def _both_orders(self) -> list[str]:
@@ -430,7 +435,7 @@ class Scorecard:
         ends = interval(row.low, row.high, unit)
         parts = [number(row.value, unit), f"95 % interval {ends}" if ends else ""]
         if not self._moves(column):
-            orders = "in both orders" if self.is_right else "at least in one order"
+            orders = "in both orders" if self.is_right else "in at least one order"
             is_asked_twice = column.question_set.run(row.model).n_orders == 2
             orders = f", {orders} of the captions" if is_asked_twice else ""
             happened = "right on" if self.is_right else "fooled by"

@@ -158,7 +158,7 @@ def _pick_sets(subjects: Sequence[PageSubject]) -> None:
     with st.popover(label, key="shown_sets"):
         st.session_state["sets"] = [each.key for each in subjects]
         st.multiselect(
-            "Question sets, one group of columns each",
+            "Question sets (one group of columns each)",
             list(labels),
             format_func=labels.__getitem__,
             key="sets",

@@ -42,8 +42,8 @@ MARGINS = {
 SIDES = {
     "below": "↓ below the chart",
     "above": "↑ above the chart",
-    "left": "← further to the left",
-    "right": "→ further to the right",
+    "left": "← left of the chart",
+    "right": "→ right of the chart",
 }
 BETTER = "better ↗"
 WIDE_ONLY = "wide only"  # the name of annotations without room in a narrow figure
@@ -386,8 +386,8 @@ def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
 def failures_link(n_failures: int, lies: str) -> str:
     """Return the text for a link to the wrong captions, or whatever `lies` names, that fool a model."""
     if n_failures == 1:
-        return f"See the {lies.removesuffix('s')} that fools it"
-    return f"See the {n_failures:,} {lies} that fool it"
+        return f"See the {lies.removesuffix('s')} that fools this model"
+    return f"See the {n_failures:,} {lies} that fool this model"
 
 
 def trade_off_figure(
@@ -704,8 +704,9 @@ def alternative(data: TradeOffData, names: Mapping[str, str]) -> str:
     sign = 1 if data.down.direction == "down" else -1
     right = min(data.known, key=lambda point: sign * point.x)
     return (
-        f"{data.up.label} against {data.down.label} of {len(data.known)} models: {names[best.model]} is highest with "
-        f"{number(best.y, data.y_unit)}, {names[right.model]} furthest right with {number(right.x, data.x_unit)}. "
+        f"{data.up.label} against {data.down.label} for {len(data.known)} models: {names[best.model]} is highest with "
+        f"{number(best.y, data.y_unit)}, and {names[right.model]} is furthest right with "
+        f"{number(right.x, data.x_unit)}. "
         f"{other_note(data)}"
         "The list below has them all."
     )

@@ -73,11 +73,12 @@ PUBLISHED_HELP = (
 )
 HOW_TO_READ = (
     "Axes where lower is better are reversed, so the top right corner is ideal. The lines "
-    "through a mark are 95 % intervals: where they overlap, the order may be due to chance. The dashed line "
-    "joins the models that no other model beats on both counts: on one of the two, each is ahead of every "
-    "other model by more than the intervals. Controls and models that may be guessing are left out. The axes "
-    "fit the real models; models outside the chart are named below it. A model on a dotted line is only "
-    "guessing."
+    "through a mark are 95 % intervals: where they overlap, the order may be due to chance. The "
+    "dashed line joins the models that no other model beats on both counts: on one of the two, "
+    "each is ahead of every other model by more than the intervals. The line leaves out controls "
+    "and models that may be guessing. Controls, published models and models that failed their "
+    "checks do not extend the axes; models outside the chart are named below it. A model on a "
+    "dotted line is only guessing."
 )
 KINDS = {
     name: value_label(name) if name in kind_edits.LIES else f"{value_label(name)} flips"
@@ -89,23 +90,24 @@ WORDINGS = {
     **{name: value_label(name) for name in kind_edits.REWORDINGS},
 }
 HOW_PANELS = (
-    "All panels have the same axes, and the top right corner is ideal: a type whose marks "
-    "are lower is harder. Click a mark for the wrong captions of that type that fool the model."
+    "All panels have the same axes, and the top right corner is ideal. A type whose marks are "
+    "lower is harder. Click a mark for the wrong captions of that type that fool the model."
 )
 HOW_STRENGTH = (
-    "A model that understands captions rises to the right. Strength is half from the type of change (color "
-    "below number below object), half from how far apart the model puts the two captions; weak is its lowest "
-    "quarter, strong its highest. Click a mark for its wrong captions. "
+    "The curve of a model that understands captions rises to the right. Half of the strength "
+    "comes from the type of change (color below number below object), and half from how far "
+    "apart the model puts the two captions. Weak is the lowest quarter of strengths, and strong "
+    "is the highest. Click a mark for its wrong captions. "
 )
 HOW_SEVERITY = (
-    "All changes together, by severity. Run the test with several severities for curves. Click a mark for its "
-    "cases. "
+    "All changes are pooled, by severity. To get curves, run the test with several severities. "
+    "Click a mark for its cases. "
 )
 SEARCHES = {"i2t": "captions for a picture", "t2i": "pictures for a caption"}  # by direction
 HOW_WORDINGS = (
-    "Left is less invariance error. Simple: a frame around the caption, such as 'a photo of'; advanced: another "
-    "word for the same, or another order of the sentence. Letter case, punctuation and typos, where they were "
-    "tested, leave every word what it is. "
+    "Further left means less invariance error. Simple rewordings put a frame around the caption, "
+    "such as 'a photo of'. Advanced rewordings use a synonym or another sentence order. Changes "
+    "of letter case, punctuation and typos, where they were tested, keep every word. "
 )
 
 
@@ -152,7 +154,12 @@ def trade_off_subject() -> PageSubject:
     if linked in set(table["case_key"]) - set(keys):
         _lead_on(linked, keys)
     if not keys:
-        st.html(tag("h1", "Which model keeps its score, and notices what is wrong?"))
+        st.html(
+            tag(
+                "h1",
+                "Which model keeps its score when a caption is reworded, and notices when it is wrong?",
+            )
+        )
         frame.begin(probes_with_trade_off()[0])
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
     models = sentence.shown_models(subject.models)
@@ -177,7 +184,7 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     others = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
     st.title("These questions have no trade-off.", anchor=False)
     sides = page_subject(linked).presentation.trade_off
-    lacking = f"{name} measures one thing."
+    lacking = f"{name} measures only one thing."
     if sides:
         metrics = page_subject(linked).metrics
         axes = [metrics[metric].label for metric in (sides.x_metric(sides.ups[0]), sides.ups[0])]
@@ -321,7 +328,7 @@ def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> N
     st.session_state["pinned"] = model
     with st.container(key="models"):
         st.pills(
-            "Models: select one for its worst mistake",
+            "Select a model to see its worst mistake",
             models,
             format_func=lambda name: f"{plain(labels(name))} {values[name]}",
             key="pinned",
@@ -365,7 +372,7 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
                 st.html(str(credit))
         st.html(str(html.captions(described.texts)))
     else:
-        quiet(f"None of the {wrong_captions(kind)} fools it here.")
+        quiet(f"None of the {wrong_captions(kind)} fools this model here.")
     cells = (
         htpy.tr[htpy.th(scope="row")[label], htpy.td[with_interval(*values)]]
         for label, values in trade_off.rows(model)
@@ -457,7 +464,7 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
 
 def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
     figure = data.trade_off_figure(of_type, subject.looks, subject.names, is_panel=True)
-    alt = f"{_type_label(name)}: a mark per model, as in the large figure."
+    alt = f"{_type_label(name)}: one mark per model, as in the large figure."
     queries = {}
     for model in subject.models:
         failures = data.failures(of_type.up, model, name)
@@ -499,11 +506,11 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
         trade_off.unit,
         _named_looks(subject),
         steps,
-        "How strong the change is",
+        "Strength of the change",
         published_values("lgip", 5, metric.name) if trade_off.printed else None,
         names.get(st.query_params.get("model", ""), ""),
     )
-    alt = f"{metric.label} by {listed(list(steps.values()))}, a line per model."
+    alt = f"{metric.label} by {listed(list(steps.values()))}, one line per model."
     models = {display_name: model for model, display_name in names.items()}
 
     def target(display_name: str, name: str) -> Filter | None:
@@ -534,7 +541,13 @@ def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:
     if trade_off.printed:
         published = published_values("lgip", 4, down.name)
         charts.tradeoff.beside(figure, published, list(rows), trade_off.x_unit)
-    chart(figure, "wordings", f"{down.label} of simple and advanced rewordings, a mark per model.")
+    chart(
+        figure, "wordings", f"{down.label} for simple and advanced rewordings, one mark per model."
+    )
     names = listed([subject.names[model] for model in left_out])
-    squeezed = f" Not drawn, because it would squeeze the others: {names}." if left_out else ""
+    squeezed = (
+        f" Not shown, because the other marks would be squeezed together: {names}."
+        if left_out
+        else ""
+    )
     quiet(HOW_WORDINGS + ARMS.strip() + squeezed)

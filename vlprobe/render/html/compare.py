@@ -48,11 +48,12 @@ def how_to_read(compared: pd.DataFrame) -> str:
     """Explain the table of differences: its content, how p is computed, and how many pictures are excluded."""
     n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
-        "Below each value: its difference from the baseline with a 95 % interval (resampled by picture). "
-        f"{INTERVALS} p: paired permutation test by picture, Holm-corrected for {n_compared:,} comparisons. "
-        "Models are tied if p is .05 or more. Intervals are not corrected, so one can exclude 0 although the "
-        "pair counts as tied. For tied models: the smallest difference that the test would have detected "
-        "with 80 % power."
+        "Below each value is its difference from the baseline, with a 95 % interval (resampled "
+        f"by picture). {INTERVALS} p-values come from a paired permutation test by picture, "
+        f"Holm-corrected for {n_compared:,} comparisons. Models are tied if p is .05 or more. "
+        "Intervals are not corrected, so an interval can exclude 0 although the models are tied. "
+        "Tied models also show the smallest difference that the test would have detected with 80 "
+        "% power."
     ]
     left_out: dict[str, int] = {}
     for row in records(DifferenceRow, compared):
@@ -61,9 +62,9 @@ def how_to_read(compared: pd.DataFrame) -> str:
     counts = ", ".join(f"{model} up to {count:,}" for model, count in left_out.items() if count)
     if counts:
         sentences.append(
-            "Only pictures with the same questions for both models are compared; for a "
-            "drop rate, only those for which both find the right candidate in the clean "
-            f"gallery. Excluded: {counts}."
+            "Only pictures with the same questions for both models are compared; for a drop "
+            "rate, only pictures for which both find the right candidate in the clean gallery. "
+            f"Excluded pictures: {counts}."
         )
     return " ".join(sentences)
 

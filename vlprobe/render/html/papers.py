@@ -86,19 +86,19 @@ def remade(
             css = "" if is_run else ' class="printed"'
             lines.append(f'<tr{css}><th scope="row"{tip}>{symbol}{name}</th>{values}</tr>')
     draws = (
-        " After ± the standard deviation between draws; the value is their mean."
+        " A value with ± is the mean over random draws, followed by their standard deviation."
         if cells["n_seeds"].to_numpy().any()
         else ""
     )
     measured = (
-        "Compare your numbers with the published ones only where pictures, captions and edits are the same."
-        f"{' In percent.' if are_rates else ''} - = not measured. Below a value: "
+        "Compare your numbers with the published ones only if pictures, captions and edits are "
+        f"the same.{' In percent.' if are_rates else ''} - = not measured. Below each value is "
         f"its 95 % interval. {AVERAGED[AS_PAPER]}{draws}"
     )
     are_facts = all(unit == FACT for unit in units)
     return Remade(
         table(
-            f"Table {paper_table.number} of the paper, made again",
+            f"Table {paper_table.number} of the paper, recomputed",
             _head(paper_table),
             lines,
             "vp-paper",

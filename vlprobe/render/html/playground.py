@@ -28,7 +28,7 @@ GROUPS = {
     "combined": ("Reworded and made wrong", FALLS),
     "simple": ("Reworded simply", STAYS),
     "advanced": ("Reworded more freely", STAYS),
-    "surface": ("Written differently: case, punctuation, typo", STAYS),
+    "surface": ("Letter case, punctuation or typo changed", STAYS),
 }
 RULES = {"danger-paper": "One of the paper's danger words"} | DELETED
 VERDICTS = {  # icon, word, color class
@@ -39,7 +39,8 @@ VERDICTS = {  # icon, word, color class
     "stayed": ("◇", "stayed", "held"),
 }
 TEXTS_ALONE = (
-    "has no image input. The table has the text-to-text similarity of each edit and your caption."
+    "has no image input. The table shows the text-to-text similarity between each edit and your "
+    "caption."
 )
 # Heights of wrong captions and of rewordings in a line, in percent. Neighbors differ.
 HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}
@@ -149,9 +150,9 @@ def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
     n_fooled = sum(outcome in ("fools", "tie") for outcome in verdicts)
     n_unknown = verdicts.count("")
     if not verdicts:
-        return "no wrong caption to judge by", "quiet"
+        return "no wrong captions to score", "quiet"
     if n_unknown == len(verdicts):
-        return f"- unknown for all of {len(verdicts)} wrong captions", "quiet"
+        return f"- unknown for all {len(verdicts)} wrong captions", "quiet"
     judged = f"{len(verdicts) - n_unknown} wrong captions"
     judged += f", unknown for {n_unknown}" if n_unknown else ""
     if n_fooled:
@@ -267,7 +268,7 @@ def _cell(column: _Column, edited: Edited, index: int, put_in: Set[str]) -> str:
             f'<span class="vp-gap" aria-hidden="true">{bar}</span></span>'
         )
     if answer.unseen[index]:
-        content += tag("small", "the same to this model")
+        content += tag("small", "looks the same to this model")
     if unknown_words := sorted(put_in & column.unlearned):
         content += tag("small", f"unknown to it: {', '.join(unknown_words)}")
     return f'<td data-model="{html.escape(column.name)}">{content}</td>'
@@ -319,5 +320,5 @@ def _mixed_cell(name: str, scores: np.ndarray | None, caption: int) -> str:
         picture, whose = ((0, "your picture"), (2, "the other picture"))[caption]
         content += tag("small", f"{whose}: {_number(scores[picture, caption])}")
         if score > float(scores[1, 1 - caption]):
-            content += tag("small", "▲ the mixed picture fits this best")
+            content += tag("small", "▲ the mixed picture fits this caption best")
     return f'<td data-model="{html.escape(name)}">{content}</td>'

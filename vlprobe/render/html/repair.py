@@ -17,7 +17,7 @@ from vlprobe.views.records import LevelRow, MoveRow, SeedsRow, records
 UNIT = "spread"
 Metrics = Mapping[str, Mapping[str, Metric]]  # by probe and name
 ROLES = ("Before", "Control", "After")
-STEPS = {"loss": "Effect of the repair", "training": "Effect of training without it"}
+STEPS = {"loss": "Effect of the repair", "training": "Effect of training without the repair"}
 OUTCOMES = {"better": "Gained", "worse": "Lost", "tied": "No clear change"}
 AGAINST = {"loss": "after − control", "training": "control − before"}
 

@@ -19,10 +19,11 @@ from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts
 
 READING = (
-    "Bold: significantly better than every other model. No model is bold if models are "
-    "tied or none is above chance; controls and models that failed a check never are. Below each value its 95 % "
-    f"interval, from resampling pictures, and n, the number of pictures behind it. {INTERVALS} Tied: cases in which "
-    "right and wrong score the same; rates count them as wrong."
+    "Bold: significantly better than every other model. No model is bold if models are tied or "
+    "none is above chance; controls and models that failed a check are never bold. Below each "
+    "value are its 95 % interval, from resampling pictures, and n, the number of pictures. "
+    f"{INTERVALS} Tied: cases in which the right and the wrong candidate have the same score; "
+    "rates count them as wrong."
 )
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
@@ -149,7 +150,7 @@ def facts(questions: QuestionFacts) -> str:
             "Excluded, because it would not be a fair question",
             [(reason, f"{count:,}") for reason, count in dropped],
         ),
-        _counts("Found in the data; consider it when you read scores", defects),
+        _counts("Problems found in the data; keep them in mind when you read scores", defects),
     ]
     return "".join([*tables, *(tag("p", note) for note in questions["notes"])])
 

@@ -114,7 +114,7 @@ def _sides(card: CaseCard) -> tuple[Slide, Slide]:
     changed = f"“{source}” becomes “{target}”. " if source and target else ""
     is_search = card.winner_of(case.answer)
     ranked_by = (
-        f"{case.answer.model} ranks it first; other models may differ."
+        f"{case.answer.model} ranks this one first; other models may differ."
         if is_search and case.answer
         else ""
     )
@@ -182,7 +182,9 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
     tied = [answer for answer in verdicts if answer.verdict == "tied"]
     n_ties = sum(answer.is_scored for answer in tied)
     ties = (
-        f"{counted(n_ties, 'model')} scored both alike, which counts as fooled." if n_ties else ""
+        f"{counted(n_ties, 'model')} gave both the same score, which counts as fooled."
+        if n_ties
+        else ""
     )
     if n_changes := len(tied) - n_ties:
         ties += f" {counted(n_changes, 'model')} {hesitate(0, n_changes)}, which counts half."
@@ -239,7 +241,7 @@ def _said(
     scale = "Right: the lie scores higher. Left: the truth does." + LENGTHS[unit]
     heading = _noticed(verdicts, names)
     if kind.is_share:
-        scale = "Bars: share of the first pictures that another wording replaced."
+        scale = "Bars: share of the top pictures that another wording replaced."
         heading = card.heading("", False, "")[1]
     elif kind.is_movement:
         scale = f"Bars: how far the score moved.{LENGTHS[unit]}"

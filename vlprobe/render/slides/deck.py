@@ -112,7 +112,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
             heading=((title, ""),),
             figures=tuple(figures),
             note=f"How often each kind is {happened}, by {whose}.{remainder}",
-            notes=(*lines, "Intervals are resampled by picture."),
+            notes=(*lines, "Intervals come from resampling pictures."),
         )
     ]
 
@@ -174,7 +174,7 @@ def _who_is_better(
         if bars
     ]
     if left_out:
-        note += f" {counted(left_out, 'model')} between the last two not shown."
+        note += f" Not shown between the last two: {counted(left_out, 'model')}."
     drawn = bars or unfit[:MOST_BARS]
     scale = _scale(drawn, standings)
     return [
@@ -196,7 +196,7 @@ def _headline(
     if standings.is_movement:
         mean = sum(contestant.share for contestant in contestants) / len(contestants)
         if standings.unit == "rate":
-            return f"{number(mean, 'rate')} of the first pictures change."
+            return f"{number(mean, 'rate')} of the top pictures change."
         return f"A score moves by {mean:.3f} on average."
     n_lies = sum(contestant.n_lies for contestant in contestants)
     n_believed = sum(contestant.n_believed for contestant in contestants)
@@ -256,7 +256,9 @@ def _measured(standings: PairedTests, kind: KindPresentation, dataset: str) -> s
         return f"How far each model moves: {counts} Lines: 95 % intervals."
     happened = card_type(kind).believed
     guess = _guess(standings)
-    line = f"; right: guessing, {number(guess, 'rate').replace('.0 %', ' %')}" if guess else ""
+    line = (
+        f"; vertical line: guessing, {number(guess, 'rate').replace('.0 %', ' %')}" if guess else ""
+    )
     return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals{line}."
 
 
@@ -285,8 +287,8 @@ def _ranking_notes(
     if n_pairs:
         clear = sum(pair.verdict in ("fewer", "more") for pair in standings.rows)
         lines.append(
-            f"{counted(n_pairs, 'pair')} of models compared on the same cases, corrected together "
-            f"(Holm): {clear:,} clear, the rest tied or unknown."
+            f"Of {counted(n_pairs, 'pair')} of models compared on the same cases and corrected "
+            f"together (Holm), {clear:,} differ clearly; the rest are tied or unknown."
         )
     return (*lines, findings.unbeaten(standings, names))
 
@@ -317,18 +319,18 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
                     "",
                 ),
             ),
-            detail=f"“{shorten(case.caption, 160)}” {losing} it to its own mixture.",
+            detail=f"“{shorten(case.caption, 160)}” {losing} this picture to its own mixture.",
             pictures=tuple(picture for picture in pictures if picture.name),
             note=f"{dataset_name(mixture.dataset, renamed)}: {case.n_pictures:,} pictures, and "
             f"{case.n_mixtures:,} mixtures hidden among them.",
             notes=(
-                f"Without mixtures the right picture is number {ranks.clean or '?'}, with them number "
-                f"{ranks.with_mixtures or '?'}, for {mixture.model}.",
+                f"{mixture.model} ranks the right picture number {ranks.clean or '?'} without "
+                f"mixtures and number {ranks.with_mixtures or '?'} with them.",
                 (
-                    f"At this strength it loses {mixture.n_lost:,} of {mixture.n_found:,} "
-                    "successful searches to their own mixture."
+                    f"At this strength, {mixture.model} loses {mixture.n_lost:,} of "
+                    f"{mixture.n_found:,} successful searches to their own mixture."
                 ),
-                f"{case.share} % of the right picture stay in the mixture.",
+                f"{case.share} % of the right picture remains in the mixture.",
             ),
             is_extra=True,
         )

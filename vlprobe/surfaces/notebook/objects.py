@@ -255,7 +255,10 @@ class Results:
     def _repr_html_(self) -> str:
         worst = self.failures(limit=WORST)
         run = self.question_set.runs[0]
-        subtitle = f"{dataset_name(run.dataset)}, {run.n_cases:,} questions. The worst of {model_name(self.models[0])}:"
+        subtitle = (
+            f"{dataset_name(run.dataset)}, {run.n_cases:,} cases. Worst failures of "
+            f"{model_name(self.models[0])}:"
+        )
         name = presentations()[run.probe].name or run.probe
         return drawing.frame(
             drawing.heading(name, subtitle),

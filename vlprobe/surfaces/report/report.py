@@ -140,7 +140,7 @@ def _failures(subject: Subject) -> list[htpy.Node]:
     ]
     return [
         htpy.h3[f"{words}: {counted(len(articles), 'case')}"],
-        remark("Explore has more of them, for each model and type."),
+        remark("Explore has more of these cases, for each model and type."),
         htpy.div(".vp-grid")[articles],
     ]
 
@@ -244,7 +244,7 @@ def _differences(subject: Subject) -> list[htpy.Node]:
         compared, metrics, UNIT, looks, chances(subject.store, subject.question_set)
     )
     return [
-        htpy.h2[f"Against {subject.models[0]}, picture by picture"],
+        htpy.h2[f"Compared with {subject.models[0]}, picture by picture"],
         embed(differences),
         remark(html_compare.how_to_read(compared)),
     ]
@@ -263,7 +263,8 @@ def _annotated(subject: Subject) -> list[htpy.Node]:
     return [
         htpy.h2["Tags and notes"],
         remark(f"{counted(len(annotated.current), 'case')} with tags or a note.{limit}"),
-        annotated.damaged and remark(f"Damaged, and left out: {'; '.join(annotated.damaged)}."),
+        annotated.damaged
+        and remark(f"These lines are damaged and were skipped: {'; '.join(annotated.damaged)}."),
         htpy.div(".vp-grid")[
             (htpy.article[_case(subject, card, latest[card.case])] for card in cards)
         ],

@@ -189,7 +189,7 @@ def _index_entry(subject: Subject, label: str) -> Values:
     if published := published_text(subject.question_set.runs):
         notes.append(published)
     if subject.credits:
-        notes.append("Explore has the licenses and sources of pictures with each case.")
+        notes.append("On Explore, each case lists the licenses and sources of its pictures.")
     return {
         "key": subject.key,
         "label": label,

@@ -139,5 +139,5 @@ def _figure(
         subject.store, subject.question_set, comparison.kind, baseline
     )
     figure = forest.forest_figure(comparison, kind, subject.model_looks, subject.names, totals)
-    alternative = f"How far each model is from {subject.names[baseline]}, by kind of edit"
+    alternative = f"Difference between each model and {subject.names[baseline]}, by kind of edit"
     return page_figures(figure, alternative, choice)

@@ -66,7 +66,11 @@ def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
         sources += [f"components/{name}.js" for name in page.components]
         body = htpy.body(data_page=page.name)[
             _header(title, {linked.name: linked.title for linked in pages}),
-            htpy.main[htpy.noscript["This page needs scripts; all of them are in its folder."]],
+            htpy.main[
+                htpy.noscript[
+                    "This page needs JavaScript. All of its scripts are in the same folder."
+                ]
+            ],
             _footer(),
             (htpy.script(src=source) for source in sources),
         ]
@@ -93,7 +97,7 @@ def one_file(
         start: Name of the page that opens first; "" for Home.
     """
     links = {page.name: page.title for page in pages} | {NUMBERS: "Numbers"}
-    note = "This page needs scripts; without them it only shows the numbers."
+    note = "This page needs JavaScript; without it, the page shows only the numbers."
     nodes = [
         _header("vlprobe", links, "#page={}"),
         htpy.main(data_start=start)[htpy.noscript[note]],

@@ -368,7 +368,7 @@ PAGES.explore = async (page, values, isNew) => {
   const [heading, rate, total] = values.lines[model.key][`${type}:${outcome}`] || ["", "", 0];
   const count = rows.length.toLocaleString("en");
   const isNarrow = words || chosen.length;
-  const narrow = `${rows.length ? count : "None"} of the ${values.lies} on this site pass`;
+  const narrow = `${rows.length ? count : "None"} of the ${values.lies} on this site pass the filters`;
   const orderText = new Map(values.orders[model.key]).get(order).replace(/^\w/, (letter) => letter.toLowerCase());
   const here = rows.length === total ? "all of them are here" : `${count} of them are on this site`;
   const note = [rate, `grouped by picture, ${orderText}`, !isNarrow && here].filter(Boolean).join(" · ");

@@ -82,7 +82,7 @@ def _table(subject: Subject, trade_off: TradeOffData) -> htpy.Node:
         for point in trade_off.points
     ]
     heads = column_heads(["Model", *(label for label, _ in trade_off.rows(""))])
-    return embed(table("Trade-off of each model", heads, [str(row) for row in rows]))
+    return embed(table("Trade-off for each model", heads, [str(row) for row in rows]))
 
 
 def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str, list[int]]:
@@ -96,7 +96,7 @@ def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str
     ]
     if not cards:
         return inert(
-            [nodes, htpy.p(".quiet")[f"None of the {wrong_captions(kind)} fools it here."]]
+            [nodes, htpy.p(".quiet")[f"None of the {wrong_captions(kind)} fools this model here."]]
         ), []
     markup = pictures_and_captions(subject, case_card(cards[0], kind))
     query = {"set": subject.key, "kind": failures.kind, "model": subject.keys[model]}
