@@ -141,7 +141,15 @@ def test_a_note_is_stored_when_its_field_is_left_and_when_the_drawer_closes(
     assert drawer.locator(NOTE_FIELD).input_value() == ""
 
 
+@pytest.fixture
+def removes_decks(server_store: Store) -> Iterator[None]:
+    yield
+    for name in list(DECKS.read(server_store)):
+        DECKS.remove(server_store, name)
+
+
 @pytest.mark.full
+@pytest.mark.usefixtures("removes_decks")
 def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
     page, drawer, server_store: Store
 ):
@@ -167,7 +175,6 @@ def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
         toast.get_by_role("link", name="Open the slides").click()
     opened.value.wait_for_url("**/present?*")
     opened.value.close()
-    DECKS.remove(server_store, next(iter(DECKS.read(server_store))))
 
 
 @pytest.mark.full

@@ -254,6 +254,20 @@ def test_a_case_says_which_words_and_parts_matter(show_page, bundled, scenes_key
     assert label.startswith("A wrong") and " fools Tiny CLIP in " in label
 
 
+def test_why_of_a_rewording_speaks_of_no_wrong_caption(show_page, bundled, scenes_key):
+    asked = views.runs.question_set(bundled, scenes_key)
+    chosen = Filter(FLIPS.model, "paraphrase", outcome="all")
+    card = views.wall.wall(bundled, asked, chosen)[0][0]
+    query = {"set": scenes_key, "model": FLIPS.model, "kind": "paraphrase", "case": card.id}
+    at = show_page(bundled, "explore", **query)
+    at.button("case_why").click().run()
+    assert "margin (score of" not in words(at)
+    assert "embedding of the caption moves" in words(at)
+    assert bodies(at).count("vp-word") >= len(card.true_text.split()[:2]) + 2
+    alternatives = [str(element.proto) for element in at.get("image")]
+    assert any("The score falls most" in each for each in alternatives)
+
+
 def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
     show_page, tmp_path, monkeypatch
 ):

@@ -159,6 +159,11 @@ def test_a_deck_is_reset_and_the_reset_is_undone(show_page, compared: Store, tmp
     sent_deck(at, {"order": order, "included": {ids[0]: False}, "titles": texts, "notes": texts})
     changed = talk(at)["slides"]
     assert [slide["id"] for slide in changed] == order
+    # Another page changes the deck meanwhile: Undo restores what is stored, not what was drawn
+    elsewhere = show_page(store, "present", kind="flip")
+    again = {"order": order, "included": {ids[0]: False}, "titles": {}, "notes": {}}
+    sent_deck(elsewhere, again | {"known": order})
+    changed = talk(elsewhere)["slides"]
     for label, expected in (("Reset the deck", slides), ("Undo the reset", changed)):
         assert at.button(key="reset").label == label
         at.button(key="reset").click().run()

@@ -513,3 +513,22 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
     table = scorecard.table()
     assert len(table) == len(shown) * len(columns)
     assert {"model", "model_name", "dataset", "dataset_name"} <= set(table)
+
+
+def test_runs_with_labels_of_their_own_keep_the_correction_of_all_models(published):
+    """`compare KEY1 KEY2` labels two runs of one model; a label adds no test and takes none away."""
+    store, question_set = published
+    plain = views.paired_tests.compare_models(store, question_set, [GPT, TROHN], "foil")
+    renamed = {GPT: f"{GPT} (one)", TROHN: f"{TROHN} (two)"}
+    runs = tuple(replace(run, model=renamed.get(run.model, run.model)) for run in question_set.runs)
+    labels = list(renamed.values())
+    labelled = views.paired_tests.compare_models(
+        store, replace(question_set, runs=runs), labels, "foil"
+    )
+    numbers = [(row.subtype, row.p_holm, row.n_tests, row.verdict) for row in plain.rows]
+    assert [(row.subtype, row.p_holm, row.n_tests, row.verdict) for row in labelled.rows] == numbers
+    (run,) = [run for run in question_set.runs if run.model == GPT]
+    two = replace(question_set, runs=(replace(run, model="A (one)"), replace(run, model="A (two)")))
+    whole = views.paired_tests._all_models(store, two)
+    assert len({each.model for each in whole.runs}) == len(whole.runs) == len(question_set.runs) + 1
+    assert GPT not in [each.model for each in whole.runs]

@@ -22,7 +22,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.store import Store
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, region_text
 from vlprobe.views.leaderboard import leaderboard
 from vlprobe.views.paired_tests import compare_metrics, compare_models
 from vlprobe.views.runs import QuestionSet
@@ -273,3 +273,22 @@ def test_the_commands_save_show_check_export_and_remove_a_slice(
     )
     run("slice", "remove", "Most flips")
     assert json.loads(run("slice", "list", "--format", "json")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "is_biased"),
+    [
+        ({"model": "a", "outcome": "fooled"}, True),
+        ({"model": "a", "outcome": "all", "fooled": ["b"]}, True),
+        ({"model": "a", "outcome": "all", "excluded": ["unseen_by=words"]}, True),
+        ({"model": "a", "outcome": "all", "region": region_text("map", np.array([1, 2]))}, True),
+        ({"model": "a", "outcome": "all", "region": region_text("a bus", np.array([2, 1]), True)}, False),
+        ({"model": "a", "outcome": "all", "excluded": ["tag:scene=street"]}, False),
+        ({"model": "a", "outcome": "all", "subtype": ["color"]}, False),
+    ],
+)  # fmt: skip
+def test_a_slice_that_answers_or_an_area_selected_has_a_caveat_and_others_have_none(
+    words, is_biased
+):
+    named = views.named_slices.NamedSlice("mine", "flip", "key", "questions", words, {})
+    assert bool(named.caveat) == is_biased

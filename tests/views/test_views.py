@@ -233,6 +233,7 @@ def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes()
         "a sheared, colored dog",
         "the blue-red dog, a Röd bench",
         "一只红色的狗",
+        "男がコーヒーを飲む、犬が2匹いる",
     ]
 
     def found(words: str) -> set[str]:
@@ -242,7 +243,7 @@ def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes()
             rows = database.execute(f"SELECT texts[1] FROM cases WHERE {condition}", values)
             return {text for (text,) in rows.fetchall()}
 
-    first, second, third, fourth = captions
+    first, second, third, fourth, fifth = captions
     assert found("") == set(captions)
     assert found("red") == found("RED") == {first, third}
     assert found("dog red") == {first, third}
@@ -251,6 +252,7 @@ def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes()
     assert found("röd") == {third} and found("r") == set()
     assert found("colored") == {second} and found('"sheared, colored"') == {second}
     assert found("红色") == {fourth}
+    assert found("コーヒー") == found("2匹") == found("飲む") == {fifth}
 
 
 def test_unknown_names_are_refused_with_what_there_is(filled: Store, case_key: str):

@@ -309,7 +309,7 @@ def _warn_of_slices(comparison: PairedTests) -> None:
     for name, named in view(views.named_slices.read).items():
         if f"{PREFIX}{name}" not in comparison.subtypes:
             continue
-        if named.caveat:
+        if named.caveat and not named.selected_by:
             quiet(named.caveat)
         for model, outcome in named.selected_by:
             if model not in compared:

@@ -238,16 +238,19 @@ def _draw_words_and_parts(model: str, card: WallCard) -> None:
         f"How far {model_name(model)}'s margin (score of the true caption minus score of the wrong one) falls without "
         "the word, or when the part is black. Below 0, the word or part speaks for the wrong caption."
     )
+    # A reworded caption is true, too
+    wrong_text = card.wrong_text if player.sees and card.kind not in movement_kinds() else ""
     with st.container(key="case_why_open"):
-        if card.wrong_text and player.sees:
-            draw_margin_words(player, canvas, card.true_text, card.wrong_text)
+        if wrong_text:
+            draw_margin_words(player, canvas, card.true_text, wrong_text)
         else:
-            draw_words(player, card.true_text)
+            for text in filter(None, (card.true_text, card.wrong_text)):
+                draw_words(player, text)
             explanation = (
                 f"Words: how far {model_name(model)}'s embedding of the caption moves without the word. Parts: how "
                 "far the caption's score falls when the part is black."
             )
-        draw_parts(player, canvas, card.true_text, card.wrong_text)
+        draw_parts(player, canvas, card.true_text, wrong_text)
     quiet(explanation)
 
 

@@ -140,11 +140,12 @@ def _draw_reset(name: str, arrangement: Arrangement) -> None:
         tip = "Restores the deck as it was before the reset."
     else:
         return
-    press(label, _exchange, name, arrangement, other, icon=icon, key="reset", help=tip)
+    press(label, _exchange, name, other, icon=icon, key="reset", help=tip)
 
 
-def _exchange(name: str, before: Arrangement, after: Arrangement) -> None:
-    """Store another arrangement of a deck, and keep the current one for this session."""
+def _exchange(name: str, after: Arrangement) -> None:
+    """Store another arrangement of a deck, and keep the stored one, which another page may have changed, for Undo."""
+    before = decks.read(name)
     decks.save(name, after)
     st.session_state[RESET] = name, before
 

@@ -362,8 +362,8 @@ def _word_patterns(search: str) -> list[str]:
     """
 
     def edge(character: str, side: str) -> str:
-        is_bounded = character.isalnum() and unicodedata.category(character) != "Lo"
-        return rf"({side}|[^\pL\pM\pN_])" if is_bounded else ""
+        is_bounded = character.isalnum() and unicodedata.category(character) not in ("Lo", "Lm")
+        return rf"({side}|[^\p{{Lu}}\p{{Ll}}\p{{Lt}}\pM\pN_])" if is_bounded else ""
 
     found = (phrase or word for phrase, word in re.findall(r'"([^"]+)"|(\S+)', search))
     return [f"(?i){edge(part[0], '^')}{re.escape(part)}{edge(part[-1], '$')}" for part in found]

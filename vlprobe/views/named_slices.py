@@ -20,6 +20,7 @@ from vlprobe.storage.bookmarks import SLICES
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
 from vlprobe.views import caption_bins, runs
+from vlprobe.views.filter import is_ordered
 from vlprobe.views.records import RunRow
 from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
@@ -68,7 +69,13 @@ class NamedSlice:
     @property
     def caveat(self) -> str:
         """A warning that the slice's numbers are biased because answers selected its cases, or ""."""
-        if not self.filter.keys() & BY_ANSWERS:
+        names = BY_ANSWERS & self.filter.keys()
+        if is_ordered(str(self.filter.get("region", ""))):
+            names -= {"region"}  # a search for pictures by their embeddings
+        excluded = self.filter.get("excluded", ())
+        excluded = [excluded] if isinstance(excluded, str) else excluded
+        is_excluding = any(str(value).startswith("unseen_by=") for value in excluded)
+        if not (names or self.selected_by or is_excluding):
             return ""
         return (
             f"The slice '{self.name}' was selected by an area of a map or by models' answers, so its numbers look "

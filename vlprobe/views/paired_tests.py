@@ -356,9 +356,13 @@ def compare_models(
 def _all_models(store: Store, question_set: QuestionSet) -> QuestionSet:
     """Return a question set with a run of each model, which may have been selected from it."""
     whole = find_question_set(store, question_set.key, question_set.runs[0].key)
-    others = [run for run in whole.runs if run.model not in question_set.models]
+    # Two runs of one model have labels of their own
+    known = {run.key for run in question_set.runs}
+    others = [
+        run for run in whole.runs if run.model not in question_set.models and run.key not in known
+    ]
     runs = (*question_set.runs, *others)
-    is_whole = {run.key for run in runs} == {run.key for run in whole.runs}
+    is_whole = len(runs) == len(whole.runs) and all(run in whole.runs for run in runs)
     return whole if is_whole else replace(question_set, runs=runs)
 
 

@@ -131,12 +131,11 @@ def showcases(
     positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
     cards = views_wall.cards(store, question_set, Filter(model, kind), numbers[positions].tolist())
     counts = n_fooled, np.count_nonzero(~np.isnan(margins), axis=0), n_tied, n_changes
-    return _varied(
-        [
-            Showcase(card, *(int(count[position]) for count in counts))
-            for card, position in zip(cards, positions, strict=True)
-        ]
-    )
+    cases = [
+        Showcase(card, *(int(count[position]) for count in counts))
+        for card, position in zip(cards, positions, strict=True)
+    ]
+    return _varied(cases, (n_fooled if is_movement else strength)[positions].tolist())
 
 
 def failure_strengths(
@@ -183,15 +182,15 @@ def _one_a_picture(
     return candidates[heads[np.argsort(keys[heads], kind="stable")]]
 
 
-def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
-    """Reorder cases that fool equally many models so that neighbors differ in type if possible."""
-    waiting, ordered = list(showcases), []
+def _varied(showcases: Sequence[Showcase], strengths: Sequence[int]) -> tuple[Showcase, ...]:
+    """Reorder equally strong cases so that neighbors differ in type if possible."""
+    waiting, ordered = list(zip(showcases, strengths, strict=True)), []
     while waiting:
-        alike = [case for case in waiting if case.n_fooled == waiting[0].n_fooled]
+        alike = [each for each in waiting if each[1] == waiting[0][1]]
         subtype = ordered[-1].card.subtype if ordered else ""
-        following = next((case for case in alike if case.card.subtype != subtype), alike[0])
+        following = next((each for each in alike if each[0].card.subtype != subtype), alike[0])
         waiting.remove(following)
-        ordered.append(following)
+        ordered.append(following[0])
     return tuple(ordered)
 
 

@@ -214,8 +214,8 @@ def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
 def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
     """Return the first headline model that a case fools. If the case fools none, return the first headline model."""
     models = headline_models(store, question_set)
-    margins = views_rows.margins(store, question_set, models, np.array([number]))[:, 0]
-    return models[int(np.argmax(margins <= 0))]
+    margins = views_rows.margins(store, question_set, models, np.array([number]))
+    return models[int(np.argmax(views_rows.are_fooled(question_set, models, margins)[:, 0]))]
 
 
 def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory | None:

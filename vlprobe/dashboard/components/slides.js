@@ -27,7 +27,11 @@ function picture(shown, pictures) {
     const image = make("img", "image");
     image.alt = shown.alt;
     image.src = source;
-    image.addEventListener("load", () => image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1));
+    image.addEventListener("load", () => {
+      image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1);
+      const slide = image.closest(":is(.large, .stage) .slide");
+      if (slide?.isConnected) fit([slide]); // it was fitted to a square
+    });
     image.addEventListener("error", () => image.replaceWith(absent()), { once: true });
     figure.append(image);
   } else figure.append(absent());
@@ -57,7 +61,8 @@ function drawMark(mark, place, all) {
 function drawOption(option, index, votes, nModels) {
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
   const count = votes?.[index] ? make("span", "votes", `${votes[index]} ${votes[index] === 1 ? "vote" : "votes"} in the room`) : "";
-  const tally = option.marks.length ? make("span", "tally", `${option.marks.length} of ${nModels} models`) : "";
+  const nChose = option.marks.filter((mark) => mark.state !== "tied").length; // as the heading counts
+  const tally = nChose ? make("span", "tally", `${nChose} of ${nModels} models`) : "";
   const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
   return [make("span", "sign", sign), words];
 }

@@ -516,6 +516,7 @@ def _draw_room_question(code: str) -> None:
     if tally.is_over:
         scores, texts = _room_scores(subject, quiz, tally), render_quiz.room_summary(_room(tally))
         _draw_end(subject, quiz, tally.number, texts, scores, "", ROOM_KEY)
+        frame.say_strangers(subject)
         return
     # Drawn outside the component, which is sent again with its picture whenever a value changes
     if not tally.is_revealed:

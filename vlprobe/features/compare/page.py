@@ -103,8 +103,8 @@ def draw_scorecard() -> None:
         st.warning(note, icon=":material/info:")
     quiet(scorecard.reading())
     slices = view(views.named_slices.read)
-    subtypes = dict.fromkeys(column.subtype.removeprefix(PREFIX) for column in columns)
-    for name in subtypes:
+    subtypes = (column.subtype for column in columns if column.subtype.startswith(PREFIX))
+    for name in dict.fromkeys(subtype.removeprefix(PREFIX) for subtype in subtypes):
         if name in slices and slices[name].caveat:
             quiet(slices[name].caveat)
     figure, caption = None, ""

@@ -301,6 +301,18 @@ PAGES.present = async (page, values) => {
   await mount(place("talk"), "slides", { ...talk, pictures: sources });
 };
 
+// A regular expression for each word of a caption search, and for each phrase in double quotes, as in the dashboard
+// (`views.filter`): whole words, except in scripts without upper and lower case.
+function patterns(search) {
+  const letter = String.raw`[\p{Lu}\p{Ll}\p{Lt}\p{M}\p{N}_]`;
+  const isBounded = (character) => /[\p{L}\p{N}]/u.test(character) && !/[\p{Lo}\p{Lm}]/u.test(character);
+  return [...search.matchAll(/"([^"]+)"|(\S+)/g)].map(([, phrase, word]) => {
+    const part = [...(phrase || word)];
+    const [begin, end] = [isBounded(part[0]) ? `(?<!${letter})` : "", isBounded(part.at(-1)) ? `(?!${letter})` : ""];
+    return new RegExp(begin + part.join("").replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") + end, "iu");
+  });
+}
+
 function outcomeOf(margin) {
   if (margin === null) return ["unknown"];
   return margin > 0 ? ["held"] : margin === 0 ? ["fooled", "tied"] : ["fooled"];
@@ -326,7 +338,8 @@ PAGES.explore = async (page, values, isNew) => {
   const outcomes = values.outcomes.map(([key]) => key);
   const outcome = outcomes.includes(said.outcome) ? said.outcome : outcomes[0] || "all";
   const type = values.types.some(([key]) => key === said.type) ? said.type : "";
-  const words = (said.words || "").slice(0, 200).toLowerCase();
+  const words = (said.words || "").slice(0, 200);
+  const finds = patterns(words);
   const chips = values.patterns[model.key] || [];
   const chosen = (said.pattern || "none").split(",").map(Number).filter((at) => chips[at]);
   const members = new Set(chosen.flatMap((at) => chips[at].cases));
@@ -357,7 +370,7 @@ PAGES.explore = async (page, values, isNew) => {
   const rows = values.cases.map((entry, at) => ({ entry, at, margin: entry.margins[number] }))
     .filter(({ margin }) => outcome === "all" || outcomeOf(margin).includes(outcome))
     .filter(({ entry }) => type === "" || entry.types.includes(type))
-    .filter(({ entry }) => !words || entry.texts.join("\n").toLowerCase().includes(words))
+    .filter(({ entry }) => finds.every((each) => each.test(entry.texts.join("\n"))))
     .filter(({ at }) => !chosen.length || members.has(at))
     .map((row) => ({ ...row, key: sortKey(row) }))
     .sort((one, other) => (one.key === other.key ? 0 : one.key - other.key));
