@@ -378,15 +378,16 @@ def _in_families(
         for name, ranking in rankings.items()
         for row in ranking.rows
     }
+    is_rate = rankings[""].unit == "rate"
     results = []
     for row in rows:
         same = ranked.get((row.subtype, frozenset((row.baseline, row.model))))
-        n_tests = _n_family(row.subtype, rankings, len(whole.runs))
-        p = min(1.0, n_tests * row.p)  # NaN, if p is NaN
         if same is not None:
             p, n_tests = same.p_holm, same.n_tests
-        is_rate = rankings[""].unit == "rate"
-        results.append(_adjusted(row, math.nan if math.isnan(row.p) else p, n_tests, is_rate))
+        else:
+            n_tests = _n_family(row.subtype, rankings, len(whole.runs))
+            p = float(np.minimum(1.0, n_tests * row.p))  # NaN stays NaN
+        results.append(_adjusted(row, p, n_tests, is_rate))
     return results
 
 

@@ -159,7 +159,7 @@ def failure_strengths(
         int of shape (n_cases,): 0 if the case fools no model.
     """
     is_fooled = views_rows.are_fooled(question_set, models, margins)
-    is_leading = np.array([name == model and bool(is_suspect.any()) for name in models])
+    is_leading = np.array([name == model for name in models]) & is_suspect.any()
     return (2 + 3 * is_leading) @ is_fooled
 
 

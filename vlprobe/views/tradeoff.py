@@ -82,8 +82,10 @@ def other_side(
     models in common, then with as many pictures.
     """
     side = trade_off_sides(question_set.probe).others.get(up)
-    if side is None or side.probe == question_set.probe:
-        return side and (question_set, side)
+    if side is None:
+        return None
+    if side.probe == question_set.probe:
+        return question_set, side
     newest, models = question_set.runs[0], set(question_set.models)
     rows = [
         row
