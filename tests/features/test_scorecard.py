@@ -14,7 +14,13 @@ from vlprobe.dashboard import export
 from vlprobe.features.compare import page
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
-from vlprobe.render.forest import forest_figure, in_columns, row_title, signed
+from vlprobe.render.forest import (
+    forest_figure,
+    in_columns,
+    only_uncorrected,
+    row_title,
+    signed,
+)
 from vlprobe.render.html.elements import mark
 from vlprobe.render.leaderboard import latex_table
 from vlprobe.render.words import value_label
@@ -435,6 +441,29 @@ def test_the_forest_has_room_for_a_line_of_the_legend_per_model_and_boxes_wrap(p
         assert layout.height > layout.margin.b + layout.margin.t
     css = (Path(dashboard.__file__).parent / "components" / "wall.css").read_text()
     assert ".boxes { display: flex; flex-wrap: wrap;" in css
+
+
+def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(published):
+    store, question_set = published
+    kind, looks = question_set.presentation.kind("foil"), styles(views.runs.models(store))
+    models = question_set.models
+    tests = views.paired_tests.compare_models(store, question_set, models, "foil")
+    shown = forest_figure(tests, kind, looks, {})
+    printed = paper.print_style(forest_figure(tests, kind, looks, {}), "text")
+    assert shown.layout.height > printed.layout.height == 9 * 96
+    narrow = paper.print_style(forest_figure(tests, kind, looks, {}), "column")
+    assert narrow.layout.height == 9 * 96 and narrow.layout.font.size >= paper.LEAST_LETTERS
+    ends = {(row.low, row.high) for row in tests.rows if only_uncorrected(row)}
+    capped = [trace for trace in printed.data if trace.mode == "lines+markers"]
+    assert {trace.marker.symbol for trace in capped} == {"line-ns"}
+    drawn = {pair for trace in capped for pair in zip(trace.x[::3], trace.x[1::3], strict=True)}
+    assert {(round(a / 100, 9), round(b / 100, 9)) for a, b in drawn} == {
+        (round(a, 9), round(b, 9)) for a, b in ends
+    }
+    solid = [trace for trace in printed.data if trace.error_x.array is not None]
+    assert all(trace.error_x.width for trace in solid)
+    n_rows = sum(len(trace.error_x.array) for trace in solid) + len(drawn)
+    assert n_rows == len(tests.rows) == 32
 
 
 def test_a_difference_without_an_interval_has_no_bounds_in_the_table(published):

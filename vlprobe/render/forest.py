@@ -198,8 +198,11 @@ def _draw_rows(
         figure.add_scatter(
             x=[end for low, high in zip(lows, highs, strict=True) for end in (low, high, None)],
             y=[end for height in heights for end in (height, height, None)],
-            mode="lines",
-            line={"color": look.color, "width": 1.8, "dash": "dash"},
+            mode="lines+markers",
+            line={"color": look.color, "width": 1.8, "dash": "3px,2px"},
+            marker={"symbol": "line-ns", "size": 10, "opacity": 1}
+            | {"line": {"color": look.color, "width": 1.8}},
+            unselected={"marker": {"opacity": 1}},
             hoverinfo="skip",
             showlegend=False,
         )

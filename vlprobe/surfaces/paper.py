@@ -5,6 +5,7 @@ Plotly draws the same figures as on the pages. The optional package kaleido rend
 
 import functools
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -38,6 +39,9 @@ WIDTHS: Mapping[str, int] = {"column": 336, "text": 672}  # pixels of 1/96 inch:
 FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
+MOST_HEIGHT = 864  # pixels, 9 inches: the text of a page
+LEAST_LETTERS = 6  # pixels
+LEGEND_LINE, NAME_WIDTH = 20, 160  # pixels of the legend
 ROW, MARGINS = 30, 80  # pixels of the scorecard
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
@@ -269,9 +273,23 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     figure.update_layout(template="plotly_white", width=WIDTHS[width], paper_bgcolor="white")
     figure.update_xaxes(title_font_size=LETTERS)
     figure.update_yaxes(title_font_size=LETTERS)
-    if figure["layout"]["height"] is None:
-        figure.update_layout(height=HEIGHT)
-    return inked(figure, is_dark=False)
+    inked(figure, is_dark=False)
+    layout: Any = figure.layout
+    if layout.height is None:
+        layout.height = HEIGHT
+    margin = layout.margin
+    if layout.legend.yanchor == "top":  # below the rows, with a line per name for a phone
+        n_names = sum(trace.showlegend is not False for trace in marks)
+        per_line = max(1, (WIDTHS[width] - margin.l - margin.r) // NAME_WIDTH)
+        below = LEGEND_LINE * (1 + math.ceil(n_names / per_line))
+        figure.update_layout(height=layout.height - margin.b + below, margin_b=below)
+    if layout.height > MOST_HEIGHT:
+        row = (MOST_HEIGHT - margin.t - margin.b) / max(layout.yaxis.range or [1])
+        letters = max(LEAST_LETTERS, min(LETTERS, round(row) - 2))
+        figure.update_layout(height=MOST_HEIGHT, font_size=letters)
+        if letters < LETTERS:
+            figure.update_traces(marker={"size": letters, "line_width": 1})
+    return figure
 
 
 def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:
