@@ -40,7 +40,7 @@ from vlprobe.render.attribution import (
     photo_values,
     published_text,
 )
-from vlprobe.render.html.elements import embed, tag
+from vlprobe.render.html.elements import tag
 from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
 from vlprobe.render.sentences import CHANGES, count_word, sentence_names
 from vlprobe.render.words import presentations
@@ -485,10 +485,8 @@ def _draw_room_address(code: str) -> None:
         st.image(picture, width=QR_SIDE, alt=f"QR code of {room}")
     st.code(room, language=None, wrap_lines=True)
     if is_local(page):
-        quiet(
-            "This address works only on this computer. Others can join a dashboard that was "
-            "started with `vlprobe dashboard --quiz --read-only --address 0.0.0.0`."
-        )
+        quiet("This address works only on this computer. Others can join a dashboard started with:")
+        st.code("vlprobe dashboard --quiz --read-only --address 0.0.0.0", language=None)
 
 
 def _leave(action: Callable[..., object], code: str) -> None:
@@ -522,7 +520,7 @@ def _draw_room_question(code: str) -> None:
     if not tally.is_revealed:
         voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
         leads = "" if tally.is_host else REVEALS
-        st.html(tag("p", embed(tag("b", voted) + tag("span", leads)), class_="vp-voted"))
+        st.html(f'<p class="vp-voted">{tag("b", voted)}{tag("span", leads)}</p>')
     draw_question(
         subject,
         quiz,
