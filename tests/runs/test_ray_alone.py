@@ -18,7 +18,7 @@ import pytest
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.runs import executor, jobs, ray_cluster
 from vlprobe.runs.job import JobReport
-from vlprobe.runs.ray_executor import RayJob, picture_readers, takes_gpu
+from vlprobe.runs.ray_executor import RayJob, takes_gpu
 from vlprobe.runs.request import PlanRequest, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access
@@ -251,12 +251,6 @@ def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(
 @pytest.mark.parametrize(("device", "gpu"), [("auto", True), ("cuda", True), ("cpu", False)])
 def test_workers_take_gpus_where_there_are_any(device, gpu):
     assert takes_gpu(device, [{"CPU": 16.0, "GPU": 8.0}, {"CPU": 4.0}]) is gpu
-
-
-def test_workers_share_the_slots_of_their_machine_to_read_pictures():
-    machines = [{"CPU": 17.0, "GPU": 8.0}, {"CPU": 64.0, "GPU": 4.0}, {"CPU": 4}]
-    assert picture_readers(machines) == 2
-    assert picture_readers([{"CPU": 2.0, "GPU": 8.0}]) == 1
 
 
 def test_an_unknown_executor_is_told(tiny, store):

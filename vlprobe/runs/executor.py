@@ -178,9 +178,8 @@ class Executor(ABC):
         sampled items.
         """
 
-    @abstractmethod
-    def close(self) -> None:
-        """Write embeddings that are still in memory and free all resources."""
+    def close(self) -> None:  # noqa: B027
+        """Write embeddings that are still in memory and free all resources. By default, there are none."""
 
     def __enter__(self) -> Self:
         return self

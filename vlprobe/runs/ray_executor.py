@@ -3,6 +3,7 @@
 A worker receives the run and the items, loads the model itself and reads its cases from the store. Ray
 assigns the tasks, reuses worker processes, and repeats the tasks of lost workers. Before a
 gallery is searched, the workers share the work of encoding its pictures and texts and store the embeddings.
+Tasks are Ray's own and not those of Ray Data, whose results have no timeout, so that a canceled run left a thread.
 """
 
 import functools
@@ -25,7 +26,10 @@ from vlprobe.types import Item, Picture, Run
 ENCODED = 2048  # pictures or texts of a gallery that a worker embeds at a time
 TRIES = 3  # workers that one task may lose
 
-Task = tuple[str, Sequence]  # kind, and the items, range of cases, picture names, or texts
+
+# What to do ("score", "spread", "images" or "texts"); a range of cases, items, picture names or texts;
+# and how much progress it counts for
+Task = tuple[str, Sequence, int]
 
 
 class RayJob(NamedTuple):
@@ -65,26 +69,22 @@ def _loaded(job_ref: Any) -> LocalExecutor:
     return job.load()
 
 
+@plugin_errors()
 def do_task(job_refs: Sequence[Any], kind: str, values: Sequence) -> float:
     """Do a task on a worker. Returns the similarity spread, or NaN for other tasks.
 
-    Args:
-        job_refs: A list with the reference to a RayJob; in a list, Ray does not fetch the job for each task.
-        kind: "spread", "score", "images" or "texts".
-        values: Items, a range of cases, picture names, or texts.
+    `job_refs` is a list with the reference to a RayJob; in a list, Ray does not fetch the job for each task.
     """
-    spread = float("nan")
-    with plugin_errors():
-        executor = _loaded(job_refs[0])
-        if kind == "spread":
-            spread = executor.spread(values)
-        elif kind == "score":
-            executor.score([(values[0], values[1])])
-        elif kind == "images":
-            executor.encoder.images([Picture.from_name(name) for name in values])
-        else:
-            executor.encoder.texts(values, keep=True)
-        executor.encoder.flush()  # Ray may end this process at any time
+    executor, spread = _loaded(job_refs[0]), float("nan")
+    if kind == "spread":
+        spread = executor.spread(values)
+    elif kind == "score":
+        executor.score([(values[0], values[1])])
+    elif kind == "images":
+        executor.encoder.images([Picture.from_name(name) for name in values])
+    else:
+        executor.encoder.texts(values, keep=True)
+    executor.encoder.flush()  # Ray may end this process at any time
     return spread
 
 
@@ -111,8 +111,11 @@ class RayExecutor(Executor):
                 f"{gpus} GPUs, but the Ray cluster has none. Use --threads 1 or --device cpu, "
                 "or run `ray start` with higher --num-cpus and --num-gpus."
             )
-        readers = picture_readers(machines) if gpus else cpus
-        request = replace(request, device="cuda" if gpus else "cpu", workers=readers)
+        request = (
+            replace(request, device="cuda")
+            if gpus
+            else replace(request, device="cpu", workers=cpus)
+        )
         self._job = ray.put(RayJob(context.run, context.items, request, context.store))
         self._options = {
             "num_cpus": cpus,
@@ -129,12 +132,22 @@ class RayExecutor(Executor):
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         """Compute the spread and the scores at the same time on different workers, after the gallery is encoded."""
-        context, tasks = self.context, [("score", case_range) for case_range in case_ranges]
+        context = self.context
+        tasks = [("score", part, part[1] - part[0]) for part in case_ranges]
         if sample and tasks and context.probe.needs == "gallery":
-            encoding = _encoding_tasks(context)
+            inputs = context.inputs()
+            names = {
+                "images": [picture.name for picture, _ in inputs.pictures()],
+                "texts": [text for text, _ in inputs.texts()],
+            }
+            encoding = [
+                (kind, distinct[start : start + ENCODED], 1)
+                for kind, distinct in names.items()
+                for start in range(0, len(distinct), ENCODED)
+            ]
             self._do(f"{context.label}: embeddings", encoding, len(encoding))
         return self._do(
-            context.label, [("spread", sample), *tasks] if sample else tasks, self.n_cases
+            context.label, [("spread", sample, 0), *tasks] if sample else tasks, self.n_cases
         )
 
     def _do(self, label: str, tasks: Sequence[Task], total: int) -> float:
@@ -150,17 +163,19 @@ class RayExecutor(Executor):
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        n_done, spread = total - sum(map(_size, tasks)), float("nan")
+        n_done, spread = total - sum(size for _, _, size in tasks), float("nan")
         self.progress.update(label, n_done, total)
         remote: Any = ray.remote(**self._options)(do_task)
-        task_of = {remote.remote([self._job], *task): task for task in tasks}
+        task_of = {
+            remote.remote([self._job], kind, values): (kind, size) for kind, values, size in tasks
+        }
         try:
             while task_of:
                 for reference in ray.wait(list(task_of), timeout=POLL)[0]:
                     result = ray.get(reference)
-                    task = task_of.pop(reference)
-                    n_done += _size(task)
-                    spread = result if task[0] == "spread" else spread
+                    kind, size = task_of.pop(reference)
+                    n_done += size
+                    spread = result if kind == "spread" else spread
                 self.progress.update(label, n_done, total)
         except RayTaskError as error:
             if isinstance(error.cause, VlprobeError):
@@ -177,29 +192,6 @@ class RayExecutor(Executor):
                 ray.cancel(reference, force=True)
         return spread
 
-    def close(self) -> None:
-        """Do nothing: workers store embeddings after each task, and end with this process."""
-
-
-def _encoding_tasks(context: RunContext) -> list[Task]:
-    """Return the tasks that embed the pictures and texts of a run and of its galleries."""
-    inputs = context.inputs()
-    names = {
-        "images": [picture.name for picture, _ in inputs.pictures()],
-        "texts": [text for text, _ in inputs.texts()],
-    }
-    return [
-        (kind, distinct[start : start + ENCODED])
-        for kind, distinct in names.items()
-        for start in range(0, len(distinct), ENCODED)
-    ]
-
-
-def _size(task: Task) -> int:
-    """Return how much progress a task counts for: its number of cases, 1 for a gallery task, or 0 for the spread."""
-    kind, values = task
-    return values[1] - values[0] if kind == "score" else int(kind != "spread")
-
 
 def takes_gpu(device: str, machines: Sequence[Mapping[str, float]]) -> bool:
     """Return whether each worker uses a GPU. Raises InvalidInput for a device that Ray does not assign."""
@@ -212,20 +204,9 @@ def takes_gpu(device: str, machines: Sequence[Mapping[str, float]]) -> bool:
     return device == "cuda" or (device == "auto" and has_gpu)
 
 
-def picture_readers(machines: Sequence[Mapping[str, float]]) -> int:
-    """Return the number of picture-reading threads for a GPU worker: its share of the CPUs."""
-    shares = [
-        int(each.get("CPU", 0) // each["GPU"]) for each in machines if each.get("GPU", 0) >= 1
-    ]
-    return max(1, min(shares, default=1))
-
-
 def worker_environment(threads: int) -> dict[str, str]:
-    """Return the environment variables for workers: the number of torch threads, and the
-    plug-ins and servers that are allowed in this process.
-    """
+    """Return workers' environment variables: torch threads, and the plug-ins and servers allowed in this process."""
     return {
         "OMP_NUM_THREADS": str(threads),
-        PLUGINS: os.environ.get(PLUGINS, ""),
-        APIS: os.environ.get(APIS, ""),
+        **{name: os.environ.get(name, "") for name in (PLUGINS, APIS)},
     }

@@ -29,7 +29,6 @@ from vlprobe.storage.files import (
     present,
     replace_surrogates,
     unreadable,
-    write_json,
 )
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import Store
@@ -123,8 +122,7 @@ def examine(
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
-    write_json(path, _plain(examination))
-    mirror.publish(path)
+    mirror.write_examination(path, _plain(examination))
     return examination
 
 
