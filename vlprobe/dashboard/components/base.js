@@ -53,6 +53,13 @@ function drawing(path, style = "", box = "0 0 14 14", color = "") {
   return image;
 }
 
+// The same path as a line in a color.
+function outline(path, style, color = "currentColor", width = 1.8) {
+  const image = drawing(path, style);
+  Object.assign(image.firstChild.style, { fill: "none", stroke: color, strokeWidth: String(width) });
+  return image;
+}
+
 // A model's mark, the same as in the figures.
 function markOf({ path, color }, style = "mark") {
   return drawing(path, style, "0 0 14 14", color);
@@ -61,6 +68,14 @@ function markOf({ path, color }, style = "mark") {
 // Whether this is a picture's own bytes; no other address is ever asked for.
 function isPicture(source) {
   return ADDRESS.test(source);
+}
+
+// A picture, or what `absent` makes where there is none or it is broken.
+function imageOf(source, alt, style, absent) {
+  if (!isPicture(source)) return absent();
+  const image = Object.assign(make("img", style), { src: source, alt, decoding: "async" });
+  image.addEventListener("error", () => image.replaceWith(absent()), { once: true });
+  return image;
 }
 
 // A link to a secure address, which opens in a tab of its own; the text without one.
@@ -96,6 +111,16 @@ function isTyping() {
   let element = document.activeElement;
   while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
   return Boolean(element?.matches(TYPING));
+}
+
+// Reads or writes what this browser keeps under a name; null where there is nothing or it keeps nothing.
+function kept(storage, name, value) {
+  try {
+    if (value !== undefined) window[storage].setItem(name, value);
+    return window[storage].getItem(name);
+  } catch {
+    return null;
+  }
 }
 
 const drawn = new WeakMap();

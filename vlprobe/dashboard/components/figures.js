@@ -5,103 +5,67 @@
 // of a door are one, what is mixed into it, and the mixture.
 // Triggers: go (the key of what was pressed; "more" for the models that have no place).
 
-function link(style, key, href) {
-  const element = make("a", style);
-  element.href = href;
+function link(style, { key, href }, ...children) {
+  const element = Object.assign(make("a", style, ...children), { href });
   element.dataset.go = key;
   return element;
 }
 
-// A sentence in which the words that it begins with are set off.
-function sentence(text, strong) {
-  const line = make("span", "sentence small quiet");
-  line.append(make("b", "", strong), text.slice(strong.length));
-  return line;
+function number({ big, sentence, strong, exact, ...target }) {
+  const words = make("span", "sentence small quiet", make("b", "", strong), sentence.slice(strong.length));
+  return link("number", target, make("span", "big", big), words, make("span", "exact small quiet", exact));
 }
 
-function number(entry) {
-  const cell = link("number", entry.key, entry.href);
-  cell.append(make("span", "big", entry.big), sentence(entry.sentence, entry.strong));
-  cell.append(make("span", "exact small quiet", entry.exact));
-  return cell;
+// A span at a share of the width of the bar that it is in.
+function placed(name, side, share) {
+  const element = make("span", name);
+  element.style[side] = `${100 * share}%`;
+  return element;
 }
 
 function model(entry, guess) {
-  const cell = link("model", entry.key, entry.href);
+  const head = make("span", "head", markOf(entry.mark), written("span", "name", entry.name), make("span", "value", entry.value));
+  const bar = make("span", "bar", placed("full", "width", entry.width), guess !== null && placed("tick", "left", guess));
+  const cell = link("model", entry, head, bar, entry.remark && make("span", "remark small quiet", entry.remark));
   cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
-  const mark = markOf(entry.mark);
-  const head = make("span", "head", mark, written("span", "name", entry.name), make("span", "value", entry.value));
-  const full = make("span", "full");
-  const bar = make("span", "bar", full);
-  full.style.width = `${100 * entry.width}%`;
-  if (typeof guess === "number") {
-    const tick = make("span", "tick");
-    tick.style.left = `${100 * guess}%`;
-    bar.append(tick);
-  }
-  cell.append(head, bar);
-  if (entry.remark) cell.append(make("span", "remark small quiet", entry.remark));
   return cell;
 }
 
-function strip(data) {
-  const row = make("section", "strip");
-  row.setAttribute("aria-label", "Models");
-  const label = make("p", "about small quiet", make("b", "", data.label), data.of && make("span", "of", data.of));
-  if (typeof data.guess === "number") label.append(make("span", "guess", `guessing, ${Math.round(100 * data.guess)} %`));
-  const models = make("div", "models", ...data.models.map((entry) => model(entry, data.guess)));
-  if (data.more) {
-    const more = link("model more small", "more", data.more_href);
-    more.textContent = data.more;
-    models.append(more);
-  }
-  row.append(label, models);
+function strip({ label, of, guess, models, more, more_href: href }) {
+  const about = make("p", "about small quiet", make("b", "", label), of && make("span", "of", of),
+    guess !== null && make("span", "guess", `guessing, ${Math.round(100 * guess)} %`));
+  const row = make("section", "strip", about, make("div", "models", ...models.map((entry) => model(entry, guess)),
+    more && link("model more small", { key: "more", href }, more)));
+  row.ariaLabel = "Models";
   return row;
 }
 
 // One picture, a second one, and what they make together.
 function sum(pictures) {
-  const row = make("span", "sum");
-  pictures.forEach((shown, place) => {
-    if (!isPicture(shown.source)) return;
-    if (place) row.append(make("span", "sign", place === 1 ? "+" : "="));
-    const image = make("img", place === 2 ? "thumbnail mixture" : "thumbnail");
-    image.src = shown.source;
-    image.alt = shown.alt;
-    row.append(image);
-  });
-  return row;
+  const parts = pictures.filter(({ source }) => isPicture(source)).map(({ source, alt }, place) => [
+    place > 0 && make("span", "sign", place === 1 ? "+" : "="),
+    Object.assign(make("img", place === 2 ? "thumbnail mixture" : "thumbnail"), { src: source, alt })]);
+  return make("span", "sum", ...parts.flat());
 }
 
-function door(entry) {
-  const pictures = entry.pictures || [];
-  const cell = link(pictures.length ? "door pictured" : "door", entry.key, entry.href);
-  if (pictures.length) cell.append(sum(pictures));
-  cell.append(make("span", "title", entry.title), drawing("M3 8h10M9 4l4 4-4 4", "arrow", "0 0 16 16"));
-  cell.append(make("span", "behind small quiet", entry.sentence));
-  return cell;
-}
-
-function section(style, entries, draw) {
-  return make("section", style, ...entries.map(draw));
+function door({ pictures = [], title, sentence, ...target }) {
+  return link(pictures.length ? "door pictured" : "door", target, pictures.length > 0 && sum(pictures), make("span", "title", title),
+    drawing("M3 8h10M9 4l4 4-4 4", "arrow", "0 0 16 16"), make("span", "behind small quiet", sentence));
 }
 
 class Figures {
   constructor(root) {
     this.root = root;
-    root.addEventListener("click", (event) => this.press(event));
+    root.addEventListener("click", (event) => {
+      const link = followed(event, "a[data-go]");
+      if (link) this.send(link.dataset.go);
+    });
   }
 
   draw({ numbers, strip: models, doors }, send) {
     this.send = send;
-    const parts = [strip(models), section("doors", doors, door)];
-    if (numbers.length) parts.push(section("numbers", numbers, number));
-    this.root.replaceChildren(...parts);
-  }
-
-  press(event) {
-    const link = followed(event, "a[data-go]");
-    if (link) this.send(link.dataset.go);
+    this.root.replaceChildren(strip(models), make("section", "doors", ...doors.map(door)),
+      ...(numbers.length ? [make("section", "numbers", ...numbers.map(number))] : []));
   }
 }
 

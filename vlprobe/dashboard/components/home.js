@@ -31,19 +31,8 @@ function mark(model) {
 }
 
 function picture(shot) {
-  const figure = make("figure", "shot");
-  if (isPicture(shot.source)) {
-    const image = make("img", "picture");
-    image.src = shot.source;
-    image.alt = shot.alt;
-    image.addEventListener("error", () => image.replaceWith(make("span", "picture missing", shot.name)), { once: true });
-    figure.append(image);
-  } else {
-    figure.append(make("span", "picture missing", shot.name));
-  }
-  if (shot.label) figure.append(make("figcaption", "small quiet", shot.label));
-  figure.append(creditOf(shot.credit));
-  return figure;
+  const image = imageOf(shot.source, shot.alt, "picture", () => make("span", "picture missing", shot.name));
+  return make("figure", "shot", image, shot.label && make("figcaption", "small quiet", shot.label), creditOf(shot.credit));
 }
 
 function box(entry) {
@@ -52,11 +41,8 @@ function box(entry) {
 }
 
 function votes(shown, style = "") {
-  const row = make("div", `votes ${style}`);
-  for (const model of shown.marks) row.append(mark(model));
-  if (shown.more) row.append(make("span", "small quiet", `+${shown.more}`));
-  row.append(make("span", "verdict-text", shown.verdict));
-  return row;
+  return make("div", `votes ${style}`, ...shown.marks.map(mark), shown.more && make("span", "small quiet", `+${shown.more}`),
+    make("span", "verdict-text", shown.verdict));
 }
 
 class Hero {
@@ -74,8 +60,7 @@ class Hero {
     this.data = data;
     this.cases = data.cases;
     const same = this.shown && this.cases.find((one) => one.id === this.shown.id && one.place === this.shown.place);
-    if (same && JSON.stringify(same) === JSON.stringify(this.shown)) this.ready();
-    else this.show(this.cases[0]);
+    if (!same || JSON.stringify(same) !== JSON.stringify(this.shown)) this.show(this.cases[0]);
   }
 
   show(shown) {
@@ -95,7 +80,6 @@ class Hero {
     const isPictured = shown.pictures.length > 0;
     const hero = make("section", isPictured ? "hero" : "hero bare", top, isPictured && pictures, words);
     this.root.replaceChildren(hero, this.told);
-    this.ready();
   }
 
   buttons(shown) {
@@ -114,19 +98,6 @@ class Hero {
       row.append(present);
     }
     return row;
-  }
-
-  // The pictures of the cases that come next are decoded before anybody asks for them.
-  ready() {
-    for (const other of this.cases) {
-      if (other === this.shown) continue;
-      for (const shot of other.pictures) {
-        if (!isPicture(shot.source)) continue;
-        const image = new Image();
-        image.src = shot.source;
-        image.decode().catch(() => {});
-      }
-    }
   }
 
   press(event) {

@@ -30,15 +30,12 @@ function wrapped(draw, text, width) {
   return text ? lines : [];
 }
 
-function shape(path, color, line = false) {
-  const image = drawing(path, "shape", "0 0 14 14", line ? "none" : color);
-  if (line) Object.assign(image.firstChild.style, { stroke: color, strokeWidth: "1.8" });
-  return image;
+function shape(path, color) {
+  return markOf({ path, color }, "shape");
 }
 
-function picture(data) {
-  if (!isPicture(data.picture)) return make("span", "photo missing", data.alt);
-  return Object.assign(make("img", "photo"), { src: data.picture, alt: data.alt });
+function sign(path) {
+  return outline(path, "shape");
 }
 
 function chip(entry, own = false) {
@@ -46,9 +43,9 @@ function chip(entry, own = false) {
 }
 
 function option(caption, index, data, act) {
-  const sign = shape(caption.state === "was-true" ? TICK : CROSS, "currentColor", true);
   const button = press(`option ${caption.state}`, "", () => act.vote(index), make("span", "key", String(index + 1)),
-    written("span", "words", caption.runs), caption.label && make("span", "label", sign, make("span", "", caption.label)));
+    written("span", "words", caption.runs), 
+    caption.label && make("span", "label", sign(caption.state === "was-true" ? TICK : CROSS), make("span", "", caption.label)));
   button.disabled = !data.open;
   const who = make("span", "who");
   if (caption.own) who.append(chip({ name: caption.own, path: PERSON, color: "currentColor" }, true));
@@ -68,17 +65,6 @@ function score(entry) {
   pips.ariaHidden = "true";
   const total = make("b", "number", entry.total, entry.unit && make("small", "", ` ${entry.unit}`));
   return make("li", `score ${entry.path ? "" : "you"}`, make("span", "name", ...named(entry)), total, pips);
-}
-
-function kept(voter) {
-  try {
-    const known = localStorage.getItem(KEPT);
-    if (known && known !== voter) return known;
-    localStorage.setItem(KEPT, voter);
-  } catch {
-    // a browser that keeps nothing: it has a secret for as long as the page is open
-  }
-  return voter;
 }
 
 // The whole page on the whole screen, or back.
@@ -114,8 +100,9 @@ class Quiz {
     if (data.ahead) new Image().src = data.ahead;
     this.tick(moved);
     if (data.voter) {
-      const voter = kept(data.voter);
-      if (voter !== data.voter) send("voter", voter);
+      const voter = kept("localStorage", KEPT) || data.voter; // else it has a secret for as long as the page is open
+      if (voter === data.voter) kept("localStorage", KEPT, voter);
+      else send("voter", voter);
     }
   }
 
@@ -138,8 +125,8 @@ class Quiz {
     const { rows, pictures, detail, credits } = data.end;
     this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
     const cell = (state) => {
-      const [path, sign, word] = STATES[state];
-      return make("td", state, path ? shape(path, "currentColor", true) : sign, make("span", "hidden", word));
+      const [path, letter, word] = STATES[state];
+      return make("td", state, path ? sign(path) : letter, make("span", "hidden", word));
     };
     const heads = pictures.map((source, place) => {
       const image = isPicture(source) && Object.assign(make("img"), { src: source, alt: "" });
@@ -215,8 +202,7 @@ class Quiz {
   question(data) {
     this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
     this.clock = make("span", "clock number");
-    const arrow = shape(ARROW, "currentColor", true);
-    const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), arrow);
+    const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), sign(ARROW));
     const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
       ...data.captions.map((caption, index) => option(caption, index, data, this)),
       make("div", "foot", next, this.clock, data.keys && this.keys(data)));
@@ -225,7 +211,8 @@ class Quiz {
 
   // The same element as long as it is the same picture, so that it does not flicker.
   photo(data) {
-    if (this.source !== data.picture || !this.shown) this.shown = picture(data);
+    const absent = () => make("span", "photo missing", data.alt);
+    if (this.source !== data.picture || !this.shown) this.shown = imageOf(data.picture, data.alt, "photo", absent);
     this.source = data.picture;
     if (this.shown.alt !== undefined) this.shown.alt = data.alt;
     return this.shown;

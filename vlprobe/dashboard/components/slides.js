@@ -22,21 +22,13 @@ const SETTLED = 60; // milliseconds in which a click follows where a finger was 
 function picture(shown, pictures) {
   const source = pictures[shown.key] || "";
   const figure = make("figure", shown.style && `as-${shown.style}`);
-  const absent = () => make("span", "image missing", `${shown.name} is missing. ${shown.alt}`);
-  if (isPicture(source)) {
-    const image = make("img", "image");
-    image.alt = shown.alt;
-    image.src = source;
-    image.addEventListener("load", () => {
-      image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1);
-      const slide = image.closest(":is(.large, .stage) .slide");
-      if (slide?.isConnected) fit([slide]); // it was fitted to a square
-    });
-    image.addEventListener("error", () => image.replaceWith(absent()), { once: true });
-    figure.append(image);
-  } else figure.append(absent());
-  if (shown.label) figure.append(make("figcaption", "", shown.label));
-  figure.append(creditOf(shown.credit));
+  const image = imageOf(source, shown.alt, "image", () => make("span", "image missing", `${shown.name} is missing. ${shown.alt}`));
+  image.addEventListener("load", () => {
+    image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1);
+    const slide = image.closest(":is(.large, .stage) .slide");
+    if (slide?.isConnected) fit([slide]); // it was fitted to a square
+  });
+  figure.append(image, shown.label && make("figcaption", "", shown.label), creditOf(shown.credit));
   return figure;
 }
 

@@ -9,9 +9,7 @@ const AGAIN = "M11.5 4.5 A5 5 0 1 0 12 8 M11.8 1.5 V4.8 H8.5";
 const PAUSE = 250; // milliseconds
 
 function line(path) {
-  const image = drawing(path, "line", "0 0 14 14");
-  Object.assign(image.firstChild.style, { fill: "none", stroke: "currentColor", strokeWidth: "1.7" });
-  return image;
+  return outline(path, "line");
 }
 
 function verdict({ state, text }) {

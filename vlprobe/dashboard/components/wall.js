@@ -23,15 +23,8 @@ function arrow(text) {
   return element;
 }
 
-function frame(picture) {
-  const { source, name, style } = picture;
-  if (!isPicture(source)) return missing(picture);
-  const image = make("img", `picture ${style}`);
-  image.src = source;
-  image.alt = "";
-  image.decoding = "async";
-  image.addEventListener("error", () => image.replaceWith(missing(picture)), { once: true });
-  return image;
+function frame(shown) {
+  return imageOf(shown.source, "", `picture ${shown.style}`, () => missing(shown));
 }
 
 function missing({ name, text }) {
@@ -75,12 +68,8 @@ function badge(text, image, pictures) {
 }
 
 function pressed(card, strip) {
-  const button = make("button", "card");
-  button.type = "button";
+  const button = Object.assign(make("button", "card"), { type: "button", tabIndex: -1, ariaLabel: card.name, title: card.tip || card.name });
   button.dataset.id = card.id;
-  button.tabIndex = -1;
-  button.setAttribute("aria-label", card.name);
-  button.title = card.tip || card.name;
   const top = make("span", card.frames.length > 1 ? "frames" : "frames single");
   for (const picture of card.frames) top.append(frame(picture));
   if (!card.frames.length) top.append(texts(card.texts));
@@ -99,28 +88,12 @@ function legend(entries) {
     make("span", "entry", state && make("span", `verdict ${state}`), make("span", "", text))));
 }
 
-function keptSize() {
-  try {
-    const size = Number(sessionStorage.getItem(KEPT));
-    return SIZES.includes(size) ? size : 150;
-  } catch {
-    return 150; // a browser that keeps nothing
-  }
-}
-
-function keep(size) {
-  try {
-    sessionStorage.setItem(KEPT, String(size));
-  } catch {
-    // a browser that keeps nothing: the size holds until the page is left
-  }
-}
-
 // It keeps the card in focus, the card that is open and the size while the page gives it new data.
 class Wall {
   constructor(root) {
     this.root = root;
-    this.size = keptSize();
+    const size = Number(kept("sessionStorage", KEPT));
+    this.size = SIZES.includes(size) ? size : 150;
     this.current = "";
     this.chosen = new Set();
     this.observer = null;
@@ -156,9 +129,9 @@ class Wall {
     this.tally.setAttribute("role", "status");
     this.root.replaceChildren(...parts, this.list, this.tally);
     this.resize(0);
-    const kept = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
-    if (kept) kept.tabIndex = 0;
-    if (hadFocus && kept) kept.focus();
+    const current = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
+    if (current) current.tabIndex = 0;
+    if (hadFocus && current) current.focus();
     if (!data.strip) this.follow();
     this.mark();
     // The numbers of pages are below the wall; another page begins at its top.
@@ -185,7 +158,7 @@ class Wall {
   resize(step) {
     const place = Math.min(Math.max(SIZES.indexOf(this.size) + step, 0), SIZES.length - 1);
     this.size = SIZES[place];
-    if (step) keep(this.size);
+    if (step) kept("sessionStorage", KEPT, String(this.size));
     this.list.style.setProperty("--size", `${this.size}px`);
     if (this.smaller) this.smaller.disabled = place === 0;
     if (this.larger) this.larger.disabled = place === SIZES.length - 1;
