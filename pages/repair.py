@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import repair, steps, training
+from vlprobe.dashboard.lab import repair, training
 
 frame.enter()
 st.title("What repairs a model, and at what cost?", anchor=False)
@@ -17,7 +17,7 @@ st.header("Before, control and after")
 models = repair.repaired()
 repair.changed(models)
 repair.seeds(models)
-steps.draw_steps()
+training.draw_steps()
 
 st.header("Fine-tune a model")
 st.markdown(

@@ -23,7 +23,7 @@ from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.notebook import interface
 from vlprobe.surfaces.report import report
-from vlprobe.surfaces.site import bundle, shelf
+from vlprobe.surfaces.site import bundle, subject
 from vlprobe.surfaces.site.subject import Limits
 
 KEY = "caca69741f742f8b"  # captions of drawn scenes, reworded and made wrong
@@ -144,7 +144,7 @@ def report_file(show_page: Callable, store: Store) -> Shares:
 
 def site(show_page: Callable, store: Store) -> Shares:
     with pytest.MonkeyPatch.context() as patch:  # drawing pictures takes longer than all else
-        patch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
+        patch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
         values = tables(bundle.site(store, [of_two_models(store)], Limits(n_cases=3)).files)
     for name, page in values.items():
         if name.endswith("-index-0"):

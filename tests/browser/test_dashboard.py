@@ -14,7 +14,7 @@ from vlprobe.dashboard import navigation
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.report import case, report
+from vlprobe.surfaces.report import report
 
 pytestmark = pytest.mark.browser
 
@@ -233,7 +233,7 @@ def saved_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     asked = views.runs.question_set(there, key)
     made = {
         "report": report.report(there, asked),
-        "case": case.case_page(there, asked, "control:random", 0),
+        "case": report.case_page(there, asked, "control:random", 0),
     }
     # What a mistake of ours would let through, the page itself forbids.
     made["spoilt"] = made["case"].replace("</main>", f"{NASTY}</main>")

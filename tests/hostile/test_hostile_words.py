@@ -25,7 +25,7 @@ from vlprobe.perturb import lgip, lgip_format, substitution
 from vlprobe.runs import request, run
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.report import case, report, selection
+from vlprobe.surfaces.report import report, selection
 
 WORDS = [
     "<script>vpevil()</script>",
@@ -148,7 +148,7 @@ def test_a_case_sent_to_somebody_runs_nothing(filled):
     ):
         question_set = views.runs.question_set(filled, key_of(filled))
         page = Page(
-            case.case_page(filled, question_set, "control:random", number, "control:constant")
+            report.case_page(filled, question_set, "control:random", number, "control:constant")
         )
         assert page.running == []
 

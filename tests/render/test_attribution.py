@@ -27,11 +27,9 @@ from vlprobe.storage.store import Store
 from vlprobe.surfaces.notebook.interface import load_dataset
 from vlprobe.surfaces.notebook.objects import Results
 from vlprobe.surfaces.page import slides_file
-from vlprobe.surfaces.report.case import case_page
-from vlprobe.surfaces.report.report import report
-from vlprobe.surfaces.site.cases import case_entries
-from vlprobe.surfaces.site.shelf import Shelf
-from vlprobe.surfaces.site.subject import Limits, read_subject
+from vlprobe.surfaces.report.report import case_page, report
+from vlprobe.surfaces.site.explore import case_entries
+from vlprobe.surfaces.site.subject import Limits, Shelf, read_subject
 from vlprobe.surfaces.site.tradeoff import tradeoff_values
 from vlprobe.types import Picture, PictureEdit, Publication
 from vlprobe.views.filter import Filter

@@ -25,7 +25,6 @@ from vlprobe.runs.run import execute
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.report import case as report_case
 from vlprobe.surfaces.report import report, selection
 from vlprobe.surfaces.site import pages
 
@@ -203,7 +202,7 @@ def test_a_caption_is_never_an_element(nasty: Store):
     asked = views.runs.question_set(nasty, key)
     whole = report_text(nasty.root, key)
     stands_alone(whole, runs=True)
-    case = report_case.case_page(nasty, asked, "control:constant", 0)
+    case = report.case_page(nasty, asked, "control:constant", 0)
     stands_alone(case)
     for text in (static(whole), case):
         assert "<script>alert(1)" in "".join(Page(text).words)
@@ -266,7 +265,7 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
             1,
         )[0].iloc[0]
         question_set = views.runs.question_set(every_probe, asked)
-        text = report_case.case_page(
+        text = report.case_page(
             every_probe, question_set, ONE, int(row["case"]), "control:constant"
         )
         stands_alone(text)
@@ -278,7 +277,7 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
 
 
 def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
-    text = report_case.case_page(noted, views.runs.question_set(noted, key), ONE, 0)
+    text = report.case_page(noted, views.runs.question_set(noted, key), ONE, 0)
     line = next(
         line
         for line in "".join(Page(text).words).splitlines()
@@ -299,7 +298,7 @@ def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
     )[0]
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()
-    text = report_case.case_page(
+    text = report.case_page(
         there, views.runs.question_set(there, manifest["case_key"]), "control:constant", 0
     )
     assert "0.png is missing or damaged" in text

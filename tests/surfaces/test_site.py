@@ -27,8 +27,8 @@ from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.site import bundle, pages, shelf
-from vlprobe.surfaces.site.cases import credit
+from vlprobe.surfaces.site import bundle, pages, subject
+from vlprobe.surfaces.site.explore import credit
 from vlprobe.surfaces.site.subject import Limits
 from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
@@ -88,7 +88,7 @@ def scenes_site(tmp_path_factory) -> bundle.Site:
     numbers, _, _ = views.cases.passing(store, few(), narrow)
     views.named_slices.save(store, few(), "Colors", {}, numbers)
     with pytest.MonkeyPatch.context() as patch:  # drawing them takes longer than all else
-        patch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
+        patch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
         return bundle.site(store, [few()], Limits(n_cases=3))
 
 
@@ -166,7 +166,7 @@ def test_home_counts_the_models_that_it_leaves_out_and_links_to_a_page_that_has_
 ):
     index = tables(scenes_site.files)["f48bdd99-index-0"]
     assert index["figures"]["strip"]["more"] == ""  # all three models are there
-    monkeypatch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
+    monkeypatch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
     monkeypatch.setattr(home, "MOST_MODELS", 1)
     store = StoreAboveShipped(tmp_path, shipped.FOLDER)
     stored = tables(bundle.site(store, [few()], Limits(n_cases=3)).files)

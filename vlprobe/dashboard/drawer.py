@@ -52,8 +52,7 @@ from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access, annotations
 from vlprobe.storage.annotations import Annotation, Annotations
 from vlprobe.storage.bookmarks import NAME_LENGTH, SLICES, VIEWS, NamedTexts
-from vlprobe.surfaces.report import case as report_case
-from vlprobe.surfaces.report import selection
+from vlprobe.surfaces.report import report, selection
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import Neighbours, WallCard
@@ -357,7 +356,7 @@ def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> 
     arguments = subject.question_set, case_filter.model, card.case, case_filter.other
     file_button(
         "Save as a web page",
-        partial(report_case.case_page, store(), *arguments),
+        partial(report.case_page, store(), *arguments),
         f"vlprobe_case_{card.case}.html",
         "text/html",
         help="A single file that includes the pictures. It works offline and contains no scripts.",

@@ -22,7 +22,7 @@ from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.perturb import lgip
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.notebook import wall as notebook_wall
+from vlprobe.surfaces.notebook import objects as notebook_objects
 from vlprobe.surfaces.notebook.objects import Results
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "python.md"
@@ -192,8 +192,8 @@ def test_selected_and_tagged_cases_of_a_wall_come_back_as_a_table(run_results: R
 
 
 def test_a_wall_without_its_package_is_one_line(run_results: Results, monkeypatch):
-    monkeypatch.setattr(notebook_wall, "find_spec", lambda name: None)
-    notebook_wall._widget_type.cache_clear()
+    monkeypatch.setattr(notebook_objects, "find_spec", lambda name: None)
+    notebook_objects._widget_type.cache_clear()
     with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[notebook\]'"):
         run_results.failures(CONTROLS[1]).wall()
 

@@ -1,9 +1,12 @@
 """The results that functions of `import vlprobe` return. A notebook displays them as pictures, texts and tables."""
 
 import functools
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import htpy
 import numpy as np
@@ -11,8 +14,8 @@ import pandas as pd
 
 from vlprobe import registry, views
 from vlprobe.case import html, json
-from vlprobe.case.card import ROLES, CaseText, case_card
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.case.card import ROLES, CaseCard, CaseText, case_card
+from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.models.doctor.passport import read_passport
 from vlprobe.render import findings
 from vlprobe.render.attribution import credit_line, published_line
@@ -20,6 +23,7 @@ from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import embed
+from vlprobe.render.html.style import SHEET
 from vlprobe.render.model_lookup import find_model
 from vlprobe.render.sentences import LONGEST, sentence_names, shorten
 from vlprobe.render.wall import heading
@@ -29,7 +33,7 @@ from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.notebook import drawing
-from vlprobe.surfaces.notebook.wall import CaseWall
+from vlprobe.surfaces.site.pages import COMPONENTS, classic
 from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
@@ -308,7 +312,7 @@ class Failures(Sequence[WallCard]):
         rows = [[getattr(card, name) for name in columns] for card in self.cards]
         return pd.DataFrame(rows, columns=pd.Index(columns))
 
-    def wall(self) -> CaseWall:
+    def wall(self) -> "CaseWall":
         """Return a widget in which cases can be selected and tagged. Raises MissingDependency without `anywidget`."""
         cards = [case_card(card, self.kind) for card in self.cards]
         return CaseWall(self.table, cards, self.store.root)
@@ -423,3 +427,71 @@ def _picture(item: Item, sources: Mapping[str, str]) -> htpy.Node:
     if source := sources.get(name):
         picture = htpy.img(src=source, alt=shorten(item.captions[0], 160))
     return [picture, credit_line(name)]
+
+
+SELECTED = """
+:host { display: block; padding: 6px; color-scheme: light; font-family: system-ui, sans-serif; }
+:host-context([data-jp-theme-light="false"]), :host-context(.vscode-dark) { color-scheme: dark; }
+.card[aria-pressed="true"] .frames { outline: 3px solid var(--vp-press); outline-offset: 2px; }
+"""
+
+
+class CaseWall:
+    """Failures as cards in a notebook. A click selects a case, and Enter in the text field tags all selected cases.
+
+    Args:
+        cases: The cases, in the form of `Failures.table`.
+        cards: The same cases as cards, in the same order.
+        root: Folder of the cache, which has the thumbnails.
+
+    Attributes:
+        widget: The widget, which any Jupyter front end can display. It has the traits `selected` and `tags`.
+    """
+
+    def __init__(self, cases: pd.DataFrame, cards: Sequence[CaseCard], root: Path) -> None:
+        self._cases = cases
+        names = [name for card in cards for name in json.picture_names(card)]
+        sources = thumbnails.addresses(root, names)
+        values = {
+            "label": "Failures",
+            "bare": True,
+            "strip": False,
+            "cards": [
+                json.wall_card(card, lambda name: sources.get(name, ""), badge=False)
+                for card in cards
+            ],
+        }
+        self.widget = _widget_type()(wall=values)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The cases as in `Failures.table`, with additional columns `selected` (bool) and `tags` (tuple of str)."""
+        ids, tags = self._cases["id"], self.widget.tags
+        return self._cases.assign(
+            selected=ids.isin(self.widget.selected),
+            tags=[tuple(tags.get(case_id, ())) for case_id in ids],
+        )
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self.widget._repr_mimebundle_(**options)
+
+
+@functools.cache  # a second class would carry a second copy of the script
+def _widget_type() -> Any:
+    if find_spec("anywidget") is None:
+        raise MissingDependency("Failures.wall()", "anywidget", "'vlprobe[notebook]'")
+    anywidget, traitlets = (importlib.import_module(name) for name in ("anywidget", "traitlets"))
+    base, wall, rules, common = (
+        (COMPONENTS / name).read_text(encoding="utf-8")
+        for name in ("base.js", "wall.js", "wall.css", "base.css")
+    )
+    widget = Path(__file__).with_name("wall.js").read_text(encoding="utf-8")
+    colors = SHEET.replace(":root {", ":host {", 1)
+    traits = {
+        "_esm": f"{base}\nconst wall = (() => {{\n{classic(wall)}\n}})();\n{widget}",
+        "wall": traitlets.Dict().tag(sync=True),
+        "sheet": traitlets.Unicode(f"{colors}\n{common}\n{rules}{SELECTED}").tag(sync=True),
+        "selected": traitlets.List(traitlets.Unicode()).tag(sync=True),
+        "tags": traitlets.Dict().tag(sync=True),
+    }
+    return type("WallWidget", (anywidget.AnyWidget,), traits)

@@ -25,9 +25,9 @@ from vlprobe.surfaces.site import pages
 from vlprobe.surfaces.site.compare import compare_values
 from vlprobe.surfaces.site.explore import explore_values
 from vlprobe.surfaces.site.home import home_values, present_values
-from vlprobe.surfaces.site.shelf import Shelf
 from vlprobe.surfaces.site.subject import (
     Limits,
+    Shelf,
     Subject,
     Values,
     bare,

@@ -11,7 +11,7 @@ from vlprobe.features.tradeoff.data import TradeOffData
 from vlprobe.render.charts.theme import page_figures
 from vlprobe.render.html.elements import column_heads, embed, mark, table
 from vlprobe.render.numbers import TOO_FEW, interval, number
-from vlprobe.surfaces.site.cases import inert, pictures_and_captions
+from vlprobe.surfaces.site.explore import inert, pictures_and_captions
 from vlprobe.surfaces.site.home import page
 from vlprobe.surfaces.site.subject import Subject, Values
 
