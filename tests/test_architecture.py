@@ -317,7 +317,7 @@ def test_every_file_of_the_package_is_in_its_wheel():
 def test_no_two_classes_share_a_name():
     homes: dict[str, list[str]] = {}
     for path in PACKAGE:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -186,8 +186,8 @@ def python(show_page: Callable, store: Store) -> Shares:
 @pytest.mark.parametrize(
     "surface",
     [
-        home, explore, compare, present, trade_off, breakdown, site, show_command, compare_command, python,
-        pytest.param(report_file, marks=pytest.mark.full),  # its tables are a site's: 6 s
+        home, explore, compare, present, trade_off, breakdown, show_command, compare_command, python,
+        *(pytest.param(surface, marks=pytest.mark.full) for surface in (site, report_file)),  # 5 s
     ],
     ids=lambda surface: surface.__name__,
 )  # fmt: skip

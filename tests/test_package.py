@@ -410,6 +410,7 @@ def new_home(installed: Path) -> Path:
     return home
 
 
+@pytest.mark.full  # 8 s; tests/cli/test_served.py starts such a server
 def test_the_entry_command_of_the_public_demo_serves_everybody_and_writes_nothing_where_it_is_installed(
     installed, new_home
 ):

@@ -30,6 +30,7 @@ def test_a_process_of_the_command_ends_with_its_exit_code_and_message(ending, st
     assert done.stderr.rpartition("\n")[0].rpartition("\n")[2] == error
 
 
+@pytest.mark.full  # 5 s, in a process that loads torch
 def test_a_command_that_asked_a_model_has_nothing_to_tell_of_its_libraries(tiny, tmp_path):
     words = ["--cache", str(tmp_path), "run", "--model", "control:constant", "--dataset", tiny]
     done = _process("import duckdb, torch", *words)  # which tell what of them is left at the end

@@ -272,28 +272,30 @@ UNDER_NOHUP = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGHUP, marks=[UNDER_NOHUP, pytest.mark.full]), signal.SIGINT]
-)
-def test_a_signal_ends_the_guarded_dashboard_or_leaves_no_server_on_its_port(tmp_path, number):
+@UNDER_NOHUP
+@pytest.mark.full
+def test_a_closed_terminal_ends_the_guarded_dashboard_and_leaves_no_server_on_its_port(tmp_path):
     with serving(tmp_path, "--sign-in", "*") as served:
         served.wait()
-        ended(served, number)
+        ended(served, signal.SIGHUP)
         assert "Traceback" not in served.log.read_text()
 
 
-def test_the_first_page_opens_in_a_browser_when_the_server_listens(tmp_path):
+def test_the_first_page_opens_in_a_browser_when_the_server_listens_and_ctrl_c_ends_it(tmp_path):
     script = tmp_path / "browser"
     opened = tmp_path / "opened"
     fetch = "import sys, urllib.request as r; print(sys.argv[1], r.urlopen(sys.argv[1]).status)"
     script.write_text(f'#!/bin/sh\n{sys.executable} -c "{fetch}" "$1" > {opened}\n')
     script.chmod(0o755)
-    with serving(tmp_path, STREAMLIT_SERVER_HEADLESS="false", BROWSER=str(script)) as served:
+    browser = {"STREAMLIT_SERVER_HEADLESS": "false", "BROWSER": str(script)}
+    with serving(tmp_path, "--sign-in", "*", **browser) as served:
         served.wait()
         deadline = time.monotonic() + 120
         while not (opened.exists() and opened.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert opened.read_text().split() == [served.url, "200"]
+        ended(served, signal.SIGINT)
+        assert "Traceback" not in served.log.read_text()
 
 
 def ended(served: Served, number: signal.Signals) -> None:

@@ -13,6 +13,7 @@ from vlprobe.metrics import blind
 from vlprobe.render.slides.deck import slides
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins, rows
@@ -93,14 +94,27 @@ def test_of_several_models_the_first_that_was_asked_is_the_second(show_page, com
     assert not at.error
 
 
+def forget(monkeypatch: pytest.MonkeyPatch, answers: SingleFlightCache | None = None) -> None:
+    """Answer the questions of pages anew, or from `answers`."""
+    monkeypatch.setattr(rows, "_cache", answers or SingleFlightCache(1 << 29, rows._bytes))
+    monkeypatch.setattr(state, "_answers", SingleFlightCache(1000))
+
+
+@pytest.fixture(scope="module")
+def guesses() -> SingleFlightCache:
+    """Return what pages compute where the guess is `guessed`'s."""
+    return SingleFlightCache(1 << 29, rows._bytes)
+
+
 @pytest.fixture
-def guessed(monkeypatch: pytest.MonkeyPatch, bundled: StoreAboveShipped) -> StoreAboveShipped:
+def guessed(
+    monkeypatch: pytest.MonkeyPatch, bundled: StoreAboveShipped, guesses: SingleFlightCache
+) -> StoreAboveShipped:
     """Bundled results, for which the caption with fewer letters is the guess without the picture."""
     letters = lambda texts: np.array([len(text) for text in texts], dtype=float)  # noqa: E731
     guess = lambda true, wrong, unit: {blind.LENGTH: letters(wrong) - letters(true)}  # noqa: E731
     monkeypatch.setattr(blind, "margins", guess)
-    monkeypatch.setattr(rows._cache, "get", lambda key, compute: compute())
-    monkeypatch.setattr(state._answers, "get", lambda key, compute, is_fresh: compute())
+    forget(monkeypatch, guesses)
     return bundled
 
 
@@ -120,6 +134,7 @@ def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(show_page, 
 def test_no_click_hides_what_the_text_gives_away_where_too_many_pairs_are_guessed(
     show_page, guessed, monkeypatch
 ):
+    forget(monkeypatch)
     monkeypatch.setattr(caption_bins, "MOST_PAIRS", 2)
     at = show_page(guessed, "explore", cards="every", outcome="all")
     assert not at.exception and "hard" not in {button.key for button in at.button}

@@ -65,10 +65,18 @@ def test_more_pairs_begin_with_those_of_fewer_and_no_number_is_refused_in_one_li
             registry.load_dataset(f"demo-train:pairs:{number}", tmp_path)
 
 
-def test_without_a_number_there_are_300_pairs_of_each_kind_and_2000_at_most(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("demo-train:pairs", 300),
+        pytest.param("demo-train:pairs:2000", 2000, marks=pytest.mark.full),
+    ],
+)
+def test_without_a_number_there_are_300_pairs_of_each_kind_and_2000_at_most(
+    monkeypatch, tmp_path, name: str, count: int
+):
     monkeypatch.setattr("vlprobe.datasets.demo.validated", lambda name, items, cache: items)
     monkeypatch.setattr("vlprobe.datasets.demo.draw", lambda scene, path: None)
-    for name, count in (("demo-train:pairs", 300), ("demo-train:pairs:2000", 2000)):
-        family = registry.families("datasets")["demo-train"]
-        kinds = [item.tags["subset"] for item in family.load(name, tmp_path)]
-        assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(KINDS, count)
+    family = registry.families("datasets")["demo-train"]
+    kinds = [item.tags["subset"] for item in family.load(name, tmp_path)]
+    assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(KINDS, count)

@@ -54,6 +54,7 @@ def test_the_three_differ_in_their_loss_alone():
     assert len({card(name)["loss"] for name in REPAIRED}) == 3
 
 
+@pytest.mark.full  # 3 s; the weights are shipped
 def test_eqsim_moves_less_when_a_caption_is_only_reworded_than_the_control_does():
     control, tuned = (
         measure(FOLDER / f"{name}.safetensors", "val", 24) for name in ("plain", "eqsim")
@@ -61,6 +62,7 @@ def test_eqsim_moves_less_when_a_caption_is_only_reworded_than_the_control_does(
     assert tuned["e_inv"] < 0.8 * control["e_inv"]
 
 
+@pytest.mark.full  # 2 s; the weights are shipped
 def test_scvc_tells_a_mixed_picture_from_the_true_one_by_more_than_the_control_does():
     import torch
 

@@ -106,6 +106,7 @@ def test_hardly_any_caption_of_coco_is_taken_for_another_language(
     assert foreign_captions(set(captions)) == foreign  # what plain words tell, the model tells too
 
 
+@pytest.mark.full  # a process of its own
 def test_the_model_of_languages_is_in_memory_only_where_captions_need_it(
     monkeypatch: pytest.MonkeyPatch,
 ):

@@ -129,6 +129,7 @@ def test_equal_candidates_in_different_products_tie_to_the_bit(small_products):
         assert len(np.unique(row)) == 40
 
 
+@pytest.mark.full  # 2 s; its ranks are those of the tests above
 def test_a_gallery_of_many_products_is_ranked_in_the_memory_of_one(monkeypatch):
     width, n = 64, 40_000
     monkeypatch.setattr(gallery, "PRODUCT_BYTES", 1 << 18)

@@ -311,9 +311,12 @@ def test_the_size_of_a_site_of_bundled_results_is_said_beforehand(tmp_path, monk
 
 
 def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_path, monkeypatch):
-    goal = tmp_path / "site"
+    goal, made = tmp_path / "site", []
+    write = bundle.site
+    monkeypatch.setattr(bundle, "site", lambda *words: made.append(write(*words)) or made[-1])
     said = call(cache, "site", str(goal), "--cases", "1", "--dry-run").stderr
     assert "MB" in said and not goal.exists()
+    monkeypatch.setattr(bundle, "site", lambda *words: made[0])
     for words, line in (
         ([str(goal), "--max-size", "0.001"], "--max-size"),
         ([str(goal), "--set", "0000"], "0000"),
@@ -326,9 +329,10 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
         assert answer.stderr.splitlines()[-1].startswith("Error: ")
     assert call(tmp_path / "empty", "site", str(goal), code=1).stderr.count("\n") == 1
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
-    assert "Not enough disk space" in call(cache, "site", str(goal), "--cases", "1", code=1).stderr
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+        said = call(cache, "site", str(goal), "--cases", "1", code=1).stderr
+        assert "Not enough disk space" in said
     written = []
 
     def full(path: Path, content: bytes) -> None:

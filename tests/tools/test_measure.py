@@ -26,12 +26,14 @@ def softmax():
     return measure(FOLDER / "softmax.safetensors", "test", SCENES)
 
 
+@pytest.mark.full  # 3 s; the weights are shipped
 def test_the_shipped_softmax_model_knows_scenes_that_it_was_not_trained_on(softmax):
     for name, (low, high) in BANDS.items():
         assert low <= softmax[name] <= high, (name, softmax[name])
     assert softmax["n_color"] == 5 * SCENES
 
 
+@pytest.mark.full  # 3 s with the one above
 def test_the_weak_model_is_weaker(softmax):
     weak = measure(FOLDER / "weak.safetensors", "test", SCENES // 2)
     assert weak["t2i_r1"] < softmax["t2i_r1"]  # although its gallery is half as large

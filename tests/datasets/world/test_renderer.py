@@ -44,6 +44,7 @@ def test_the_same_scene_gives_the_same_bytes():
         assert render(scene).tobytes() == render(replace(scene)).tobytes()
 
 
+@pytest.mark.full  # draws for 2 s
 def test_every_object_renders_in_every_color_and_count():
     seen = set()
     for name, color, count in itertools.product(OBJECTS, COLORS, COUNTS):
@@ -54,6 +55,7 @@ def test_every_object_renders_in_every_color_and_count():
     assert len(seen) == 11 * 11 * 5
 
 
+@pytest.mark.full  # draws for 2 s
 def test_every_thing_shows_most_of_its_color_as_that_color():
     # One vote a pixel, for the base colour that it is very near to.
     from vlprobe.datasets.world.sprites import tones
@@ -106,6 +108,7 @@ def test_the_thing_in_front_hides_some_of_the_other_but_not_most():
         assert 0.04 < hidden < 0.75, (names, relation, hidden)
 
 
+@pytest.mark.full  # draws for 2 s
 def test_a_new_color_or_object_changes_its_own_places_alone():
     for index in range(60):
         scene = draw("train", index)

@@ -25,6 +25,7 @@ def test_the_first_items_of_each_split_are_those_of_the_maker(split, monkeypatch
     assert_read(f"demo-pairs{part}", maker.pairs("demo-pairs", split, split, FEW))
 
 
+@pytest.mark.full  # 3 s
 def test_the_first_items_to_train_on_and_in_print_are_those_of_the_maker(monkeypatch):
     monkeypatch.setattr(maker, "TRAINING_SCENES", maker.TRAINING_SCENES[:40])
     assert_read("demo-train", maker.training_scenes())
