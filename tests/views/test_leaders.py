@@ -22,6 +22,7 @@ from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.render.words import model_name
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage.files import write_json
 from vlprobe.storage.store import Store
 from vlprobe.views.paired_tests import Leader, leader
 
@@ -225,9 +226,7 @@ def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(
 def examine(store: Store, model: str, dataset: str, failed: str) -> None:
     check = doctor_examine.Check(failed, "It does.", False, 0.1, 0.5, "It does not.")
     found = doctor_examine.Examination("m", model, "d", dataset, {}, (check,), (), "2026-01-01")
-    doctor_examine.write_json(
-        store.root / "models" / f"{model}-{dataset}.json", doctor_examine._plain(found)
-    )
+    write_json(store.root / "models" / f"{model}-{dataset}.json", doctor_examine._plain(found))
 
 
 def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: str):
