@@ -13,7 +13,8 @@ from vlprobe.features.tradeoff import data as tradeoff
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render.charts.names import LETTER, LINE, NARROW, WIDTHS
 from vlprobe.render.charts.styles import DARK, styles
-from vlprobe.render.charts.theme import page_figures
+from vlprobe.render.charts.theme import QUIET, page_figures
+from vlprobe.surfaces.paper import print_style
 from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow, PrintedRow
 
@@ -92,7 +93,7 @@ def test_marks_outside_are_named_at_their_side_with_their_numbers():
     assert [note.replace("\u00a0", " ") for note in notes] == [
         "↓ below the chart: Coin flip 50.0 % (control) · Low and Lower L, as published, 46.0 to 65.0 %",
         "← left of the chart: Far, as published, 0.0580",
-        "○ published, from left to right: Near B/16",
+        "○ published: 1 Near B/16",
     ]
     assert tradeoff.edge_notes(of(REAL), NAMES) == []
 
@@ -101,8 +102,9 @@ def test_a_published_model_is_a_ring_without_a_model_to_select_and_its_hover_tex
     drawn = figure(of(REAL, PUBLISHED))
     (rings,) = [trace for trace in drawn.data if trace.name == tradeoff.PUBLISHED]
     assert rings.customdata is None and list(rings.x) == [0.012]
-    assert "Near ViT-B/16 (OpenAI)" in rings.text[0] and "table 3 prints more" in rings.text[0]
-    assert any(note.text == "Near B/16" for note in drawn.layout.annotations)
+    assert list(rings.text) == ["1"] and rings.meta.endswith(": 1\u00a0Near B/16")
+    (hover,) = rings.hovertext
+    assert "Near ViT-B/16 (OpenAI)" in hover and "table 3 prints more" in hover
 
 
 def test_controls_alone_have_a_frame_of_their_own():
@@ -202,7 +204,20 @@ def test_names_meet_neither_each_other_nor_the_edge_at_any_width(seed: int, spre
     drawn = figure(data, names)
     for width in WIDTHS:
         placed = boxes(drawn, width)
-        assert len(placed) >= 6 or width == WIDTHS[NARROW]
+        in_legend = [trace for trace in drawn.data if trace.customdata and trace.showlegend]
+        assert len(placed) + len(in_legend) == len(points) or width == WIDTHS[NARROW]
+        for note in drawn.layout.annotations:
+            if note.xref == "paper" or note.arrowcolor != QUIET:
+                continue  # without a leader
+            x = width * (note.x - drawn.layout.xaxis.range[0])
+            x /= drawn.layout.xaxis.range[1] - drawn.layout.xaxis.range[0]
+            bottom, top = drawn.layout.yaxis.range
+            plot = drawn.layout.height - drawn.layout.margin.t - drawn.layout.margin.b
+            y = plot * (note.y - bottom) / (top - bottom)
+            for text, box in placed:
+                on_line = [(x + t * note.ax, y - t * note.ay) for t in (0.2, 0.4, 0.6, 0.8)]
+                crossed = [box[0] < a < box[2] and box[1] < b < box[3] for a, b in on_line]
+                assert text == note.text or width == WIDTHS[NARROW] or not any(crossed)
         for (name, one), (other, two) in combinations(placed, 2):
             across = min(one[2], two[2]) - max(one[0], two[0])
             along = min(one[3], two[3]) - max(one[1], two[1])
@@ -216,14 +231,26 @@ def test_of_many_models_only_the_named_ones_have_names_and_colors():
     data = replace(of(points), fit=frozenset(names))
     drawn = figure(data, names, {"m3"})
     texts = [note.text for note in drawn.layout.annotations if note.xref != "paper"]
-    assert texts == ["<b>Model m3</b>"]
+    in_legend = [trace.name for trace in drawn.data if trace.customdata and trace.showlegend]
+    assert [*texts, *in_legend] == ["Model m3"]  # no room for its name between the other marks
     colors = {
         trace.customdata[0][0]: trace.marker.color for trace in drawn.data if trace.customdata
     }
     assert len(set(colors.values())) == 2 and colors["m3"] != colors["m4"]
 
 
-def test_the_legend_is_below_the_plot_and_a_published_model_far_from_free_room_has_a_name():
-    drawn = figure(of(REAL, [PUBLISHED[0], replace(PUBLISHED[0], model="Second", y=0.921)]))
+def test_the_legend_is_below_the_plot_and_names_published_models_and_marks_without_room_in_print():
+    data = of(REAL, [PUBLISHED[0], replace(PUBLISHED[0], model="Second", y=0.921)])
+    drawn = figure(data)
     assert (drawn.layout.legend.yref, drawn.layout.legend.y) == ("container", 0)
-    assert {"Near B/16", "Second"} <= {note.text for note in drawn.layout.annotations}
+    assert tradeoff.edge_notes(data, NAMES)[-1] == "○ published: 1\u00a0Near B/16, 2\u00a0Second"
+    for note in drawn.layout.annotations:
+        if note.xref != "paper":
+            note.name = tradeoff.WIDE_ONLY
+    column = print_style(drawn, "column")
+    assert {note.xref for note in column.layout.annotations} == {"paper"}
+    names = [trace.name for trace in column.data if trace.showlegend is not False]
+    assert {"One", "Two"} < {*names} and "1\u00a0Near B/16" in "".join(names)
+    lines = [line for name in names for line in name.split("<br>")]
+    assert max(map(len, lines)) * 7 < column.layout.width - 40
+    assert column.layout.margin.b >= 64 + 20 * len(lines)

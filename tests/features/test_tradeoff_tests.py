@@ -13,6 +13,7 @@ from vlprobe import views
 from vlprobe.features.tradeoff.data import (
     HEIGHT,
     MARGINS,
+    PUBLISHED,
     figure_table,
     in_columns,
     other_note,
@@ -84,14 +85,19 @@ def test_every_mark_has_a_name_that_no_interval_and_no_other_text_crosses():
     drawn = trade_off_data(STORE, questions)
     names = sentence_names(questions.models, {})
     figure = trade_off_figure(drawn, styles(questions.models), names)
-    rings = [ring for ring in drawn.printed if not drawn.side(ring)]
-    expected = {*names.values(), *(short_name(ring.model) for ring in rings)}
+    (rings,) = [trace for trace in figure.data if trace.name == PUBLISHED]
+    assert list(rings.text) == [str(number) for number in range(1, len(rings.x) + 1)]
+    shown = [short_name(ring.model) for ring in drawn.printed if not drawn.side(ring)]
+    assert len(shown) == len(rings.x) and all(name in rings.meta for name in shown)
+    in_legend = {trace.name for trace in figure.data if trace.customdata and trace.showlegend}
     (left, right), (bottom, top) = figure.layout.xaxis.range, figure.layout.yaxis.range
     height = HEIGHT - MARGINS["t"] - MARGINS["b"]
     for width in WIDTHS:
         placed = boxes(figure, width)
         if width != WIDTHS[NARROW]:
-            assert {re.sub("</?b>", "", text) for text, _ in placed} == expected
+            beside = {re.sub("</?b>", "", text) for text, _ in placed}
+            assert beside.isdisjoint(in_legend) and beside | in_legend == {*names.values()}
+            assert len(in_legend) <= 1
         for text, (x0, y0, x1, y1) in placed:
             assert x1 < width - LETTER * len("better") or y1 < height - LINE + 1, text
             for point in drawn.points:

@@ -18,17 +18,21 @@ from PIL import Image
 from vlprobe import views
 from vlprobe.case.card import preferred, wrong_captions
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
-from vlprobe.features.tradeoff.data import other_note, trade_off_data, trade_off_figure
+from vlprobe.features.tradeoff.data import (
+    WIDE_ONLY,
+    trade_off_data,
+    trade_off_figure,
+)
+from vlprobe.features.tradeoff.data import caption as trade_off_caption
 from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.render import charts, findings, forest
 from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
-from vlprobe.render.charts.theme import LETTERS, arms, finished, inked, named_rows, safe
+from vlprobe.render.charts.theme import LETTERS, arms, finished, inked, named_rows, safe, wrapped
 from vlprobe.render.html.compare import scorecard_reading
 from vlprobe.render.sentences import capitalized, sentence_names
 from vlprobe.render.words import dataset_name, slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
-from vlprobe.types import POOLED
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
 from vlprobe.views.paired_tests import MOST_COMPARED, PairedTests
 from vlprobe.views.runs import QuestionSet
@@ -41,7 +45,7 @@ PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 MOST_HEIGHT = 864  # pixels, 9 inches: the text of a page
 LEAST_LETTERS = 6  # pixels
-LEGEND_LINE, NAME_WIDTH = 20, 160  # pixels of the legend
+LETTER, LEGEND_LINE = 8, 20  # pixels of a letter and a line in the legend
 ROW, MARGINS = 30, 80  # pixels of the scorecard
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
@@ -50,12 +54,8 @@ def trade_off(store: Store, question_set: QuestionSet) -> Drawing:
     """Draw the figure from the Trade-off page."""
     trade = trade_off_data(store, question_set)
     names = sentence_names(question_set.models, display_names.read(store))
-    finding = trade.finding(names)
     figure = trade_off_figure(trade, styles(views.runs.models(store)), names)
-    return (
-        figure,
-        f"{finding.heading} {finding.detail} {other_note(trade)}{RESAMPLED} Averages: {POOLED}.",
-    )
+    return figure, trade_off_caption(trade, names)
 
 
 def strength(store: Store, question_set: QuestionSet) -> Drawing:
@@ -263,25 +263,39 @@ def printed_figure(
 def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     """Set the colors, text size and width of a figure for print, and return it. WebGL marks become vector marks."""
     traces: Any = figure.data
-    marks = [
+    marks: list[Any] = [
         go.Scatter(trace.to_plotly_json() | {"type": "scatter"})
         if trace.type == "scattergl"
         else trace
         for trace in traces
     ]
-    figure = go.Figure(marks, figure.layout)
+    layout: Any = go.Layout(figure.layout)
+    hidden = {note.text for note in layout.annotations if note.name == WIDE_ONLY}
+    if width == "column":  # the legend has the names without room
+        layout.annotations = [note for note in layout.annotations if note.name != WIDE_ONLY]
+        for trace in marks:
+            if f"<b>{trace.name}</b>" in hidden:
+                trace.showlegend = True
+    for trace in marks:
+        trace.name = (
+            wrapped(trace.meta, (WIDTHS[width] - 50) // LETTER) if trace.meta else trace.name
+        )
+    figure = go.Figure(marks, layout)
+    layout = figure.layout
     figure.update_layout(template="plotly_white", width=WIDTHS[width], paper_bgcolor="white")
     figure.update_xaxes(title_font_size=LETTERS)
     figure.update_yaxes(title_font_size=LETTERS)
     inked(figure, is_dark=False)
-    layout: Any = figure.layout
     if layout.height is None:
         layout.height = HEIGHT
-    margin = layout.margin
-    if layout.legend.yanchor == "top":  # below the rows, with a line per name for a phone
-        n_names = sum(trace.showlegend is not False for trace in marks)
-        per_line = max(1, (WIDTHS[width] - margin.l - margin.r) // NAME_WIDTH)
-        below = LEGEND_LINE * (1 + math.ceil(n_names / per_line))
+    margin, legend = layout.margin, layout.legend
+    if margin.autoexpand is False and legend.y == 0:  # below the plot, with room for a phone
+        names = [trace.name for trace in marks if trace.showlegend is not False and trace.name]
+        longest = max((len(line) for name in names for line in name.split("<br>")), default=1)
+        per_line = max(1, (layout.width - margin.l - margin.r) // (LETTER * longest + 40))
+        n_lines = math.ceil(sum(1 + name.count("<br>") for name in names) / per_line)
+        axis = margin.b - 2 * LEGEND_LINE if legend.yref == "container" else LEGEND_LINE
+        below = axis + n_lines * LEGEND_LINE + 8
         figure.update_layout(height=layout.height - margin.b + below, margin_b=below)
     if layout.height > MOST_HEIGHT:
         row = (MOST_HEIGHT - margin.t - margin.b) / max(layout.yaxis.range or [1])

@@ -19,7 +19,7 @@ from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
 from vlprobe.render.numbers import TOO_FEW, number, unit_of, with_interval
-from vlprobe.render.sentences import listed
+from vlprobe.render.sentences import joined, listed
 from vlprobe.render.symbols import heading
 from vlprobe.render.words import value_label
 from vlprobe.storage.store import Store
@@ -166,6 +166,13 @@ class TradeOffData:
                 [end for mark in marks for end in (mark.y, mark.y_low, mark.y_high)], self.y_unit
             ),
         )
+
+    @property
+    def rings(self) -> list[PrintedRow]:
+        """The published models inside the axes, from left to right."""
+        sign = -1 if self.down.direction == "down" else 1
+        inside = [ring for ring in self.printed if not self.side(ring)]
+        return sorted(inside, key=lambda ring: sign * ring.x)
 
     def side(self, point: PointRow | PrintedRow) -> str:
         """Return on which side a mark falls outside the axes, as a key of SIDES, or "" if it is inside."""
@@ -412,22 +419,20 @@ def trade_off_figure(
     is_crowded = len(models) > DISTINCT
     looks = emphasised({model: looks[model] for model in models}, named)
     figure = go.Figure()
-    rings = [ring for ring in data.printed if not data.side(ring)]
+    rings = data.rings
     _draw_line(figure, data)
-    _draw_published(figure, data, rings)
+    _draw_published(figure, data, rings, is_panel)
     drawn = [point for point in data.known if not data.side(point)]
     for point in drawn:
         _draw_mark(figure, data, point, looks, names[point.model])
     others = [point for point in data.other.known if not data.side(point)] if data.other else []
     _draw_other_side(figure, data, others, looks, names)
-    labels: dict[PointRow | PrintedRow, str] = {
-        point: f"<b>{safe(names[point.model])}</b>"
-        for point in drawn
-        if not is_crowded or point.model in named
-    } | {ring: safe(short_name(ring.model)) for ring in rings}
     if not is_panel:
+        labels = {
+            point: names[point.model] for point in drawn if not is_crowded or point.model in named
+        }
         unnamed = [point for point in drawn if point not in labels]
-        _draw_names(figure, data, labels, [*unnamed, *others])
+        _draw_names(figure, data, labels, [*unnamed, *others, *rings])
     bottom, top = data.ranges()[1]
     if bottom <= data.chance <= top:
         guessing(figure, "h", data.chance)
@@ -464,22 +469,32 @@ def _draw_line(figure: go.Figure, data: TradeOffData) -> None:
         )
 
 
-def _draw_published(figure: go.Figure, data: TradeOffData, rings: Sequence[PrintedRow]) -> None:
+def _draw_published(
+    figure: go.Figure, data: TradeOffData, rings: Sequence[PrintedRow], is_panel: bool
+) -> None:
     if not rings:
         return
     figure.add_scatter(
         x=[ring.x for ring in rings],
         y=[ring.y for ring in rings],
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 1.5}},
+        mode="markers" if is_panel else "markers+text",
+        marker={
+            "symbol": "circle-open",
+            "size": 11 if is_panel else 15,
+            "color": QUIET,
+            "line": {"width": 1.5},
+        },
+        text=[str(number) for number in range(1, len(rings) + 1)],
+        textfont={"size": 10},
         name=PUBLISHED,
-        text=[
+        meta=f"published, on other pictures: {_ring_names(rings)}",  # its name in print
+        hovertext=[
             f"<b>{safe(ring.model)}</b> (published, on other pictures)<br>{data.up.label}: "
             f"{number(ring.y, data.y_unit)}<br>{data.down.label}: "
             f"{number(ring.x, data.x_unit)}{'<br>' + wrapped(ring.note, 60) if ring.note else ''}"
             for ring in rings
         ],
-        hovertemplate="%{text}<extra></extra>",
+        hovertemplate="%{hovertext}<extra></extra>",
         unselected={"marker": {"opacity": 1}},
     )
 
@@ -543,7 +558,8 @@ def _draw_other_side(
         mode="lines+markers",
         line={"color": QUIET, "width": 1, "dash": "dot"},
         marker={"symbol": "square-open", "size": 11, "color": QUIET, "line": {"width": 2}},
-        name=f"open: {data.other.changed}; filled: {data.changed}",
+        name=(words := f"open: {data.other.changed}; filled: {data.changed}"),
+        meta=words,
         hoverinfo="skip",
     )
 
@@ -561,10 +577,10 @@ def described(data: TradeOffData, point: PointRow, name: str) -> str:
 def _draw_names(
     figure: go.Figure,
     data: TradeOffData,
-    labels: Mapping[PointRow | PrintedRow, str],
-    others: Sequence[PointRow],
+    labels: Mapping[PointRow, str],
+    others: Sequence[PointRow | PrintedRow],
 ) -> None:
-    """Draw names next to the marks where there is room. Published models come last."""
+    """Draw names next to the marks where there is room. The legend has those of other marks."""
     (left, right), (bottom, top) = data.ranges()
     is_reversed = data.down.direction == "down"
 
@@ -581,10 +597,11 @@ def _draw_names(
         y_ends = (point.y_low, point.y_high) if point else (row.y, row.y)
         xs = sorted(across(row.x if math.isnan(end) else end) for end in x_ends)
         ys = sorted(along(row.y if math.isnan(end) else end) for end in y_ends)
-        place = across(row.x), along(row.y), (xs[0], xs[1]), (ys[0], ys[1])
-        return NamedMark(text, *place, is_minor=point is None)
+        other = data.other.point(point.model) if data.other and text and point else None
+        end = (across(other.x), along(other.y)) if other and not math.isnan(other.x) else None
+        return NamedMark(text, across(row.x), along(row.y), (xs[0], xs[1]), (ys[0], ys[1]), end)
 
-    marks = [mark(row, re.sub("<[^>]*>", "", text)) for row, text in labels.items()]
+    marks = [mark(row, text) for row, text in labels.items()]
     marks += [mark(point, "") for point in others]
     places = place_names(marks, HEIGHT - MARGINS["t"] - MARGINS["b"], BETTER)
     for (row, text), place in zip(labels.items(), places, strict=False):
@@ -592,7 +609,7 @@ def _draw_names(
             figure.add_annotation(
                 x=row.x,
                 y=row.y,
-                text=text,
+                text=f"<b>{safe(text)}</b>",
                 ax=place.right,
                 ay=-place.up,
                 arrowhead=0,
@@ -601,6 +618,8 @@ def _draw_names(
                 standoff=7,
                 name="" if place.fits_narrow else WIDE_ONLY,
             )
+        else:
+            figure.update_traces(showlegend=True, selector={"name": safe(text)})
 
 
 def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
@@ -658,8 +677,7 @@ def short_name(printed: str) -> str:
 
 def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
     """Return a note for each side of the figure beyond which marks fall. It names the models and gives their values;
-    published models share one range. The last note names the published models inside, some of which have no room for
-    a name.
+    published models share one range. The last note names the published models inside by their numbers.
     """
     notes = []
     for side, words in SIDES.items():
@@ -688,12 +706,15 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
             phrases.append(f"{ring_names}, as published, {between}")
         if phrases:
             notes.append(f"{words}: {' · '.join(phrases)}".replace(" %", "\u00a0%"))
-    sign = -1 if data.down.direction == "down" else 1
-    inside = [ring for ring in data.printed if not data.side(ring)]
-    ring_names = [short_name(ring.model) for ring in sorted(inside, key=lambda ring: sign * ring.x)]
-    if ring_names:
-        notes.append(f"○ published, from left to right: {', '.join(ring_names)}")
+    if data.rings:
+        notes.append(f"○ published: {_ring_names(data.rings)}")
     return notes
+
+
+def _ring_names(rings: Sequence[PrintedRow]) -> str:
+    """Return the names of published models with the numbers in their rings."""
+    names = (f"{number}\u00a0{short_name(ring.model)}" for number, ring in enumerate(rings, 1))
+    return ", ".join(names)
 
 
 def alternative(data: TradeOffData, names: Mapping[str, str]) -> str:
@@ -719,6 +740,17 @@ def other_note(data: TradeOffData) -> str:
     return (
         f"Filled marks: {data.changed}. Open marks: the same models with {data.other.changed}, "
         f"{len(data.other.known)} of {len(data.points)}. "
+    )
+
+
+def caption(data: TradeOffData, names: Mapping[str, str]) -> str:
+    """Return the facts for the figure's caption: the finding, the marks, the intervals and the models outside."""
+    finding = data.finding(names)
+    notes = [f"{note}." for note in edge_notes(data, names)]
+    averages = f"Averages: {data.averaging}."
+    return joined(
+        *(finding.heading, finding.detail, other_note(data).strip()),
+        *(arms_note(data), averages, *notes),
     )
 
 

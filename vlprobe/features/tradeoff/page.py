@@ -53,7 +53,6 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.findings import Finding
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
@@ -131,7 +130,7 @@ def draw_page() -> None:
     model = pinned(subject, finding.best)
     figure_column, mistake_column = st.columns([13, 5], gap="large")
     with figure_column, st.container(gap="xsmall"):
-        _draw_figure(subject, trade_off, finding, {finding.best, model})
+        _draw_figure(subject, trade_off, {finding.best, model})
         _draw_models(subject, trade_off, model)
     with mistake_column, st.container(gap="xsmall"):
         _draw_worst_mistake(subject, trade_off, model)
@@ -285,9 +284,7 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
     return choose(label, "printed", PUBLISHED, default, segments=True, help_=help_) == "shown"
 
 
-def _draw_figure(
-    subject: PageSubject, trade_off: TradeOffData, finding: Finding, named: Collection[str]
-) -> None:
+def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
     arguments = store(), subject.question_set, trade_off, subject.names
@@ -299,8 +296,7 @@ def _draw_figure(
         BETWEEN.join(sorted(named)),
         table=partial(data.figure_table, *arguments),
         text=lambda how: formatted(data.in_columns(*arguments), how),
-        caption=f"{finding.heading} {finding.detail} {data.other_note(trade_off)}"
-        f"{data.arms_note(trade_off)}",
+        caption=data.caption(trade_off, subject.names),
     )
     rules = [
         f'.st-key-tradeoff .annotation[data-index="{place}"] {{ display: none; }}'
