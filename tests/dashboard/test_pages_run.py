@@ -123,11 +123,8 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
         option.name: fill(at, option, f"run_{probe}_{option.name}", tmp_path) for option in options
     }
     settings = {
-        option.name: fill(at, option, f"run_{option.name}", tmp_path)
-        for option in SETTINGS
-        if option.name != "ray_address"
+        option.name: fill(at, option, f"run_{option.name}", tmp_path) for option in SETTINGS
     }
-    settings["ray_address"] = "10.0.0.7:6379"  # of the owner, not of the form
     lists = ("item", "where", "without", "without_tag", "errata")
     settings |= {name: tuple(settings.get(name, ())) for name in lists}
     at.run()

@@ -70,7 +70,7 @@ REQUEST = {
             "examine",
             "verify",
         ),
-        *("executor", "ray_address", "price", "max_cost"),
+        *("executor", "price", "max_cost"),
     ),
     "",
 )

@@ -98,7 +98,7 @@ def started() -> Iterator[TwoNodes]:
 @pytest.fixture(scope="module")
 def joined(started: TwoNodes) -> Iterator[TwoNodes]:
     """The cluster, which this process joins once: Ray's driver is not made to be left and joined many times."""
-    with ray_cluster.joined(started.address):
+    with ray_cluster.joined():
         yield started
 
 
@@ -156,9 +156,7 @@ class Half(Progress):
 
 def make_request(nodes: TwoNodes | None, **changes) -> Request:
     request = Request(("demo:softmax",), "", "lgip", limit=16, examine=False)
-    return replace(
-        request, **({"executor": "ray", "ray_address": nodes.address} if nodes else {}), **changes
-    )
+    return replace(request, **({"executor": "ray"} if nodes else {}), **changes)
 
 
 def sums(manifest: dict) -> dict[str, str]:
@@ -216,9 +214,7 @@ def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_en
         nodes.kill_one,
         demo_store.run(local["key"]).folder / "parts",
     )
-    spread = execute(
-        replace(request, executor="ray", ray_address=nodes.address), demo_store, progress
-    )[0]
+    spread = execute(replace(request, executor="ray"), demo_store, progress)[0]
     assert sums(spread) == sums(local)
     assert progress.before == {}, "a part was scored before the gallery was encoded"
     assert nodes.n_killed == 1, "no worker was lost with the node"
@@ -237,10 +233,10 @@ def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(joined, tmp
     local = make_request(
         None, models=("control:random",), dataset=make_tiny(tmp_path / "tiny"), limit=0
     )
-    request = replace(local, executor="ray", ray_address=joined.address)
+    request = replace(local, executor="ray")
     store = Store(tmp_path / "cache")
     expected = run_locally(local, store)
-    with ray_cluster.joined(joined.address):
+    with ray_cluster.joined():
         with pytest.raises(KeyboardInterrupt):
             execute(request, store, Stop())
         wait_until_no_worker_is_left()
@@ -266,14 +262,14 @@ class StopWaiting(Progress):
             raise KeyboardInterrupt
 
 
-def cancel_at_a_long_task(address: str, dataset: str, cache: Path) -> None:
+def cancel_at_a_long_task(dataset: str, cache: Path) -> None:
     """Cancel a run whose worker never ends; fail unless this process then has left the cluster."""
     import ray
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     ray_executor.do_task = wait_for_ever
-    request = Request(("control:random",), dataset, "lgip", executor="ray", ray_address=address)
+    request = Request(("control:random",), dataset, "lgip", executor="ray")
     with pytest.raises(KeyboardInterrupt):
         execute(replace(request, examine=False), Store(cache), StopWaiting())
     names = [thread.name for thread in threading.enumerate()]
@@ -286,7 +282,7 @@ def cancel_at_a_long_task(address: str, dataset: str, cache: Path) -> None:
 @pytest.mark.full  # it imports torch and Ray in one more process
 def test_a_run_is_cancelled_while_a_worker_is_at_a_long_task(started, tiny, tmp_path):
     """In a process of its own, which a thread of Ray that is still at work may end."""
-    arguments = (started.address, tiny, tmp_path / "cache")
+    arguments = (tiny, tmp_path / "cache")
     process = multiprocessing.get_context("spawn").Process(
         target=cancel_at_a_long_task, args=arguments
     )
@@ -313,7 +309,7 @@ def test_an_error_of_a_worker_is_one_line_here(joined, tiny, store):
 
 def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, store):
     request = make_request(joined, models=("control:random",), dataset=tiny, limit=0)
-    with ray_cluster.joined(joined.address):
+    with ray_cluster.joined():
         assert "and 1 GPUs, but the Ray cluster has none" in refused(
             replace(request, device="cuda"), store
         )
@@ -326,8 +322,16 @@ def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, stor
             )
         finally:
             torch.set_num_threads(1)
-        searched = replace(request, probe="prsm", keep_embeddings=False)
-        assert "--no-embedding-cache" in refused(searched, store)
+
+
+@pytest.mark.full  # a worker starts, 10 s
+def test_a_gallery_without_stored_embeddings_is_the_same_to_the_byte(joined, tiny, tmp_path):
+    local = make_request(None, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
+    store = Store(tmp_path / "cache")
+    expected = run_locally(local, store)
+    request = replace(local, executor="ray", keep_embeddings=False)
+    assert sums(execute(request, store)[0]) == sums(expected)
+    assert not (store.root / "embeddings").exists()
 
 
 def die(job_refs: list, kind: str, values: list) -> tuple[float, str]:

@@ -46,7 +46,7 @@ UNIT = click.option(
 )
 METAVARS = {
     **{"item": "ID", "where": "TAG=VALUE", "without": "CASE", "without_tag": "TAG"},
-    **{"price": "SENT[/RECEIVED]", "max_cost": "AMOUNT", "ray_address": "HOST:PORT"},
+    **{"price": "SENT[/RECEIVED]", "max_cost": "AMOUNT"},
 }
 
 

@@ -86,7 +86,16 @@ ALL = "all"
     type=click.IntRange(0, 1024),
     help="Number of PyTorch threads; 0 lets PyTorch decide.",
 )
-@run_settings("executor", "ray_address")
+@run_settings("executor")
+@click.option(
+    "--ray-address",
+    default="",
+    metavar="HOST:PORT",
+    help=(
+        "HOST:PORT of the Ray cluster. If empty, the cluster in RAY_ADDRESS is used, or else a "
+        "new cluster on this machine."
+    ),
+)
 @COSTS
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
 @click.option(
@@ -104,6 +113,7 @@ def run(
     probes: Sequence[str],
     options: Sequence[str],
     threads: int,
+    ray_address: str,
     profile: bool,
     how: str,
     **settings,
@@ -116,6 +126,10 @@ def run(
 
     if threads:
         frozen.use_threads(threads)
+    if settings["executor"] == "ray":
+        from vlprobe.runs import ray_cluster
+
+        ray_cluster.allow(ray_address)
     typed(*settings["models"], *datasets, *probes, *parse_pairs(options).values())
     settings["models"] = tuple(loadable_names(ctx, settings["models"]))
     requests = _requests(datasets, probes, parse_pairs(options), settings)
@@ -150,10 +164,6 @@ def _requests(
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings["errata"] = rejected_labels(settings["errata"])
     settings = {name: value for name, value in settings.items() if value is not None}
-    if settings["executor"] == "ray":
-        from vlprobe.runs import ray_cluster
-
-        ray_cluster.allow(settings["ray_address"])
     names = registry.names("probes") if ALL in probes else list(dict.fromkeys(probes))
     return [
         Request(

@@ -177,6 +177,7 @@ def _parse_request(content: dict[str, Any]) -> tuple[JobRequest, float]:
 
 def _convert_request(content: dict[str, Any], kind: type[Content]) -> Content:
     """Convert JSON fields to a request. Raises ValueError for an unknown field, a wrong type or too large a number."""
+    content.pop("ray_address", None)  # of version 0.2; only VLPROBE_RAY names a cluster
     if unknown := content.keys() - {field.name for field in dataclasses.fields(kind)}:  # type: ignore[arg-type] - a dataclass
         raise ValueError(f"'{min(unknown)}' is not a field of a request")
     for value in content.values():

@@ -276,10 +276,10 @@ def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
 
 def _device(request: JobRequest) -> str:
     """Return the device that a job needs, with one name for all aliases, so that jobs on the same device wait for each
-    other. Jobs on a Ray cluster only wait for other jobs on that cluster.
+    other. Jobs on a Ray cluster only wait for each other.
     """
     if request.kind != "training" and run_requests(request)[0].executor == "ray":
-        return f"Ray cluster {run_requests(request)[0].ray_address}"
+        return "Ray cluster"
     # "cpu" needs no torch to be known
     device = request.device if request.device == "cpu" else pick_device(request.device)
     return "cuda:0" if device == "cuda" else device

@@ -33,67 +33,52 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def allow(text: str, accepts_local: bool = True) -> None:
-    """Allow this process and the processes that it starts to use a cluster.
+    """Allow this process and the processes that it starts to use a cluster. It replaces an earlier one.
 
-    Call this function only with text typed by the owner of this process, never with the content of a link,
-    form or file. Raises InvalidInput unless the address is HOST:PORT or, where allowed, "local".
+    An empty text means RAY_ADDRESS, if set, or "local", a new cluster on this machine. Call this function only with
+    text typed by the owner of this process, never with the content of a link, form or file. Raises InvalidInput
+    unless the address is HOST:PORT or, where allowed, "local".
     """
-    os.environ[RAY] = _checked(_resolve(text), accepts_local)
+    address = text.strip() or os.environ.get("RAY_ADDRESS", "").strip() or LOCAL
+    os.environ[RAY] = _checked(address, accepts_local)
 
 
-def allowed_cluster() -> str:
-    """Return the HOST:PORT of the cluster that the owner of this process allowed, or "" if there is none.
+def allowed() -> str:
+    """Return the cluster that the owner of this process allowed: HOST:PORT or "local".
 
-    Raises InvalidInput if VLPROBE_RAY was set to something else.
+    Raises InvalidInput if there is none, or VLPROBE_RAY was set to something else.
     """
-    address = _named()
-    return "" if address == LOCAL else address
-
-
-def _named() -> str:
-    """Return the address in VLPROBE_RAY, or "". It is checked again, because it can be set by hand."""
     address = os.environ.get(RAY, "")
-    return _checked(address, accepts_local=True, place=f"{RAY}: ") if address else ""
-
-
-def _checked(address: str, accepts_local: bool, place: str = "") -> str:
-    if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
+    if not address:
         raise InvalidInput(
-            f"{place}'{address}' is not the address of a Ray cluster. Expected HOST:PORT, such as "
-            "10.0.0.7:6379."
+            "Ray is not allowed here. The person who starts the dashboard can allow a cluster: "
+            "vlprobe dashboard --ray HOST:PORT."
         )
-    return address
+    return _checked(address, place=f"{RAY}: ")
 
 
-def refuse_unnamed(address: str) -> None:
-    """Raise InvalidInput unless the owner of this process allowed the cluster."""
-    if _resolve(address) != _named():
-        raise InvalidInput(
-            f"Ray cluster '{address or LOCAL}' is not allowed. The person who starts the "
-            "dashboard can allow it: vlprobe dashboard --ray HOST:PORT."
-        )
-
-
-def _resolve(text: str) -> str:
-    """Return an address. An empty text means RAY_ADDRESS, if set, or "local", a new cluster on this machine."""
-    return text.strip() or os.environ.get("RAY_ADDRESS", "").strip() or LOCAL
+def _checked(address: str, accepts_local: bool = True, place: str = "") -> str:
+    if ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL):
+        return address
+    raise InvalidInput(
+        f"{place}'{address}' is not the address of a Ray cluster. Expected HOST:PORT, such as "
+        "10.0.0.7:6379."
+    )
 
 
 @contextlib.contextmanager
-def joined(address: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Connect to a Ray cluster while the block runs. Ray's messages go to stderr.
+def joined(waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Connect to the allowed Ray cluster while the block runs. Ray's messages go to stderr.
 
     Args:
-        address: HOST:PORT, or "local" for a new cluster on 127.0.0.1; "" means RAY_ADDRESS, if set.
         waiting: Called twice per second while the cluster does not answer; may raise an error to stop.
 
     Raises:
         MissingDependency: Ray is not installed.
-        InvalidInput: the owner of this process did not allow the address, or no cluster answers
-            within CONNECTING seconds.
+        InvalidInput: the owner of this process did not allow a cluster, or it does not answer within
+            CONNECTING seconds.
     """
-    refuse_unnamed(address)
-    address = _resolve(address)
+    address = allowed()
     for name, value in (QUIET | (LOOPBACK if address == LOCAL else {})).items():
         os.environ.setdefault(name, value)
     token = os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token"

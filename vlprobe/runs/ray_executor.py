@@ -94,12 +94,7 @@ class RayExecutor(Executor):
     def __init__(self, context: RunContext, progress: Progress) -> None:
         import ray
 
-        probe, request = context.probe, context.request
-        if probe.needs == "gallery" and not request.keep_embeddings:
-            raise InvalidInput(
-                f"Probe '{probe.name}' on Ray needs stored embeddings for its gallery. "
-                "Remove --no-embedding-cache, or use --executor local."
-            )
+        request = context.request
         machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         gpus = int(takes_gpu(request.device, machines))
         super().__init__(context, progress, large_parts=bool(gpus))
@@ -134,7 +129,8 @@ class RayExecutor(Executor):
         """Compute the spread and the scores at the same time on different workers, after the gallery is encoded."""
         context = self.context
         tasks = [("score", part, part[1] - part[0]) for part in case_ranges]
-        if sample and tasks and context.probe.needs == "gallery":
+        shares_gallery = context.probe.needs == "gallery" and context.request.keep_embeddings
+        if sample and tasks and shares_gallery:
             inputs = context.inputs()
             names = {
                 "images": [picture.name for picture, _ in inputs.pictures()],

@@ -26,8 +26,7 @@ class Request:
     memory: int = 2048  # MiB that a run may use in addition to the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # also run the model checks, once for each dataset
-    executor: str = "local"  # this process, or the machines of a "ray" cluster
-    ray_address: str = ""  # address of the Ray cluster; "": only this machine
+    executor: str = "local"  # this process, or "ray": the machines of the cluster in VLPROBE_RAY
     verify: bool = False  # read all files, including those with cached digests
     price: str = ""  # server price per million tokens, or SENT/RECEIVED; "": not known
     max_cost: str = ""  # in the currency of the price; "": no limit

@@ -98,7 +98,7 @@ def execute_plan(
             SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run"
         )
     if settings.executor == "ray":
-        ray_cluster.refuse_unnamed(settings.ray_address)
+        ray_cluster.allowed()
     if models and settings.executor != "local":
         raise InvalidInput(
             f"'{next(iter(models))}' exists only in this process, but Ray workers load "
@@ -134,11 +134,7 @@ def execute_plan(
         ]
         is_on_ray = missing and settings.executor == "ray"  # even if no cluster can be reached
         connecting = functools.partial(progress.update, "Connecting to the Ray cluster", 0, 1)
-        with (
-            ray_cluster.joined(settings.ray_address, connecting)
-            if is_on_ray
-            else contextlib.nullcontext()
-        ):
+        with ray_cluster.joined(connecting) if is_on_ray else contextlib.nullcontext():
             for name in dict.fromkeys(missing):
                 execution.answer(name, questions_of, answers)
         return Plan(

@@ -2,7 +2,6 @@
 
 from vlprobe.models import frozen
 from vlprobe.models.endpoint.budget import AMOUNT, PRICE, PRICE_FORM
-from vlprobe.runs import ray_cluster
 from vlprobe.runs.request import Request
 from vlprobe.types.options import Option
 
@@ -139,17 +138,6 @@ SETTINGS = (
         label="Executor",
         help="Where to run: local (this machine) or ray (the machines of a Ray cluster).",
         choices=EXECUTORS,
-    ),
-    Option(
-        name="ray_address",
-        default=Request.ray_address,
-        label="Ray address",
-        help=(
-            "HOST:PORT of the Ray cluster. If empty, the cluster in RAY_ADDRESS is used, or "
-            "else a new cluster on this machine."
-        ),
-        pattern=f"|local|{ray_cluster.ADDRESS.pattern}",
-        expected="HOST:PORT",
     ),
     Option(
         name="price",

@@ -7,6 +7,7 @@ expanders and are drawn only while their expander is open. Their values, and the
 when an expander is closed and when the user leaves the page.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ from vlprobe.runs import ray_cluster, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
+from vlprobe.storage.access import RAY
 from vlprobe.types import Picture
 from vlprobe.types.options import Option, parse_options
 from vlprobe.views.progress import NOTHING, UNKNOWN, expected, in_words
@@ -80,7 +82,6 @@ DROP_NOTE = "run_drop_note"  # session key
 PREVIEWED, PREVIEW_SIDE = 4, 112  # pictures of a dataset that was typed, and pixels of each
 CARD_COLUMNS = 2  # fields in a row of the card with the options of tests
 WIDE = ("choice", "list")  # types of options drawn first
-CLUSTER_SETTINGS = ("executor", "ray_address")
 EVERYWHERE = ("auto", "cpu")  # devices that need no check
 NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to run your own models and pictures."
 
@@ -115,9 +116,9 @@ def _draw() -> None:
     with middle, _step("Perturbations", "what"):
         gallery.draw(dataset)
         typed = _draw_options(probes)
-    # Visitors can choose Ray only if the owner named a cluster, and never its address
-    hidden = CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS
-    described = [option for option in SETTINGS if option.name not in hidden]
+    # Visitors can choose Ray only if the owner named a cluster
+    has_cluster = bool(os.environ.get(RAY))
+    described = [option for option in SETTINGS if has_cluster or option.name != "executor"]
     settings = _fold_of_fields("machine", "Advanced", [described], "run", COLUMNS)
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom:
@@ -507,8 +508,7 @@ def checked(
         for name, value in parse_options(SETTINGS, settings, "A run").items()
     }
     if run_settings["executor"] == "ray":
-        run_settings["ray_address"] = ray_cluster.allowed_cluster()
-        ray_cluster.refuse_unnamed(run_settings["ray_address"])
+        ray_cluster.allowed()
     Budget(run_settings["price"], run_settings["max_cost"])
     requests = []
     for probe, typed in probes.items():

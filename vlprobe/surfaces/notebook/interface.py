@@ -139,6 +139,7 @@ def run(
     options: Mapping[str, object] | None = None,
     cache: Cache = None,
     progress: Callable[[str, float, float], object] | None = None,
+    ray_address: str = "",
     **settings: Any,
 ) -> Results:
     """Run a probe on one or more models. Repeating the call resumes an interrupted run, or returns the stored results.
@@ -151,8 +152,10 @@ def run(
         cache: Folder or URL of the results.
         progress: Function that is called with a label, the amount done, and the total amount. It may raise an exception
             to stop the run.
+        ray_address: HOST:PORT of the Ray cluster for `executor="ray"`. "" means RAY_ADDRESS, if set, or else a new
+            cluster on this machine.
         settings: `seed`, `limit`, `item`, `where`, `sample`, `device`, `precision`, `batch_size`, `workers`, `memory`,
-            `keep_embeddings`, `examine`, `executor`, `ray_address`: see `vlprobe run --help`.
+            `keep_embeddings`, `examine`, `executor`: see `vlprobe run --help`.
 
     Raises:
         VlprobeError: The run failed. The message is one line, and finished work is kept.
@@ -179,7 +182,7 @@ def run(
         unknown = sorted(set(settings) - set(Request.__dataclass_fields__))
         raise NotFound("setting of a run", str(unknown[0]), Request.__dataclass_fields__) from None
     if request.executor == "ray":
-        ray_cluster.allow(request.ray_address)
+        ray_cluster.allow(ray_address)
     store = Store(cache or stores.DEFAULT)
     manifests = execute(
         request,
