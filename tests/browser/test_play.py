@@ -212,7 +212,7 @@ def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytes
         host.get_by_role("button", name="Reveal").click()
         guest.locator(".option.was-true").wait_for()
         host.locator(".option.was-lie").wait_for()
-        assert "1 vote in the room" in host.locator(".option").first.inner_text()
+        assert "1 of 1 vote" in host.locator(".option").first.inner_text()
         for page in (host, guest):
             page.wait_for_timeout(300)
             assert severe_violations(page) == []

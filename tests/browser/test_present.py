@@ -121,7 +121,7 @@ def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_size_of_
     for key in "112":
         blank.keyboard.press(key)
     blank.keyboard.press("ArrowRight")
-    assert blank.get_by_text("2 votes in the room").count()
+    assert blank.get_by_text("2 of 3 votes").count()
     named = blank.locator(".show .chip .named").first
     for _ in range(6):
         assert blank.evaluate(CUT) == []
@@ -139,10 +139,13 @@ def test_the_editor_shows_the_last_slide_and_the_votes_of_a_rehearsal_are_cleare
     mount(blank, "slides", wordy_reveal())
     start = blank.locator("button.start")
     start.click()
-    for key in ("1", "0", "2", "1", "ArrowRight"):
+    for key in ("1", "0", "2"):
         blank.keyboard.press(key)
+    blank.locator(".show .options > li").first.click()
+    blank.keyboard.press("ArrowRight")
+    blank.locator(".show .options > li").first.click()  # the vote is over
     votes = blank.locator(".show .votes")
-    assert votes.all_inner_texts() == ["1 vote in the room", "1 vote in the room"]
+    assert votes.all_inner_texts() == ["1 of 2 votes", "1 of 2 votes"]
     blank.keyboard.press("Escape")
     blank.locator(".small[aria-pressed=true]", has_text="One of six models").wait_for()
     blank.wait_for_function(ACTIVE, arg="button.start")
@@ -182,9 +185,19 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     assert last()["notes"] == {keys[1]: "Say hello"}
     blank.get_by_role("button", name="Add this case: Two dogs").click()
     assert last()["order"][1] == "case:b"
-    blank.get_by_role("button", name="Add a slide with text before this one").click()
-    added = last()["order"][0]
-    assert added.startswith("text:") and last()["order"][1:] == [ids[1], ids[0], *ids[2:]]
+    blank.get_by_role("button", name="Add a slide with text after this one").click()
+    first, case, added = last()["order"][:3]
+    assert (first, case) == (ids[1], "case:b") and added.startswith("text:")
+    assert added in last()["known"]
+    blank.wait_for_timeout(2)  # the next id is another one
+    blank.get_by_role("button", name="Add a slide with text after this one").click()
+    assert last()["order"][:3] == [
+        ids[1],
+        "case:b",
+        added,
+    ]  # nothing has come back, nothing is lost
+    assert last()["order"][3].startswith("text:") and last()["order"][4:] == [ids[0], *ids[2:]]
+    assert blank.locator(".strip li.off", has_text="Your title").count() == 2
     text = sent["slides"][0] | {
         "id": added,
         "key": added,
@@ -209,6 +222,38 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     blank.mouse.move(third["x"] + 60, third["y"] + 10, steps=4)
     blank.mouse.up()
     assert last()["order"] == [ids[0], ids[2], ids[1], *ids[3:]]
+
+
+SECOND = """() => { const frame = document.createElement('iframe');
+  document.querySelector('#host').shadowRoot.querySelector('dialog').append(frame);
+  window.open = () => frame.contentWindow; }"""
+
+
+def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_not_shown(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    slides = [slide | {"on": True} for slide in sent["slides"][:2]]
+    empty = slides[0] | {"id": "text:1", "titled": None}
+    text = empty | {"id": "text:2", "titled": "Mine", "detail": "- One\n- Two", "notes": ["Wave"]}
+    sent["slides"] = [slides[0], empty, text]
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    assert blank.locator(".foot .count").inner_text() == "1 of 2"
+    blank.evaluate(SECOND)  # instead of a window, which a browser may block
+    blank.keyboard.press("w")
+    notes = blank.frame_locator("dialog iframe").locator("body")
+    assert "Slide 1 of 2" in notes.inner_text() and "Next: " in notes.inner_text()
+    notes.press("ArrowRight")
+    assert blank.locator(".foot .count").inner_text() == "2 of 2"
+    assert "Wave" in notes.inner_text() and "The last slide" in notes.inner_text()
+    assert blank.locator(".stage .detail").first.inner_text() == "• One\n• Two"
+    blank.locator("dialog iframe").evaluate("(frame) => frame.remove()")
+    blank.locator(".stage").press("ArrowLeft")
+    assert blank.locator(".foot .count").inner_text() == "1 of 2"
+    blank.keyboard.press("Escape")
+    blank.keyboard.press("Control+p")
+    blank.locator("iframe.printed").wait_for(state="attached")
+    assert blank.frame_locator("iframe.printed").locator(".stage").count() == 2
+    blank.locator("iframe.printed").wait_for(state="detached")
 
 
 def test_a_tap_near_an_edge_of_the_slide_turns_it_and_one_on_a_credit_or_the_middle_does_not(blank):

@@ -286,7 +286,7 @@ def test_two_people_in_one_room(
     guest.run()
     assert screen.told["heading"].startswith("Right") and not screen.told["open"]
     of_room = [one["more"] for one in screen.told["captions"]]
-    assert of_room == ["1 vote in the room", "1 vote in the room"]
+    assert of_room == ["1 of 2 votes", "1 of 2 votes"]
     people = [score["name"] for score in screen.told["scores"]][:2]
     assert people == ["You", "The room (2)"]
     room = screen.told["scores"][1]

@@ -196,6 +196,7 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     at = show_page(store, "present", kind="flip")
+    first = talk(at)["slides"][0]["case"]
 
     def first_two() -> list[tuple[object, object]]:
         return [(slide["titled"], slide["noted"]) for slide in talk(at)["slides"]][:2]
@@ -212,8 +213,16 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     assert first_two() == [(None, None), (None, None)]
     give("Theirs")
     assert first_two()[0] == ("Theirs", "Theirs")
-    again = talk(show_page(store, "present", kind="flip"))["slides"]
-    assert again[0]["titled"] == again[0]["noted"] == "Ours"
+    again = show_page(
+        store, "present", kind="flip"
+    )  # as the navigation leads there, without a case
+    assert talk(again)["slides"][0]["titled"] == "Theirs"
+    again.button(key="another").click().run()
+    third = talk(again)["slides"][0]
+    assert third["titled"] is None
+    assert talk(show_page(store, "present", kind="flip"))["slides"][0] == third
+    opened = talk(show_page(store, "present", kind="flip", case=first))["slides"]
+    assert opened[0]["titled"] == opened[0]["noted"] == "Ours"
 
 
 def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_is_one_line(
@@ -323,8 +332,9 @@ def test_a_deck_is_saved_as_the_one_that_was_drawn_and_keeps_what_was_added_sinc
     decks.save("set flip", arrangements.parse(before))
     monkeypatch.setitem(present.st.session_state, present.SLIDES_KEY, {"deck": sent})
     monkeypatch.setitem(present.st.query_params, "case", "b")
-    present._save_sent("set flip", ["vote a", "case:kept", "closing"])
+    present._save_sent("set flip", ["vote a", "case:kept", "closing"], "a")
     saved = decks.read("set flip")
+    assert saved.opening == "a"
     assert saved.order == ("vote", "case:kept", "case:elsewhere", "figure:new", "closing")
     assert saved.titles == {"vote b": "B", "case:elsewhere": "C", "vote a": "New"}
     assert list(saved.figures) == ["figure:new"] and decks.read("set other") == other

@@ -30,7 +30,7 @@ from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, Arrangement, arrange, parse
+from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, TEXT, Arrangement, arrange, parse
 from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import value_label
@@ -65,11 +65,14 @@ def _draw_slides(bar: DeltaGenerator) -> None:
     with bar, st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
         subject = _pick_set()
         kind = _pick_kind(subject)
-        talk_story = _story(subject, kind)
+        name = f"{subject.key} {kind}"
+        arrangement = decks.read(name)
+        talk_story = _story(subject, kind, arrangement.opening)
         if talk_story.opener and talk_story.opener.n_openers > 1:
             press(
                 "Another one",
                 _open_next,
+                name,
                 talk_story.opener.next,
                 icon="refresh",
                 key="another",
@@ -77,17 +80,19 @@ def _draw_slides(bar: DeltaGenerator) -> None:
             )
         download, reset = (st.container(width="content") for _ in range(2))
     frame.say_strangers(subject)
-    _draw_editor(subject, talk_story, download, reset)
+    _draw_editor(subject, talk_story, arrangement, download, reset)
 
 
 def _draw_editor(
-    subject: PageSubject, talk_story: Story, download: DeltaGenerator, reset: DeltaGenerator
+    subject: PageSubject,
+    talk_story: Story,
+    arrangement: Arrangement,
+    download: DeltaGenerator,
+    reset: DeltaGenerator,
 ) -> None:
     """Draw the slides with their order, titles and notes, which are stored as soon as the user changes them."""
-    kind = talk_story.standings.kind
-    name = f"{subject.key} {kind}"
+    name = f"{subject.key} {talk_story.standings.kind}"
     base = deck.slides(talk_story, renamed())
-    arrangement = decks.read(name)
     slides = arrange([*base, *_added(subject, talk_story, arrangement)], arrangement)
     talk = _talk(subject, talk_story, slides, arrangement.figures)
     for slide in talk["slides"]:
@@ -104,20 +109,22 @@ def _draw_editor(
         _draw_reset(name, arrangement)
     # What the browser sends is for the deck that was drawn, not for the one that the URL names by then
     keys = [slide.text_key for slide in slides]
+    opening = talk_story.opener.card.id if talk_story.opener else ""
     component("slides")(
         key=SLIDES_KEY,
         data=talk,
-        on_deck_change=partial(attempt, _save_sent, name, keys),
+        on_deck_change=partial(attempt, _save_sent, name, keys, opening),
         on_near_change=lambda: None,
     )
 
 
-def _save_sent(name: str, keys: Collection[str]) -> None:
+def _save_sent(name: str, keys: Collection[str], opening: str) -> None:
     """Store the deck that the browser sent. Slides that were added since it was drawn are kept.
 
     Args:
         name: Name of the deck, as in `decks.read`.
         keys: `Slide.text_key` of the slides that were drawn.
+        opening: Id of the case that it opened with.
 
     Raises:
         InvalidInput: What was sent is not valid, the deck is full, or its file is damaged.
@@ -126,7 +133,8 @@ def _save_sent(name: str, keys: Collection[str]) -> None:
     if sent is not None:
         known = sent.get("known") if isinstance(sent, Mapping) else None
         known = known if isinstance(known, Sequence) else ()
-        decks.save(name, parse(sent).with_unsent(decks.read(name), keys, known))
+        arrangement = replace(parse(sent), opening=opening)
+        decks.save(name, arrangement.with_unsent(decks.read(name), keys, known))
 
 
 def _draw_reset(name: str, arrangement: Arrangement) -> None:
@@ -207,17 +215,23 @@ def _pick_kind(subject: PageSubject) -> str:
     return choose("Fooled by", "kind", options, default, width=220)
 
 
-def _story(subject: PageSubject, kind: str) -> Story:
-    """Return the content of the slides. If the URL names another case to open with, only that case is loaded again."""
+def _story(subject: PageSubject, kind: str, opening: str) -> Story:
+    """Return the content of the slides. If the URL or the deck names another case to open with, only that case is
+    loaded again.
+    """
     talk_story = view(story, subject.question_set, kind)
-    if case_id := st.query_params.get("case", ""):
+    if case_id := st.query_params.get("case", opening):
         talk_story = replace(talk_story, opener=view(opener, subject.question_set, kind, case_id))
     return talk_story
 
 
-def _open_next(case_id: str) -> None:
+def _open_next(name: str, case_id: str) -> None:
+    """Open the slides with the next case, which a deck that the user has changed keeps."""
     mark_picked()
     st.query_params["case"] = case_id
+    arrangement = decks.read(name)
+    if arrangement != Arrangement():
+        decks.save(name, replace(arrangement, opening=case_id))
 
 
 def _talk(
@@ -259,7 +273,11 @@ def _draw_download(
 ) -> None:
     """Draw a button that downloads the slides as a single web page that works offline."""
     script, sheets = components.source("slides")
-    shown = [slide for slide in talk["slides"] if slide["on"]]
+    shown = [
+        slide
+        for slide in talk["slides"]
+        if slide["on"] and (slide["titled"] or not slide["id"].startswith(TEXT))
+    ]
 
     def contents() -> str:
         pictures = talk["pictures"]

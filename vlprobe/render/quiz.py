@@ -165,7 +165,7 @@ def question_data(
             for each in question.verdicts
             if is_revealed and each.verdict != "unknown" and (each.verdict == "held") == is_true
         ]
-        n_more, of_room = len(believers) - MOST_CHIPS, votes[index] if is_revealed else 0
+        n_more, n_votes = len(believers) - MOST_CHIPS, sum(votes) if is_revealed else 0
         captions.append(
             {
                 "runs": [
@@ -183,8 +183,7 @@ def question_data(
                 ],
                 "more": " · ".join(
                     [f"+{n_more}"] * (n_more > 0)
-                    + [f"{of_room:,} {'vote' if of_room == 1 else 'votes'} in the room"]
-                    * (of_room > 0)
+                    + [f"{votes[index]:,} of {counted(n_votes, 'vote')}"] * (n_votes > 0)
                 ),
             }
         )

@@ -18,6 +18,13 @@ const EDGE = 0.15; // share of the width in which a tap turns the slide
 const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], [.78, true], [.7, true], [.62, true], [.54, true],
   [.46, true], [.4, true]];
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
+const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", verdict: "", pictures: [], marks: [], options: [],
+  figures: [], bars: [], limit: 0, note: "", notes: [], on: true };
+
+// A slide with text is shown once it has words.
+function isShown(slide) {
+  return slide.on && (slide.titled || !slide.id.startsWith("text:"));
+}
 
 function picture(shown, pictures) {
   const source = pictures[shown.key] || "";
@@ -51,8 +58,9 @@ function drawMark(mark, place, all) {
 }
 
 function drawOption(option, index, votes, nModels) {
+  const nVotes = votes ? votes[0] + votes[1] : 0;
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
-  const count = votes?.[index] ? make("span", "votes", `${votes[index]} ${votes[index] === 1 ? "vote" : "votes"} in the room`) : "";
+  const count = nVotes ? make("span", "votes", `${votes[index]} of ${nVotes} ${nVotes === 1 ? "vote" : "votes"}`) : "";
   const nChose = option.marks.filter((mark) => mark.state !== "tied").length; // as the heading counts
   const tally = nChose ? make("span", "tally", `${nChose} of ${nModels} models`) : "";
   const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
@@ -100,12 +108,12 @@ function draw(slide, pictures, level, votes) {
   const title = written(level, "title", slide.heading);
   title.dataset.length = title.textContent.length > 280 ? "very" : title.textContent.length > 110 ? "long" : "";
   if (slide.tag[0]) words.append(make("p", `tag ${slide.tag[1] && `is-${slide.tag[1]}`}`, slide.tag[0]));
-  words.append(title, slide.detail && written("p", "detail", slide.detail));
+  words.append(title, slide.detail && written("p", "detail", slide.detail.replace(/^[-*] /gm, "• ")));
   if (slide.verdict) words.append(make("p", "verdict-line", slide.verdict));
   words.append(list("marks", slide.marks, drawMark));
   const nModels = slide.options.reduce((sum, option) => sum + option.marks.length, 0);
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
-  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2 to count each vote, 0 to clear."));
+  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2, or a caption, to count each vote; 0 clears."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
   const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
   parts.push(slide.note && written("p", "note quiet", slide.note));
@@ -173,6 +181,10 @@ class Show {
     this.whole = make("div", "whole", this.stage, this.speaker, this.foot(), this.status, this.black);
     this.whole.addEventListener("pointermove", () => this.wake());
     this.starts = (event) => {
+      if (event.key === "p" && (event.ctrlKey || event.metaKey) && this.slides.length && !this.data.whole) {
+        event.preventDefault();
+        this.print();
+      }
       if (event.key !== "F5" || event.ctrlKey || event.shiftKey || this.dialog.open || isTyping()) return;
       event.preventDefault();
       this.start();
@@ -201,6 +213,7 @@ class Show {
       press("arrow", "Slide before", () => this.go(this.place - 1), key("←")),
       press("arrow", "Next slide", () => this.go(this.place + 1), key("→")),
       this.noted,
+      press("pair wide", "", () => this.openNotes(), key("W"), "notes window"),
       press("pair wide", "", () => this.darken(), key("B"), "black"),
       press("pair wide", "", () => this.fill(), key("F"), "full screen"),
       press("arrow wide", "Smaller type", () => this.resize(-1), key("−")),
@@ -210,9 +223,12 @@ class Show {
   }
 
   take(data, send, keep) {
-    document.addEventListener("fullscreenchange", this.full);
-    document.addEventListener("keydown", this.starts);
-    for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, this.release, true);
+    this.leave();
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    document.addEventListener("fullscreenchange", this.full, { signal });
+    document.addEventListener("keydown", this.starts, { signal });
+    for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, this.release, { capture: true, signal });
     this.send = send;
     this.keep = keep;
     const same = JSON.stringify(data);
@@ -221,7 +237,7 @@ class Show {
     this.same = same;
     this.data = data;
     this.known = data.slides.map((slide) => slide.id);
-    this.slides = data.slides.filter((slide) => slide.on);
+    this.slides = data.slides.filter(isShown);
     this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
     this.dots.replaceChildren(...this.slides.map((slide, place) =>
       press("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
@@ -265,7 +281,7 @@ class Show {
     if (!slide) return this.page.replaceChildren(head);
     const large = press("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
       make("span", "frame", this.small(slide)));
-    large.disabled = !slide.on;
+    large.disabled = !isShown(slide);
     this.strip = make("ol", "strip", ...data.slides.map((one, place) => this.cell(one, place)));
     const middle = make("div", "middle", large);
     const side = make("div", "properties");
@@ -313,7 +329,7 @@ class Show {
       if (event.altKey) editable && this.move(slide.id, place + step);
       else this.choose(slides[Math.max(0, Math.min(slides.length - 1, place + step))].id);
     });
-    const item = make("li", slide.on ? "" : "off", open);
+    const item = make("li", isShown(slide) ? "" : "off", open);
     if (!editable) return item;
     const tick = make("input", "tick");
     Object.assign(tick, { type: "checkbox", checked: slide.on });
@@ -360,7 +376,7 @@ class Show {
     const row = make("div", "actions",
       press("act", "Move this slide up", () => this.move(slide.id, place() - 1), "↑"),
       press("act", "Move this slide down", () => this.move(slide.id, place() + 1), "↓"));
-    row.append(press("act", "Add a slide with text before this one", () => this.add(`text:${Date.now()}`, place()), "+ Text"));
+    row.append(press("act", "Add a slide with text after this one", () => this.add(`text:${Date.now()}`, "Your title"), "+ Text"));
     if (/^(case|figure|text):/.test(slide.id)) {
       row.append(press("act", "", () => {
         this.chosen = this.data.slides[place() ? place() - 1 : 1]?.id;
@@ -376,7 +392,7 @@ class Show {
     const { suggestions } = this.data;
     if (!suggestions.length) return "";
     const cards = suggestions.map((one) => {
-      const add = press("add", `Add this case: ${one.alt}`, () => this.add(one.id), make("span", "sign", "+"),
+      const add = press("add", `Add this case: ${one.alt}`, () => this.add(one.id, one.alt), make("span", "sign", "+"),
         isPicture(one.source) ? Object.assign(make("img"), { src: one.source, alt: "" }) : make("span", "none", one.alt),
         make("span", "tiny quiet", one.label));
       return make("li", "", add);
@@ -408,17 +424,22 @@ class Show {
     this.strip.querySelector("[aria-pressed=true]").focus();
   }
 
-  add(id, place = this.data.slides.findIndex((slide) => slide.id === this.chosen) + 1) {
-    this.wanted = id;
-    this.save(id, place);
+  // The new slide is here at once, so that the next press comes after it; the server answers with what it shows.
+  add(id, title) {
+    const { slides } = this.data;
+    if (slides.some((one) => one.id === id)) return;
+    const slide = { ...BLANK, id, key: id, heading: [[title, ""]], spoken: title };
+    slides.splice(slides.findIndex((one) => one.id === this.chosen) + 1, 0, slide);
+    this.chosen = this.wanted = id;
+    this.known.push(id);
+    this.save();
   }
 
   // The page keeps what was changed; the server answers with the same slides.
-  save(added = "", place = 0) {
+  save() {
     const { slides } = this.data;
-    this.slides = slides.filter((slide) => slide.on);
+    this.slides = slides.filter(isShown);
     const order = slides.map((slide) => slide.id);
-    if (added) order.splice(place, 0, added);
     const of = (name, value) => Object.fromEntries(slides.filter((one) => value(one) !== undefined).map((one) => [one[name], value(one)]));
     [this.unsaved, this.same, this.saved.textContent] = [this.same || this.unsaved, "", ""];
     this.edit();
@@ -491,11 +512,31 @@ class Show {
     this.stage.scrollTop = 0;
     this.count.textContent = `${place + 1} of ${this.slides.length}`;
     this.status.textContent = `Slide ${place + 1} of ${this.slides.length}. ${slide.spoken}`;
-    this.speaker.replaceChildren(make("h3", "tiny quiet", "Notes"), ...slide.notes.map((line) => written("p", "", line)));
+    this.tell();
     [...this.dots.children].forEach((dot, each) => {
       dot.classList.toggle("on", each === place);
       each === place ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current");
     });
+  }
+
+  // The notes of the open slide: below it, and with the title of the next one in the window for a second screen.
+  tell() {
+    const [slide, next] = this.slides.slice(this.place);
+    const notes = () => slide.notes.map((line) => written("p", "", line));
+    this.speaker.replaceChildren(make("h3", "tiny quiet", "Notes"), ...notes());
+    this.second?.document?.body?.replaceChildren(make("p", "", this.status.textContent), ...notes(), make("hr"),
+      make("p", "", next ? `Next: ${next.spoken}` : "The last slide"));
+  }
+
+  // A window for a second screen, whose keys lead the slides.
+  openNotes() {
+    this.wasFull = false; // some browsers end the full screen for a new window; the talk goes on
+    this.second = open("", "vlprobe-notes", "width=720,height=540");
+    if (!this.second) return; // blocked by the browser
+    this.second.document.title = "Speaker notes";
+    this.second.document.body.style.font = "24px/1.4 system-ui, sans-serif";
+    this.second.addEventListener("keydown", (event) => this.key(event));
+    this.tell();
   }
 
   // The line of keys fades after 3 seconds without a key or a pointer.
@@ -505,16 +546,12 @@ class Show {
     this.fading = setTimeout(() => this.whole.classList.add("still"), 3000);
   }
 
+  // Count a vote for a caption; -1 clears the votes.
   vote(index) {
     const { case: id, options } = this.slides[this.place];
-    if (!options[index]) return;
-    this.votes[id] ||= [0, 0];
-    this.votes[id][index] += 1;
-    this.go(this.place);
-  }
-
-  clearVotes() {
-    delete this.votes[this.slides[this.place].case];
+    const counts = this.votes[id] || [0, 0];
+    if (options[index]) this.votes[id] = counts.map((count, place) => count + (place === index));
+    if (index < 0) delete this.votes[id];
     this.go(this.place);
   }
 
@@ -528,6 +565,8 @@ class Show {
   // A tap near an edge of the slide, which phones have instead of keys.
   tap({ clientX, target }) {
     const share = clientX / this.stage.clientWidth;
+    const caption = [...this.stage.querySelectorAll(".options > li:not([class^=as-])")].indexOf(target.closest("li"));
+    if (caption >= 0) return this.vote(caption);
     if (target.closest("a") || (share > EDGE && share < 1 - EDGE)) return;
     this.go(this.place + (share < EDGE ? -1 : 1));
   }
@@ -547,7 +586,7 @@ class Show {
     const pressed = event.composedPath()[0];
     if (["Enter", " "].includes(event.key) && pressed.tagName === "BUTTON") return;
     this.wake();
-    const letters = { 0: () => this.clearVotes(), 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill(),
+    const letters = { 0: () => this.vote(-1), 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), w: () => this.openNotes(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill(),
       "+": () => this.resize(1), "=": () => this.resize(1), "-": () => this.resize(-1),
       "?": () => this.wake(), "/": () => this.wake() };  // the search of the page would open behind the slide
     const letter = letters[event.key.toLowerCase()];
@@ -583,9 +622,7 @@ class Show {
   }
 
   leave() {
-    document.removeEventListener("fullscreenchange", this.full);
-    document.removeEventListener("keydown", this.starts);
-    for (const name of ["pointerup", "pointercancel"]) document.removeEventListener(name, this.release, true);
+    this.listening?.abort();
     if (document.fullscreenElement && !this.root.isConnected) document.exitFullscreen();
   }
 }

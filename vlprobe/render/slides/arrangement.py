@@ -27,6 +27,7 @@ class Arrangement:
     titles: Mapping[str, str] = field(default_factory=dict)  # by `Slide.text_key`
     notes: Mapping[str, str] = field(default_factory=dict)  # by `Slide.text_key`
     figures: Mapping[str, str] = field(default_factory=dict)  # data URLs of figures by slide id
+    opening: str = ""  # id of the case that the deck opens with; "": the first candidate
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -134,6 +135,7 @@ def parse(value: object) -> Arrangement:
         {key: text[:LONGEST_TITLE] for key, text in titles.items()},
         {key: text[:LONGEST_NOTE] for key, text in notes.items()},
         {name: each for name, each in figures.items() if each.startswith(PICTURE)},
+        str(value.get("opening", ""))[:LONGEST_KEY],
     )
 
 
