@@ -19,6 +19,7 @@ def names(page) -> list[str]:
     return [card.get_attribute("aria-label") for card in page.locator("button.card").all()]
 
 
+@pytest.mark.full  # 7 s; test_keyboard.py goes to the drawer and back
 def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
     visit(page, url + EXPLORE)
     cards = names(page)

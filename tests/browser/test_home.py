@@ -12,6 +12,7 @@ pytestmark = pytest.mark.browser
 HOME = "{}/?set=" + SETS["lgip"]
 
 
+@pytest.mark.full  # 4 s; test_keyboard.py does so by keys
 def test_another_failure_is_shown_without_a_reload_and_its_case_opens(page, url: str):
     visit(page, HOME.format(url))
     loaded = page.evaluate("performance.timeOrigin")

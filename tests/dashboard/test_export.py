@@ -6,6 +6,7 @@ import json
 import pandas as pd
 import pytest
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import bodies
 from vlprobe import views
 from vlprobe.dashboard import export
@@ -33,7 +34,7 @@ def keys(every_probe: Store) -> dict[str, str]:
     return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
 
 
-@pytest.mark.parametrize("probe", PAGES)
+@pytest.mark.parametrize("probe", tiers(PAGES, ("lgip", "eqben")))
 def test_each_figure_of_a_page_has_a_menu_with_svg_pdf_and_png(
     open_probe, keys, probe, monkeypatch
 ):

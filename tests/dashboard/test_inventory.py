@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import make_tiny
 from tests.dashboard.inventory import LEAST, ROWS, VIEWS, Row, View
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.runs import jobs
@@ -174,10 +174,8 @@ def opened(
     yield show_once
 
 
-FIRST = {view.page: name for name, view in reversed(VIEWS.items())}  # of each page
-
-
-@pytest.mark.parametrize("name", tiers(VIEWS, FIRST.values()))
+@pytest.mark.full  # the other files of this folder open each page
+@pytest.mark.parametrize("name", VIEWS)
 def test_all_of_the_inventory_is_found_in_this_view(opened: Callable[[str], Seen], name: str):
     rows = [row for row in ROWS if row.view == name]
     assert rows, "no row needs this view: remove it"

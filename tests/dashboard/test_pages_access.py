@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, component_values
 from vlprobe import views
@@ -20,7 +21,7 @@ def test_nobody_is_asked_to_sign_in_unless_the_server_says_so(
     assert not [button for button in at.button if button.key in ("sign_in", "sign_out")]
 
 
-@pytest.mark.parametrize("page", ["home", "failures", "run"])
+@pytest.mark.parametrize("page", tiers(["home", "failures", "run"], ("home", "run")))
 def test_who_has_not_signed_in_sees_nothing_but_a_button(
     every_probe: Store, page: str, monkeypatch: pytest.MonkeyPatch
 ):

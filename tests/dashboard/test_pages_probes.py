@@ -40,7 +40,7 @@ def key(every_probe: Store) -> dict[str, str]:
     return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
 
 
-@pytest.mark.parametrize("probe", registry.names("probes"))
+@pytest.mark.parametrize("probe", tiers(registry.names("probes"), ("eqben", "lgip", "pictures")))
 def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_not(
     open_probe, every_probe, key, probe: str
 ):
@@ -81,7 +81,7 @@ def test_switches_are_there_only_where_they_change_something(
     assert ("unit" in there, "average" in there) == (unit, average)
 
 
-@pytest.mark.parametrize("page", PROBES)
+@pytest.mark.parametrize("page", tiers(PROBES, ("retrieval", "triplets")))
 def test_a_paper_s_table_has_the_runs_and_the_printed_rows(open_probe, every_probe, key, page: str):
     at = open_probe(page)
     assert not at.error
@@ -111,7 +111,7 @@ def test_the_trade_off_of_lgip_has_table_2_and_rings_unless_they_are_hidden(open
     assert "SigLIP" not in words(at)
 
 
-@pytest.mark.parametrize("page", PROBES)
+@pytest.mark.parametrize("page", tiers(PROBES, ("pairs",)))
 def test_one_press_asks_the_demo_models_this_probe_s_questions(
     monkeypatch, store: Store, page: str
 ):

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from scipy.sparse import csgraph
 
+from tests.conftest import tiers
 from vlprobe import registry, views
 from vlprobe.datasets import validation
 from vlprobe.runs.request import Request
@@ -51,7 +52,7 @@ def table(folder: Path, column: str) -> str:
     return f"csv:{folder / f'{column}.csv'}"
 
 
-@pytest.mark.parametrize("probe", ["lgip", "prsm"])
+@pytest.mark.parametrize("probe", tiers(["lgip", "prsm"], ("lgip",)))
 @pytest.mark.parametrize("column", ["picture", "setting", "cluster"])
 def test_a_column_of_that_name_is_a_tag_like_any_other(
     tmp_path: Path, store: Store, probe: str, column: str

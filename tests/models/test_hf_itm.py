@@ -259,7 +259,7 @@ def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(
     )
 
 
-@pytest.mark.parametrize("probe", ["rococo", "prsm"])
+@pytest.mark.parametrize("probe", tiers(["rococo", "prsm"], ("rococo",)))
 def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
     probe, make_model, tmp_path, monkeypatch
 ):

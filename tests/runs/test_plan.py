@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import tiers
 from tests.datasets.test_pairs import picture
 from tests.runs.test_run import StopAt, stored_bytes
 from vlprobe import registry
@@ -41,7 +42,7 @@ def singles(tiny: str, tmp_path: Path) -> dict[str, bytes]:
     return stored
 
 
-@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("keeps", tiers([True, False], (True,)))
 def test_a_plan_stores_the_keys_and_bytes_of_single_runs(tiny, tmp_path, singles, keeps: bool):
     store = Store(tmp_path / "plan")
     plan = execute_plan(requests(tiny, keep_embeddings=keeps), store)
@@ -54,7 +55,7 @@ def test_a_plan_stores_the_keys_and_bytes_of_single_runs(tiny, tmp_path, singles
     assert execute_plan(requests(tiny), store) == plan  # again: what is stored
 
 
-@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("keeps", tiers([True, False], (True,)))
 def test_each_picture_and_text_goes_through_the_model_once_and_the_model_is_loaded_once(
     tiny, tmp_path, monkeypatch, keeps: bool
 ):

@@ -145,7 +145,7 @@ def test_a_run_stopped_anywhere_or_with_a_damaged_part_resumes_to_the_same_bytes
         assert stored_bytes(broken) == stored_bytes(whole), step
 
 
-@pytest.mark.parametrize("first_lacks_it", [True, False])
+@pytest.mark.parametrize("first_lacks_it", tiers([True, False], (True,)))
 def test_parts_of_two_versions_of_a_run_are_joined_if_one_has_a_column_more(
     tiny, tmp_path, monkeypatch, first_lacks_it: bool
 ):

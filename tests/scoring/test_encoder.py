@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.conftest import tiers
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.models import controls
@@ -245,7 +246,7 @@ def test_what_is_only_about_speed_changes_no_embedding(photos, change):
     assert (one.texts(["b", "a b c", "a"]) == other.texts(["b", "a b c", "a"])).all()
 
 
-@pytest.mark.parametrize("name", ["demo:softmax", "demo:weak"])
+@pytest.mark.parametrize("name", tiers(["demo:softmax", "demo:weak"], ("demo:softmax",)))
 def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp_path):
     words, chance = (
         ["a", "red", "cat", "on", "two", "big", "boats", "near", "small"],

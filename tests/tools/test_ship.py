@@ -30,7 +30,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict]]:
     """A few items of every probe's own data, answered by a control."""
     store = Store(tmp_path_factory.mktemp("ship") / "cache")
     with pytest.MonkeyPatch.context() as patch:  # less to draw
-        draw_fewer(patch, 6)
+        draw_fewer(patch, 4)
         manifests = [
             manifest
             for probe in ship.PROBES

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.conftest import tiers
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.models.controls import ControlEncoder
@@ -160,7 +161,10 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.mark.parametrize(
     ("dataset", "kind", "has_twins"),
-    [("demo", "flip", False), ("demo-pairs", "pair", True), ("demo-triplets", "i2t", False)],
+    tiers(
+        [("demo", "flip", False), ("demo-pairs", "pair", True), ("demo-triplets", "i2t", False)],
+        [("demo", "flip", False), ("demo-pairs", "pair", True)],
+    ),
 )
 def test_causes_are_what_a_loop_over_the_stored_cosines_gives(bundled, dataset, kind, has_twins):
     keys = {

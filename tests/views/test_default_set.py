@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import vlprobe
-from tests.conftest import make_tiny, store_again
+from tests.conftest import make_tiny, store_again, tiers
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -64,7 +64,10 @@ def test_the_most_complete_comparison_is_first_and_controls_and_failed_checks_do
     assert listed == [complete, smaller, failed, control_only]
 
 
-@pytest.mark.parametrize("page", ["home", "explore", "compare", "tradeoff", "present", "breakdown"])
+@pytest.mark.parametrize(
+    "page",
+    tiers(["home", "explore", "compare", "tradeoff", "present", "breakdown"], ("home", "compare")),
+)
 def test_every_page_opens_on_it(filled, monkeypatch: pytest.MonkeyPatch, page: str):
     store, (complete, *_) = filled
     at = open_page(monkeypatch, store, page)

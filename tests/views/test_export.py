@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.test_main import call
+from tests.conftest import tiers
 from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import annotations, shipped
@@ -232,7 +233,7 @@ def test_what_exists_is_never_written_over(every_probe, tmp_path, form):
     assert not list((tmp_path / "out").iterdir())
 
 
-@pytest.mark.parametrize("form", ["duckdb", "parquet", "csv"])
+@pytest.mark.parametrize("form", tiers(["duckdb", "parquet", "csv"], ("duckdb",)))
 def test_results_of_an_earlier_version_are_exported_whole(tmp_path, monkeypatch, form):
     shutil.copytree(OLD, tmp_path / "old")
     monkeypatch.chdir(tmp_path / "old")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import tiers
 from vlprobe import views
 from vlprobe.errors import VlprobeError
 from vlprobe.storage import shipped
@@ -64,7 +65,7 @@ def values_of(table: pd.DataFrame, name: str) -> pd.Series:
     return pd.Series(table[name].tolist())
 
 
-@pytest.mark.parametrize("dataset", SETS)
+@pytest.mark.parametrize("dataset", tiers(SETS, ("bundled:SugarCrepe", "demo")))
 def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store, dataset):
     question_set, case_filter = opened(store, dataset)
     table = joined(store, question_set, case_filter)
@@ -168,7 +169,7 @@ def test_a_model_s_rate_counts_a_tie_whole_and_one_of_two_orders_half_as_home_do
     assert any(run.n_orders == 2 for run in question_set.runs)
 
 
-@pytest.mark.parametrize("dataset", SETS)
+@pytest.mark.parametrize("dataset", tiers(SETS, ("demo",)))
 def test_an_excluded_value_leaves_out_its_cases_and_keeps_the_counts_of_its_facet(store, dataset):
     question_set, case_filter = opened(store, dataset)
     table = joined(store, question_set, case_filter)

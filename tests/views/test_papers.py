@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.conftest import case_key_of
+from tests.conftest import case_key_of, tiers
 from vlprobe import views
 from vlprobe.metrics.resampling import RESAMPLES
 from vlprobe.runs.request import Request
@@ -112,7 +112,11 @@ def test_cells_of_runs_are_the_estimates(every_probe: Store, cells, probe: str, 
 
 
 @pytest.mark.parametrize(
-    ("file", "heading"), [("danger", "Danger"), ("same_concept", "Same concept"), ("mine", None)]
+    ("file", "heading"),
+    tiers(
+        [("danger", "Danger"), ("same_concept", "Same concept"), ("mine", None)],
+        [("danger", "Danger")],
+    ),
 )
 def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
     store: Store, tmp_path, file, heading

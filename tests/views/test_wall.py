@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import tiers
 from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import case_card
@@ -58,7 +59,7 @@ def test_a_wall_has_one_card_a_picture_with_its_worst_case(
     assert n_cases == sum(more + 1 for _, more in expected)
 
 
-@pytest.mark.parametrize("outcome", ["all", "fooled"])
+@pytest.mark.parametrize("outcome", tiers(["all", "fooled"], ("all",)))
 def test_a_caption_that_ranks_first_for_several_pictures_is_one_card(every_probe: Store, outcome):
     (row,) = (each for each in views.runs.question_set_rows(every_probe) if each.probe == "rococo")
     question_set = views.runs.question_set(every_probe, row.case_key)

@@ -62,7 +62,7 @@ def test_the_same_weights_give_the_same_numbers_as_through_sentence_transformers
     assert "127.0.0.1" in served["note"] and "'minilm'" in served["note"]
 
 
-@pytest.mark.parametrize("probe", ["eqben", "rococo"])
+@pytest.mark.parametrize("probe", tiers(["eqben", "rococo"], ("eqben",)))
 def test_pictures_go_as_data_urls_and_come_back_as_from_the_weights(
     server: Server, store: Store, tmp_path: Path, probe: str
 ):

@@ -6,6 +6,7 @@ such a token only contributes its position.
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ IMAGE_SIZE = 64  # pixels a side
 _ROWS = "token_embedding.weight"
 
 
+@functools.cache  # takes as long to build as the rest of a demo model
 def tokenizer() -> Callable:
     """Return OpenCLIP's byte-pair tokenizer with the context length of the demo models."""
     from open_clip.tokenizer import SimpleTokenizer

@@ -9,7 +9,7 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import clustered, estimate
 from vlprobe.metrics.estimate import FEWEST_ITEMS
-from vlprobe.metrics.resampling import resample_counts
+from vlprobe.metrics.resampling import every_resample
 from vlprobe.models.doctor import passport
 from vlprobe.scoring import pictures
 from vlprobe.scoring.batches import BATCH_MULTIPLES
@@ -333,7 +333,7 @@ def auc(scores: np.ndarray) -> Estimate:
             return math.nan
         return float(count @ (pairs[below] + pairs[upto]) / 2 / (count.sum() * pairs[-1]))
 
-    resamples = resample_counts(n, 0, estimate.RESAMPLES).astype(np.float64)
+    resamples = np.ascontiguousarray(every_resample(n).T, dtype=np.float64)
     tail = (1 - estimate.LEVEL) / 2
     low, high = np.nanquantile([weighted(count) for count in resamples], [tail, 1 - tail])
     return Estimate(weighted(np.ones(n)), float(low), float(high), n)
