@@ -12,7 +12,7 @@ from tools.world.captions import NUMBERS as WORLD_NUMBERS
 from tools.world.captions import SYNONYMS
 from tools.world.scenes import COLORS, OBJECTS
 from vlprobe.case.card import ROLES, CaseText, case_card
-from vlprobe.render import showcase as words
+from vlprobe.render import home as words
 from vlprobe.render.sentences import frequency
 from vlprobe.render.words import presentations
 from vlprobe.storage import shipped

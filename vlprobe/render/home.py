@@ -12,11 +12,23 @@ from vlprobe.case import json
 from vlprobe.case.card import CaseCard, card_type, case_card
 from vlprobe.metrics.blind import SHORT_METHODS, BlindAccuracy
 from vlprobe.registry import is_control
-from vlprobe.render import showcase as words
 from vlprobe.render.charts.styles import Looks, mark_values
 from vlprobe.render.numbers import number
-from vlprobe.render.sentences import capitalized, counted, frequency, listed, share, shortened
-from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
+from vlprobe.render.sentences import (
+    CHANGES,
+    MOST_NAMES,
+    capitalized,
+    count_word,
+    counted,
+    frequency,
+    hesitate,
+    listed,
+    share,
+    shortened,
+    some_models,
+    undecided,
+)
+from vlprobe.render.words import WRONG_SUBTYPES, is_plural, value_label, wrong
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
 
@@ -88,14 +100,14 @@ def failure(
 
     return {
         "id": showcase.card.id,
-        "heading": list(words.heading(showcase, kind, names[model])),
+        "heading": list(heading(showcase, kind, names[model])),
         "pictures": [
             {**json.picture(shot, picture), "alt": shot.alt, "label": shot.label}
             for shot in card.pictures
         ],
         "boxes": [
             {
-                "line": text.runs(words.LONGEST_CAPTION),
+                "line": text.runs(LONGEST_CAPTION),
                 "label": text.role.box.format(name=names[model]),
                 "style": text.role.box_style,
             }
@@ -106,7 +118,7 @@ def failure(
         "right": marks(right)
         | {"verdict": listed([names[name] for name in right]) if right else ""},
         "verdict": ". ".join(
-            filter(None, [words.verdict(showcase, kind, names, model), caution(names, credible)])
+            filter(None, [verdict(showcase, kind, names, model), caution(names, credible)])
         ),
         "href": href,
     }
@@ -157,7 +169,7 @@ def numbers(
         lie_counts = [lie_counts[0], lie_counts[len(lie_counts) // 2], lie_counts[-1]]
     phrases = [_phrase(count.subtype, kind) for count in lie_counts]
     rates = [count.share for count in lie_counts]
-    sentences = words.number_sentences(phrases, rates, shortened(name))
+    sentences = number_sentences(phrases, rates, shortened(name))
     entries = []
     happened = f"{kind.lies} {card_type(kind).believed}"
     for count, phrase, sentence in zip(lie_counts, phrases, sentences, strict=True):
@@ -268,3 +280,98 @@ def _rate(lie_counts: list[LieCount]) -> float:
     if not n_lies:
         return math.nan
     return sum(count.share * count.n_lies for count in lie_counts) / n_lies
+
+
+LONGEST_CAPTION = 280  # maximum length of a caption; the case itself shows all of it
+# Shares of lies below a limit, and what they are called
+OFTEN = (0.02, "hardly ever"), (0.1, "seldom"), (0.3, "sometimes"), (0.6, "often"), (2, "mostly")
+
+
+def models_word(count: int, total: int, name: str) -> str:
+    """Return the subject of a sentence about `count` of `total` models, or `name` if there is only one model.
+
+    >>> models_word(6, 6, "A"), models_word(1, 6, "A"), models_word(39, 43, "A"), models_word(1, 1, "A")
+    ('All six models', 'One of six models', '39 of 43 models', 'A')
+    """
+    return name if total == 1 else some_models(count, total)
+
+
+def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
+    """Return a heading in two sentences: what people see, and how the models answered."""
+    n_tied, n_changes = showcase.n_tied, showcase.n_changes
+    n_believing, n_ties = showcase.n_fooled - n_tied, n_tied - n_changes
+    subject = models_word(n_believing or n_tied, showcase.n_models, name)
+    seen, answered = case_card(showcase.card, kind).heading(subject, n_believing != 1, name)
+    if not n_believing and not kind.is_movement:
+        return seen, f"{subject} {hesitate(n_ties, n_changes)}."
+    # Models that are right in one order only are named below the caption
+    return seen, f"{answered.removesuffix('.')}{undecided(n_ties, 0)}."
+
+
+def verdict(
+    showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str
+) -> str:
+    """Return the sentence about the fooled models, which is shown next to the models' symbols."""
+    if kind.is_movement:
+        return f"What {names[model]} answers"
+    subject = some_models(showcase.n_fooled, showcase.n_models)
+    if showcase.n_models == 1:
+        subject = next(
+            names[answer.model] for answer in showcase.card.verdicts if answer.model in names
+        )
+    if chose := card_type(kind).chose:
+        return f"{subject} {chose.format(lie=kind.lie)}"
+    tied = [
+        answer
+        for answer in showcase.card.verdicts
+        if answer.verdict == "tied" and answer.model in names
+    ]
+    ties = sum(answer.is_scored for answer in tied)
+    if ties == showcase.n_fooled:
+        return f"{subject} cannot tell them apart"
+    if not ties and showcase.n_fooled < showcase.n_models and showcase.n_fooled <= MOST_NAMES:
+        return _chose(showcase, names)
+    how = f", {count_word(ties)} by a tie" if ties else ""
+    return f"{subject} chose this one{how}{undecided(0, len(tied) - ties)}"
+
+
+def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
+    """Say how many models chose the wrong caption, and how many chose it in only one of two caption orders."""
+    chose, in_one_order = (
+        listed(
+            [
+                names[answer.model]
+                for answer in showcase.card.verdicts
+                if answer.verdict == verdict and answer.model in names
+            ]
+        )
+        for verdict in ("fooled", "tied")
+    )
+    if not chose:
+        return f"{in_one_order}: {CHANGES}"
+    return f"{chose} chose this one{f', {in_one_order}: {CHANGES}' if in_one_order else ''}"
+
+
+def how_often(rate: float) -> str:
+    """Return an adverb for how often lies are believed.
+
+    >>> how_often(.0016), how_often(.05), how_often(.17), how_often(.4), how_often(.7)
+    ('hardly ever', 'seldom', 'sometimes', 'often', 'mostly')
+    """
+    return next(word for limit, word in OFTEN if rate < limit)
+
+
+def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) -> list[str]:
+    """Return one sentence per type of lie, starting with the type that is believed least often.
+
+    Args:
+        phrases: What is wrong in the lies, such as "a wrong color".
+        rates: Shares of lies that are believed, in ascending order.
+
+    >>> number_sentences(["a wrong color", "a wrong number"], [.001, .35], "Tiny CLIP")
+    ['A wrong color hardly ever fools Tiny CLIP', 'A wrong number often fools Tiny CLIP']
+    """
+    return [
+        f"{capitalized(phrase)} {how_often(rate)} {'fool' if is_plural(phrase) else 'fools'} {name}"
+        for phrase, rate in zip(phrases, rates, strict=True)
+    ]

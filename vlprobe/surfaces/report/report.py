@@ -18,12 +18,12 @@ from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.findings import order_sentences, verdict
+from vlprobe.render.home import heading
 from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html import papers, tables
 from vlprobe.render.html.elements import breakable, column_heads, embed, model_label
 from vlprobe.render.html.elements import table as html_table
 from vlprobe.render.sentences import counted, sentence_names
-from vlprobe.render.showcase import heading
 from vlprobe.render.words import AVERAGED, slice_order, value_label
 from vlprobe.storage import annotations, display_names
 from vlprobe.storage.annotations import Annotation
