@@ -560,10 +560,8 @@ class PictureSearchCard(SearchCard):
             label = "Ranked above the right one"
         alt = detail = ""
         if self.is_own_mixture:
-            alt, detail = (
-                f"{case.true_text} Mixed with another picture.",
-                ", made from the right one",
-            )
+            alt = f"{case.true_text} Mixed with another picture."
+            detail = ", made from the right one"
         elif self._edit:
             alt, detail = "Another picture, mixed", ", made from another picture"
         return [

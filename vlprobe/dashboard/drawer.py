@@ -153,20 +153,18 @@ def _draw_steps(
             ("Previous", "Left", "chevron_left", near.previous, near.place - 1),
             ("Next", "Right", "chevron_right", near.next, near.place + 1),
         ):
+            # The wall behind the drawer turns to the page that contains the case
+            opened = {"case": case_id, "page": str(1 + (position - 1) // size)}
             press(
-                *(label, _step, case_id, 1 + (position - 1) // size),
+                label,
+                st.query_params.update,
+                opened,
                 icon=icon,
                 key=f"case_{label.lower()}",
                 type="tertiary",
                 shortcut=shortcut,
                 disabled=not case_id,
             )
-
-
-def _step(case_id: str, page: int) -> None:
-    """Open another case, and switch the wall behind the drawer to the page that contains it."""
-    st.query_params["case"] = case_id
-    st.query_params["page"] = str(page)
 
 
 def _has_words(card: WallCard) -> bool:
@@ -286,7 +284,7 @@ def _draw_sibling(sibling: CaseCard, wrong_text: str) -> None:
         words = sibling.case.wrong_text or sibling.case.true_text
     label = f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}"
     key = f"case_sibling_{sibling.case.case}"
-    press(label, _show_case, sibling.case.id, key=key, type="tertiary")
+    press(label, st.query_params.__setitem__, "case", sibling.case.id, key=key, type="tertiary")
 
 
 def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard) -> bool:
@@ -319,10 +317,6 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
                 open_page("explore", case_query(subject, alike))
         draw_wall("case_alike", wall_values(others, words, badge=False) | {"strip": True})
     return True
-
-
-def _show_case(case_id: str) -> None:
-    st.query_params["case"] = case_id
 
 
 def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> None:

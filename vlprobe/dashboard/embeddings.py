@@ -42,10 +42,8 @@ from vlprobe.views.points import MOST_POINTS, Points, Side, hexagons, project
 
 LEAST_POINTS = 3  # of a map
 N_NEAREST = 24  # pictures that a search shows
-SEARCHED, SEARCH_LENGTH = (
-    "pictures like “{}”",
-    40,
-)  # label of a search's result, and letters of its text
+SEARCHED = "pictures like “{}”"  # label of a search's result
+SEARCH_LENGTH = 40  # letters of its text
 REGION = "searched_region"  # session key: the region when the search was drawn last
 COLORS = {"share": "Share fooled", "n_models": "Models fooled", "split": "Disagreement"}
 MOST_SHARE = 0.5  # of the strongest color

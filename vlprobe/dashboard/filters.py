@@ -413,10 +413,8 @@ def draw_chips(case_filter: Filter) -> None:
     """Draw a button that shows or hides the facets, and one button per active filter that removes the filter."""
     active = active_filters(case_filter)
     with draw_row("chips", gap="xsmall"):
-        label, flipped = (
-            f"Facets ({len(active)})" if active else "Facets",
-            (FLIPPED, not _flipped()),
-        )
+        label = f"Facets ({len(active)})" if active else "Facets"
+        flipped = FLIPPED, not _flipped()
         press(
             label,
             st.session_state.__setitem__,

@@ -56,10 +56,8 @@ HOME = "home"
 # The name that Streamlit reserves for the default page, so that /home leads to it too
 ROOT = "start"
 NAMED = 80  # maximum characters of an unknown address in a message
-PAGE_SIZE, OLD_PAGE_SIZE = (
-    60,
-    12,
-)  # cards per page on the wall, and on the former list of failures
+PAGE_SIZE = 60  # cards per page on the wall
+OLD_PAGE_SIZE = 12  # cards per page on the former list of failures
 LIGHT = {"true": "#00696b", "lie": "#b1360b"}  # colors of the logo
 DARK = {"true": "#6fd0cf", "lie": "#ffa883"}
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox="0 0 26 22">

@@ -148,7 +148,8 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
             host = photographs.HOST.partition("://")[2]
             quiet(f"{download.announcement} They come from {host}.")
             _button(download, "Download", f"{key}_yes", download.fetch, is_primary=True)
-            press("Not now", _forget, download, key=f"{key}_no", type="tertiary")
+            forget = setattr, download, "announcement", ""
+            press("Not now", *forget, key=f"{key}_no", type="tertiary")
         else:
             _button(download, "Download pictures", f"{key}_ask", download.measure)
             if download.result:
@@ -169,7 +170,3 @@ def _button(
         if not is_primary
         else None,
     )
-
-
-def _forget(download: Download) -> None:
-    download.announcement = ""

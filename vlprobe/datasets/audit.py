@@ -406,10 +406,8 @@ class GluedWords:
     def add(self, row: int, true_words: Sequence[str], wrong_words: Sequence[str]) -> None:
         """Add one row: the words of a caption and the words of the foil made from it."""
         self._caption_words.update(true_words)
-        removed, new = (
-            set(true_words).difference(wrong_words),
-            set(wrong_words).difference(true_words),
-        )
+        removed = set(true_words).difference(wrong_words)
+        new = set(wrong_words).difference(true_words)
         inserted = [word for word in wrong_words if word in new]
         self._inserted.update(inserted)
         if removed and not self._caption_words.issuperset(new):

@@ -53,10 +53,8 @@ class Ranker:
         """
         n_versions, n = len(values), values.shape[1]
         if self._order.shape[0] < n_versions or self._order.shape[1] != n:
-            self._order, self._centred = (
-                np.empty(values.shape, np.int64),
-                np.empty(values.shape, np.float64),
-            )
+            self._order = np.empty(values.shape, np.int64)
+            self._centred = np.empty(values.shape, np.float64)
             self._spare, self._bits = np.empty(n, np.int64), np.empty(n, np.int32)
             self._numbers = np.arange(n)
             self._ranks = self._numbers - (n - 1) / 2  # centred

@@ -105,10 +105,8 @@ def load(
         outside, problem = scores[~np.isin(scores, (0.0, 1.0))], "neither 0 nor 1"
     else:
         low, high = BOUNDS.get(source.scale, (-np.inf, np.inf))
-        outside, problem = (
-            scores[(scores < low) | (scores > high)],
-            f"outside the range of a {source.scale}",
-        )
+        outside = scores[(scores < low) | (scores > high)]
+        problem = f"outside the range of a {source.scale}"
     if len(outside) and not table.is_verdict:
         raise InvalidInput(
             f"{len(outside):,} of {len(scores):,} scores in '{source.file}' are {problem} "

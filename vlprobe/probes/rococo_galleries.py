@@ -357,10 +357,8 @@ class RetrievalScorer:
             rows_by_gallery.setdefault(gallery, []).append(row)
         for (kind, rule), rows in rows_by_gallery.items():
             search = self._search(kind, rule, cases.take(rows))
-            similarities[rows, 0], similarities[rows, 1] = (
-                search.ranks.best_own,
-                search.ranks.best_altered,
-            )
+            similarities[rows, 0] = search.ranks.best_own
+            similarities[rows, 1] = search.ranks.best_altered
             for name in RANK_COLUMNS:
                 ranks[name][rows] = getattr(search.ranks, name)
             fronts.append(search.fronts)

@@ -19,10 +19,8 @@ FOLDER = "annotations"
 # Tags offered while none exist; the drawer gives them the keys 1 to 4
 SUGGESTED = ("ambiguous", "wrong label", "telling", "to discuss")
 FORMER = {"label wrong": "wrong label"}  # former names of tags, in files of older versions
-ANY, NOTE = (
-    " any",
-    " note",
-)  # in filters: cases with a tag, and with a note; no tag begins with a space
+# In filters: cases with a tag, and with a note. No tag begins with a space.
+ANY, NOTE = " any", " note"
 TAG_LENGTH = 30
 MAX_CASE_TAGS = 8
 MAX_VOCABULARY = 40  # different tags in one question set

@@ -39,7 +39,8 @@ def draw_page() -> None:
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
     table = _sliced(subject, metric, slicing, of_metric, unit)
-    names = _slice_names(table)
+    slices = sorted(table["slice"].unique(), key=words.slice_order)
+    names = {name: words.value_label(name) for name in slices}
     filters = {
         name: case_links.slice_filter(subject, model, metric.kinds, slicing, name) for name in names
     }
@@ -66,7 +67,11 @@ def draw_page() -> None:
     with st.expander("The table", icon=":material/table_chart:", key="breakdown_table"):
         _draw_table(subject, metric, unit, slicing, table, names)
     with st.expander("All numbers", icon=":material/function:", key="all_numbers"):
-        _draw_all_numbers(subject, model, averaging, unit)
+        figures.draw_headlines(subject, model, averaging, unit)
+        estimates = tables.all_numbers(subject, averaging, unit)
+        with st.container(horizontal=True):
+            export.draw_menu("numbers", table=estimates)
+            export.report_button(subject)
     frame.notes(subject)
     tables.draw_set_details(subject.question_set)
 
@@ -87,15 +92,6 @@ def _draw_table(
     tables.slices(table, metric, unit, names, subject.models, subject.looks, "Part", address)
     quiet("- = no cases. A tie counts as wrong. Click a model's name to see the cases in its row.")
     export.draw_menu("breakdown", table=table)
-
-
-def _draw_all_numbers(subject: PageSubject, model: str, averaging: str, unit: str) -> None:
-    """Draw a figure with the headline numbers, a table with all numbers for all models, and download buttons."""
-    figures.draw_headlines(subject, model, averaging, unit)
-    estimates = tables.all_numbers(subject, averaging, unit)
-    with st.container(horizontal=True):
-        export.draw_menu("numbers", table=estimates)
-        export.report_button(subject)
 
 
 def _any(subject: PageSubject, model: str, metric: Metric) -> Filter | None:
@@ -161,9 +157,3 @@ def _sliced(
         st.info(f"{metric.label} has no breakdown of this kind. Choose another breakdown.")
         st.stop()
     return table
-
-
-def _slice_names(table: pd.DataFrame) -> dict[str, str]:
-    """Return the display names of the slices in a table, in the order in which they are shown."""
-    slices = sorted(table["slice"].unique(), key=words.slice_order)
-    return {name: words.value_label(name) for name in slices}

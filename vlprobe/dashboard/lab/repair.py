@@ -6,7 +6,6 @@ three models (`before`, `control`, `after`), the job that runs them (`job`) and 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -103,7 +102,8 @@ def repaired() -> Three:
         examples = published_here | {"Tiny CLIP, EqSim": tuple(FIRST.values())}
         with st.container(horizontal=True, key="repair_examples"):
             for label, three in examples.items():
-                press(label, _choose, three)
+                # A link to the same page would have no effect
+                press(label, st.query_params.update, dict(zip(HELP, three, strict=True)))
     newest = {
         "before": "",
         "control": _first(tuned, plain_=True),
@@ -126,11 +126,6 @@ def repaired() -> Three:
 def _first(tuned: dict[str, str], plain_: bool) -> str:
     """Return the newest model fine-tuned with a plain loss or, if `plain_` is false, with another loss; "" if none."""
     return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
-
-
-def _choose(models: Sequence[str]) -> None:
-    """Select an example's models by writing them to the URL, because a link to the same page would have no effect."""
-    st.query_params.update(dict(zip(HELP, models, strict=True)))
 
 
 def _describe(name: str) -> str:

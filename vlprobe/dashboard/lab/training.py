@@ -426,7 +426,11 @@ def draw_steps() -> None:
     if not trainings:
         return
     st.header("By training step")
-    labels = {key: _label(key, question_set) for key, (question_set, _) in trainings.items()}
+    labels = {
+        key: f"{key.partition('.')[2]}: {presentations()[question_set.probe].name}, "
+        f"{dataset_name(question_set.runs[0].dataset)}"
+        for key, (question_set, _) in trainings.items()
+    }
     chosen = next(iter(trainings))
     if len(trainings) > 1:
         chosen = choose("Training", "steps", labels, chosen)
@@ -442,11 +446,6 @@ def draw_steps() -> None:
     ]
     if kinds:
         _draw_cases(question_set, steps, kinds)
-
-
-def _label(key: str, question_set: QuestionSet) -> str:
-    test = presentations()[question_set.probe].name
-    return f"{key.partition('.')[2]}: {test}, {dataset_name(question_set.runs[0].dataset)}"
 
 
 def _draw_cases(question_set: QuestionSet, steps: Mapping[int, str], kinds: Sequence[str]) -> None:

@@ -25,12 +25,8 @@ SEVERITY, SEED = 3, 42
 MOST_ROWS = 9
 MOST_SEEDS = 8  # tried for one more edit of a kind
 LONGEST = 300  # maximum characters of a wrong caption
-ROWS, TURNS, CLAIM, CHANGED = (
-    "try_rows",
-    "try_turns",
-    "try_claim",
-    "try_changed",
-)  # session keys
+# Session keys
+ROWS, TURNS, CLAIM, CHANGED = "try_rows", "try_turns", "try_claim", "try_changed"
 ALL_EDITS = "all-edits"  # anchor of the heading above all edits
 TRUE_CLAIM = "This is the true caption. Change a word to make it wrong."
 Values = dict[str, object]

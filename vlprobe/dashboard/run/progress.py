@@ -469,10 +469,8 @@ def _open(job_id: str) -> None:
     st.query_params["job"] = st.session_state[OPENED] = job_id
 
 
-GOING, ENDED = (
-    "jobs_going",
-    "jobs_ended",
-)  # session keys: ids of jobs running at the last check, and of jobs with a notice
+# Session keys: ids of jobs running at the last check, and of jobs with a notice
+GOING, ENDED = "jobs_going", "jobs_ended"
 BAR_SECONDS = 2
 MOST = 3  # maximum number of notices at once; the newest are kept
 

@@ -152,14 +152,11 @@ def _case(
     subject: Subject, card: WallCard, annotation: Annotation | None = None
 ) -> list[htpy.Node]:
     """Return a case in the same form as in the drawer, without the details."""
-    described, address = (
-        case_card(card, subject.presentation.kind(card.kind)),
-        subject.shelf.address,
-    )
+    described = case_card(card, subject.presentation.kind(card.kind))
     return [
-        html.shots(described, address),
+        html.shots(described, subject.shelf.address),
         html.captions(described.texts),
-        html.strips(described.strips(), address),
+        html.strips(described.strips(), subject.shelf.address),
         html.bars(described, subject.model_looks, subject.names),
         annotation and html.chips(annotation.tags, annotation.note),
     ]

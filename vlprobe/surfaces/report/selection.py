@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
 
 from vlprobe import views
 from vlprobe.render.numbers import shortest
@@ -51,13 +50,6 @@ def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
     return buffer.getvalue()
 
 
-def _pictures(names: Sequence[str]) -> list[str]:
-    """Return the paths to pictures, or only file names if the dashboard is read-only, because it may be public."""
-    return (
-        [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
-    )
-
-
 def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], int]:
     table, total = views.cases.failures(store, question_set, case_filter, 1, MOST)
     cases = records(FailureRow, table)
@@ -70,13 +62,16 @@ def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
 def _case(
     case: FailureRow, answers: dict[str, AnswerRow], annotation: Annotation | None
 ) -> dict[str, object]:
-    """Return one case as a dict for the JSON export."""
+    """Return one case as a dict for the JSON export. A read-only dashboard may be public: it gives no paths."""
+    names = list(case.images)
+    if access.read_only():
+        names = [Picture.from_name(name).path.name for name in names]
     return {
         **{name: getattr(case, name) for name in PLAIN},
         "margin": shortest(case.margin),
         "texts": list(case.texts),
         "roles": list(case.roles),
-        "pictures": _pictures(case.images),
+        "pictures": names,
         "scores": [shortest(score) for score in case.scores],
         "margins": {model: shortest(answer.margin) for model, answer in sorted(answers.items())},
         "dataset_tags": {name: value for name, value in dict(case.tags).items() if value},

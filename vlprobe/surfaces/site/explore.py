@@ -218,8 +218,16 @@ def case_entries(subject: Subject, cards: Sequence[WallCard]) -> list[Values]:
     for card, by_model in zip(cards, answers, strict=True):
         annotation = noted.get(card.case)
         shared = _shared(subject, by_model[subject.models[0]], annotation)
+        tags = annotation.tags if annotation else ()
         drawn = {
-            id(answer): _case(subject, answer, annotation) | shared
+            id(answer): {
+                **json.wall_card(
+                    answer, subject.shelf.key, tags=tags, renamed=subject.names, badge=False
+                ),
+                "id": subject.case_key(card.case),
+                **pictures_and_captions(subject, answer),
+                **shared,
+            }
             for answer in _distinct(by_model)
         }
         values_by_model = {model: drawn[id(answer)] for model, answer in by_model.items()}
@@ -282,10 +290,8 @@ def _distinct(by_model: Mapping[str, CaseCard]) -> list[CaseCard]:
 
 def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
     """Return the parts of the drawer that are the same for all models: bars, tags, note, credits and properties."""
-    credits, with_notes = (
-        credit(card.case.tags, _credits(subject, card.case)),
-        subject.limits.with_notes,
-    )
+    credits = credit(card.case.tags, _credits(subject, card.case))
+    with_notes = subject.limits.with_notes
     facts = [(name, text if with_notes else bare(text)) for name, text in card.facts.items()]
     details = [
         annotation and html.chips(annotation.tags, annotation.note),
@@ -300,16 +306,6 @@ def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> 
     return {
         "bars": inert(html.bars(card, subject.model_looks, subject.names)),
         "rest": inert(details),
-    }
-
-
-def _case(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
-    """Return a case as input for the wall of cards, with the pictures and texts for its drawer."""
-    tags = annotation.tags if annotation else ()
-    return {
-        **json.wall_card(card, subject.shelf.key, tags=tags, renamed=subject.names, badge=False),
-        "id": subject.case_key(card.case.case),
-        **pictures_and_captions(subject, card),
     }
 
 
