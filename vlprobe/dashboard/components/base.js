@@ -22,6 +22,13 @@ function press(style, label, act, ...children) {
   return button;
 }
 
+// A link that the page follows itself (`followed`), which is told its key.
+function linkTo(style, key, href, ...children) {
+  const link = Object.assign(make("a", style, ...children), { href });
+  link.dataset.go = key;
+  return link;
+}
+
 // A part with a name that scrolls by the keyboard, too.
 function region(style, label, child) {
   return Object.assign(make("div", style, child), { tabIndex: 0, role: "region", ariaLabel: label });

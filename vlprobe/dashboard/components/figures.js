@@ -5,15 +5,9 @@
 // of a door are one, what is mixed into it, and the mixture.
 // Triggers: go (the key of what was pressed; "more" for the models that have no place).
 
-function link(style, { key, href }, ...children) {
-  const element = Object.assign(make("a", style, ...children), { href });
-  element.dataset.go = key;
-  return element;
-}
-
-function number({ big, sentence, strong, exact, ...target }) {
+function number({ key, href, big, sentence, strong, exact }) {
   const words = make("span", "sentence small quiet", make("b", "", strong), sentence.slice(strong.length));
-  return link("number", target, make("span", "big", big), words, make("span", "exact small quiet", exact));
+  return linkTo("number", key, href, make("span", "big", big), words, make("span", "exact small quiet", exact));
 }
 
 // A span at a share of the width of the bar that it is in.
@@ -26,7 +20,7 @@ function placed(name, side, share) {
 function model(entry, guess) {
   const head = make("span", "head", markOf(entry.mark), written("span", "name", entry.name), make("span", "value", entry.value));
   const bar = make("span", "bar", placed("full", "width", entry.width), guess !== null && placed("tick", "left", guess));
-  const cell = link("model", entry, head, bar, entry.remark && make("span", "remark small quiet", entry.remark));
+  const cell = linkTo("model", entry.key, entry.href, head, bar, entry.remark && make("span", "remark small quiet", entry.remark));
   cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
   return cell;
 }
@@ -35,7 +29,7 @@ function strip({ label, of, guess, models, more, more_href: href }) {
   const about = make("p", "about small quiet", make("b", "", label), of && make("span", "of", of),
     guess !== null && make("span", "guess", `guessing, ${Math.round(100 * guess)} %`));
   const row = make("section", "strip", about, make("div", "models", ...models.map((entry) => model(entry, guess)),
-    more && link("model more small", { key: "more", href }, more)));
+    more && linkTo("model more small", "more", href, more)));
   row.ariaLabel = "Models";
   return row;
 }
@@ -48,9 +42,9 @@ function sum(pictures) {
   return make("span", "sum", ...parts.flat());
 }
 
-function door({ pictures = [], title, sentence, ...target }) {
-  return link(pictures.length ? "door pictured" : "door", target, pictures.length > 0 && sum(pictures), make("span", "title", title),
-    drawing("M3 8h10M9 4l4 4-4 4", "arrow", "0 0 16 16"), make("span", "behind small quiet", sentence));
+function door({ key, href, pictures = [], title, sentence }) {
+  return linkTo(pictures.length ? "door pictured" : "door", key, href, pictures.length > 0 && sum(pictures),
+    make("span", "title", title), drawing("M3 8h10M9 4l4 4-4 4", "arrow", "0 0 16 16"), make("span", "behind small quiet", sentence));
 }
 
 class Figures {

@@ -65,16 +65,14 @@ class Hero {
 
   show(shown) {
     this.shown = shown;
-    const heading = make("h1");
-    for (const line of shown.heading) heading.append(written("span", "sentence", line), " ");
+    const heading = make("h1", "", ...shown.heading.flatMap((line) => [written("span", "sentence", line), " "]));
     const pictures = make("div", shown.pictures.length > 1 ? "pictures two" : "pictures", ...shown.pictures.map(picture));
     const frames = shown.boxes.map(box);
     const boxes = make("div", "boxes", ...frames);
     const first = frames.find((frame) => frame.classList.contains("is-true"));
     if (first && shown.right?.marks.length) first.append(votes(shown.right, "right"));
-    const last = frames[frames.length - 1];
-    if (last && last.classList.contains("is-lie")) last.append(votes(shown));
-    else boxes.append(votes(shown));
+    const last = frames.at(-1);
+    (last?.classList.contains("is-lie") ? last : boxes).append(votes(shown));
     const words = make("div", "words", boxes, this.buttons(shown));
     const top = make("div", "top", this.data.kicker && make("p", "kicker quiet", this.data.kicker), heading);
     const isPictured = shown.pictures.length > 0;
@@ -83,21 +81,11 @@ class Hero {
   }
 
   buttons(shown) {
-    const open = make("a", "button primary", shown.why && make("span", "wide", "Why? "), make("span", "", "Open this case"), icon("arrow"));
-    open.href = shown.href;
-    open.dataset.go = shown.id;
-    const row = make("div", "buttons", open);
-    if (!this.data.only) {
-      const label = [make("span", "", "Another"), make("span", "wide", " one")];
-      row.append(press("button another", "", () => this.another(), icon("dice"), ...label));
-    }
-    if (shown.present) {
-      const present = make("a", "button", "Present this case");
-      present.href = shown.present;
-      present.dataset.go = `present:${shown.id}`;
-      row.append(present);
-    }
-    return row;
+    const why = shown.why && make("span", "wide", "Why? ");
+    const label = [make("span", "", "Another"), make("span", "wide", " one")];
+    return make("div", "buttons", linkTo("button primary", shown.id, shown.href, why, make("span", "", "Open this case"), icon("arrow")),
+      !this.data.only && press("button another", "", () => this.another(), icon("dice"), ...label),
+      shown.present && linkTo("button", `present:${shown.id}`, shown.present, "Present this case"));
   }
 
   press(event) {

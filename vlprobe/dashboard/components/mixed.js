@@ -70,9 +70,7 @@ class Mixed {
       return { square, layer: null };
     }
     const frame = make("span", "frame");
-    const below = make("img");
-    below.alt = alt;
-    below.decoding = "async";
+    const below = Object.assign(make("img"), { alt, decoding: "async" });
     below.addEventListener("load", () => {
       frame.style.aspectRatio = `${below.naturalWidth} / ${below.naturalHeight}`;
       frame.classList.toggle("tall", below.naturalHeight > below.naturalWidth);
@@ -82,16 +80,13 @@ class Mixed {
     square.append(frame);
     const partner = this.data.sources[over] || "";
     if (!isPicture(partner)) return { square, layer: null };
-    const layer = make("img", "over");
-    layer.alt = "";
-    layer.src = partner;
+    const layer = Object.assign(make("img", "over"), { alt: "", src: partner });
     frame.append(layer);
     return { square, layer };
   }
 
   sum() {
     const { data } = this;
-    const sum = make("div", "sum");
     const right = this.figure(this.picture(data.right.source, data.right.alt, "right").square, "true", "tick");
     right.label.textContent = "The right picture";
     this.found = make("p", "small");
@@ -106,15 +101,12 @@ class Mixed {
     this.stays = make("span", "small number stays");
     own.line.append(this.stays);
     own.text.append(this.range());
-    sum.append(right.figure, make("span", "sign", "+"), partner.figure, make("span", "sign", "="), own.figure);
-    return sum;
+    return make("div", "sum", right.figure, make("span", "sign", "+"), partner.figure, make("span", "sign", "="), own.figure);
   }
 
   figure(square, style, name) {
-    const label = make("span", "label");
-    const mark = make("span", `mark ${style}`, icon(name), label);
-    const line = make("p", "line", mark);
-    const text = make("figcaption", "", line);
+    const label = make("span", "label"), mark = make("span", `mark ${style}`, icon(name), label);
+    const line = make("p", "line", mark), text = make("figcaption", "", line);
     return { figure: make("figure", "", square, text), text, line, label, mark };
   }
 
@@ -162,14 +154,12 @@ class Mixed {
   }
 
   chart(chart) {
-    const plot = make("div", "plot");
-    plot.style.setProperty("--rows", String(chart.rows.length));
-    for (const [share] of chart.ticks) plot.append(this.at(make("span", "grid"), share));
     this.line = make("span", "now");
-    plot.append(this.line, make("ul", "", ...chart.rows.map((row) => this.row(row))));
-    const axis = make("div", "axis");
-    axis.setAttribute("aria-hidden", "true");
-    for (const [share, text] of chart.ticks) axis.append(this.at(make("span", "share", text), share));
+    const plot = make("div", "plot", ...chart.ticks.map(([share]) => this.at(make("span", "grid"), share)), this.line,
+      make("ul", "", ...chart.rows.map((row) => this.row(row))));
+    plot.style.setProperty("--rows", String(chart.rows.length));
+    const axis = make("div", "axis", ...chart.ticks.map(([share, text]) => this.at(make("span", "share", text), share)));
+    axis.ariaHidden = "true";
     const remarks = [chart.more, this.data.pending && "Testing all mixtures …"].filter(Boolean);
     return make("section", "chart", make("h2", "", chart.title), make("p", "small quiet", chart.note), plot, axis,
       ...remarks.map((remark) => make("p", "small quiet", remark)));
@@ -189,11 +179,8 @@ class Mixed {
       track.append(bar);
     }
     for (const [share, won] of row.dots) track.append(this.at(make("span", won ? "dot won" : "dot"), share));
-    if (row.at >= 0) {
-      const mark = drawing(row.path, "model");
-      mark.style.fill = row.color;
-      track.append(this.at(make("span", "value", mark, make("span", "number", row.text)), row.at));
-    }
+    const mark = row.at >= 0 && drawing(row.path, "model", "0 0 14 14", row.color);
+    if (mark) track.append(this.at(make("span", "value", mark, make("span", "number", row.text)), row.at));
     return make("li", "row", name, track);
   }
 
