@@ -30,9 +30,9 @@ def test_a_row_of_the_facet_filters_the_wall_and_can_be_taken_back(show_page, tw
     at = show_page(two_towers, "explore", model=MODEL, cards="every")
     pills = at.button_group(key="facet_unseen_by")
     assert [option.content.replace("\\:", ":") for option in pills.proto.options] == [
-        "Text tower: captions nearly alike :gray[10 / 10]",
-        "Image tower: pictures nearly alike :gray[10 / 10]",
-        "Neither: the match went wrong :gray[10 / 20]",
+        "Captions look alike to the text encoder :gray[10 / 10]",
+        "Pictures look alike to the image encoder :gray[10 / 10]",
+        "Neither: they are matched wrongly :gray[10 / 20]",
     ]
     pills.set_value(["words"]).run()
     assert at.query_params["unseen"] in ("words", ["words"])
@@ -46,9 +46,9 @@ def test_compare_draws_a_bar_per_model_with_shares_of_failures(show_page, two_to
     assert not at.exception
     figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
     assert [(trace["name"], trace["text"]) for trace in figure["data"]] == [
-        ("Text tower: captions nearly alike", ["33%", "33%"]),
-        ("Image tower: pictures nearly alike", ["33%", "33%"]),
-        ("Neither: the match went wrong", ["33%", "33%"]),
+        ("Captions look alike to the text encoder", ["33%", "33%"]),
+        ("Pictures look alike to the image encoder", ["33%", "33%"]),
+        ("Neither: they are matched wrongly", ["33%", "33%"]),
     ]
     assert {tuple(mark) for mark in figure["data"][0]["customdata"]} == {
         *((name, "words") for name in (MODEL, SECOND))
@@ -60,10 +60,10 @@ def test_the_drawer_says_which_tower_hardly_moved(show_page, two_towers):
     question_set = views.runs.question_set(two_towers, row.case_key)
     chosen = views.filter.Filter(MODEL, "pair", unseen_by=("words",))
     case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
-    assert "The text tower hardly moved: to" in words(
+    assert "The captions look alike to" in words(
         show_page(two_towers, "explore", model=MODEL, case=case)
     )
     chosen = replace(chosen, unseen_by=("match",), outcome="held")
     case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
     at = show_page(two_towers, "explore", model=MODEL, case=case, outcome="all")
-    assert "tower" not in words(at).partition("Neither: the match went wrong")[0]
+    assert "look alike to" not in words(at).partition("Neither: they are matched wrongly")[0]

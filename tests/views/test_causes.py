@@ -143,7 +143,7 @@ def test_each_cause_has_a_sentence_and_a_right_answer_has_none(towers):
     said = [causes.sentence(table, case, "Towers") for case in table.index]
     assert [bool(text) for text in said] == table["fooled"].tolist()
     assert said[0].startswith(
-        "The text tower hardly moved: to Towers, these captions are closer (cosine 1.000)"
+        "The captions look alike to Towers's text encoder: their embeddings are closer (cosine 1.000)"
     )
     assert said[1].startswith("The image tower hardly moved")
     assert said[2].endswith("the match went wrong.")

@@ -1,5 +1,6 @@
 """Facets count and filter what a plain join of the Parquet files in DuckDB gives."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from vlprobe.errors import VlprobeError
 from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.views import caption_bins
 from vlprobe.views.facets import LEAST_ASKED
 from vlprobe.views.filter import Filter, region_text
 
@@ -77,7 +79,7 @@ def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store,
             chosen = case_filter.with_values(facet.name, [row.value])
             numbers = numbers_of(store, question_set, chosen)
             assert len(numbers) == row.n_fooled
-            if facet.name in ("caption_length", "word_frequency"):
+            if facet.name in ("changed_words", "caption_length", "word_frequency"):
                 continue
             if facet.name == "pair" and not any(table["source"]):
                 assert row.n_asked >= LEAST_ASKED
@@ -92,6 +94,56 @@ def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store,
             assert row.n_asked == (is_row & margins.notna()).sum()
             assert set(numbers) == set(table["case"][is_row & (margins <= 0)])
     assert "subtype" in names and "caption_length" in names
+
+
+def test_the_words_of_a_kind_of_edit_are_listed_though_few_of_them_are_frequent(store):
+    question_set, case_filter = opened(store, "bundled:SugarCrepe")
+    chosen = replace(case_filter, subtype=("replace_att",))
+    facets = {one.name: one for one in views.facets.facets(store, question_set, chosen)}
+    asked = {row.value: row.n_asked for row in facets["pair"].rows}
+    assert asked["white>black"] == 20 and asked["red>blue"] == 8 and min(asked.values()) == 3
+    colors = {row.value: row.n_asked for row in facets["changed_words"].rows}
+    assert 150 < colors["A color changed"] < 250
+
+
+def test_hidden_suspect_labels_are_those_of_the_list_and_leave_every_denominator(store):
+    question_set, case_filter = opened(store, "bundled:SugarCrepe")
+    every, shown = (
+        set(numbers_of(store, question_set, replace(case_filter, suspects=hides)))
+        for hides in (False, True)
+    )
+    listed = views.suspects.suspects(store, question_set, "foil").suspects
+    assert shown == every - {suspect.case for suspect in listed} != every
+    facets = [
+        {row.value: row.n_asked for row in views.facets.facets(store, question_set, one)[0].rows}
+        for one in (case_filter, replace(case_filter, suspects=True))
+    ]
+    assert facets[0] == facets[1]
+
+
+def test_changed_colors_and_numbers_are_found_where_words_are_replaced_added_or_swapped(store):
+    question_set, _ = opened(store, "bundled:SugarCrepe")
+    cases = views.rows.CaseTable(store, question_set.key)
+    texts = pd.read_parquet(cases.path).sort_values("case")["texts"]
+    names = ["A color changed", "A number changed", "Other words changed"]
+    bins = [names[code] for code in caption_bins.bin_codes(cases, "changed_words")]
+    for true, wrong, expected in (
+        ("A bathroom with no toilets and a red", "and a blue and", "A color changed"),
+        ("a person wearing a suit", "a smiling person", "Other words changed"),
+    ):
+        found = [
+            each
+            for pair, each in zip(texts, bins, strict=True)
+            if true in pair[0] and wrong in pair[1]
+        ]
+        assert found and set(found) == {expected}
+    for pair, each in list(zip(texts, bins, strict=True))[::50]:
+        words = [re.findall(r"\w+", text.lower()) for text in pair]
+        swapped = [
+            a for a, b in zip(*words, strict=False) if a != b and len(words[0]) == len(words[1])
+        ]
+        if {*swapped, *set(words[0]) ^ set(words[1])} & {"red", "green", "blue", "white", "black"}:
+            assert each == "A color changed"
 
 
 def test_cases_that_all_fool_the_model_are_broken_down_like_any_other(store):

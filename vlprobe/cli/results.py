@@ -52,7 +52,7 @@ NO_MATCH = "No cases match these filters."
     default="all",
     show_default=True,
     help="Break the metrics down by subtype, rule, strength_bin, comparison, slice (named slices), "
-    "caption_length, word_frequency, text_alone or tag:NAME. Other tables: seeds (mean and "
+    "changed_words, caption_length, word_frequency, text_alone or tag:NAME. Other tables: seeds (mean and "
     "spread over draws of altered captions and pictures), crossed (triplets by both answers, "
     "with texts only and with the picture) and size (accuracy by number of parameters and "
     "training data, including published models).",

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import htpy
+import numpy as np
 import streamlit as st
 
 from vlprobe import views
@@ -196,6 +197,8 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
     table = view(views.causes.causes, subject.question_set, model, card.kind)
     if text := views.causes.sentence(table, card.case, model_name(model)):
         quiet(text)
+    for text in _circumstances(subject, model, card):
+        quiet(text)
     encoders = embeddings.encoders(subject)
     if not _has_words(card):
         quiet("To show which words and parts matter, vlprobe needs the picture on this computer.")
@@ -220,6 +223,42 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
     )
     if is_open:
         _draw_words_and_parts(model, card)
+
+
+def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str]:
+    """Describe what the answers tell about a failure: doubts about the label, the other models, the kind of edit, and
+    the lengths of the captions.
+    """
+    if card.kind in movement_kinds() or not (card.true_text and card.wrong_text):
+        return []
+    sentences = []
+    of_kind = subject.question_set, card.kind
+    if views.suspects.are_suspect(store(), *of_kind, np.array([card.case]))[0]:
+        sentences.append(
+            "The label may be wrong: at least two thirds of the strong models reject it. Judge it in the view Suspect "
+            "labels."
+        )
+    verdict = next(each for each in card.verdicts if each.model == model)
+    if verdict.is_in_one_order:
+        sentences.append(
+            f"{model_name(model)} changes its answer with the order of the two captions, so it guesses here."
+        )
+    if card.subtype:
+        rates = []
+        for of_cases in ({"subtype": card.subtype}, {}):
+            chosen = Filter.parse(model, card.kind, outcome="all", **of_cases)
+            rates.append(view(views.facets.model_rates, subject.question_set, chosen)[model])
+        sentences.append(
+            f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * rates[0]:.1f} % of the cases, any "
+            f"edit in {100 * rates[1]:.1f} %."
+        )
+    n_words = len(card.wrong_text.split()) - len(card.true_text.split())
+    if n_words:
+        more = "longer" if n_words > 0 else "shorter"
+        sentences.append(
+            f"The wrong caption is {counted(abs(n_words), 'word')} {more} than the true one."
+        )
+    return sentences
 
 
 def _draw_words_and_parts(model: str, card: WallCard) -> None:
@@ -288,12 +327,20 @@ def _draw_sibling(sibling: CaseCard, wrong_text: str) -> None:
 
 
 def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard) -> bool:
-    """Draw other pictures on which the same replaced words fool the model. Return whether there are any."""
+    """Draw other pictures on which the same replaced words or, if there are none, the same type of edit fools the
+    model. Return whether there are any.
+    """
     card, kind = described.case, described.kind
-    key = view(views.patterns.pattern_of, subject.question_set, card.kind, card.case)
-    if not key or kind.is_movement:
+    if kind.is_movement:
         return False
-    alike = Filter(case_filter.model, card.kind, pair=(key,))
+    key = view(views.patterns.pattern_of, subject.question_set, card.kind, card.case)
+    alike = Filter(case_filter.model, card.kind, pair=(key,) if key else ())
+    if not key or counts(subject, alike)["all"] < 2:
+        if not card.subtype:
+            return False
+        key = f"type:{card.subtype}"
+        sort = "worst" if card.is_scored else "models"
+        alike = Filter(case_filter.model, card.kind, subtype=(card.subtype,), sort=sort)
     n_cases = counts(subject, alike)
     cards, n_pictures, _ = view(views.wall.wall, subject.question_set, alike, 1, SHOWN_ALIKE + 1)
     others = [case_card(neighbour, kind) for neighbour in cards if neighbour.images != card.images][
@@ -306,7 +353,7 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         words = html.others_text(len(others), n_others)
         source, target = pattern_words(key)
         text = htpy.div(".vp-pattern")[
-            htpy.strong[source, htpy.span(".vp-quiet")[" → "], target],
+            htpy.strong[source, target and [htpy.span(".vp-quiet")[" → "], target]],
             htpy.p(".vp-quiet.vp-small")[f"fooled {n_cases['fooled']:,} of {n_cases['all']:,}"],
             htpy.p(".vp-quiet.vp-small")[words],
         ]
@@ -561,7 +608,7 @@ def _slices(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     for refusal in refusals:
         st.warning(plain(refusal), icon=":material/warning:")
     quiet(
-        "Each slice gets its own row on Compare and in reports. You can also use slices "
+        "Each slice gets a column on Compare and a row in reports. You can also use slices "
         "with vlprobe show, compare and gate."
     )
     links = {}

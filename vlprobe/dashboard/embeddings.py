@@ -167,7 +167,7 @@ def draw_search(subject: PageSubject) -> None:
         st.session_state["shows"] = ""  # the search was removed, or another selection replaced it
     st.session_state[REGION] = region
     st.text_input(
-        "Pictures that show",
+        f"Pictures that show (by {model_name(encoder)})",
         key="shows",
         placeholder="such as: a kitchen",
         max_chars=200,

@@ -38,6 +38,7 @@ from vlprobe.dashboard.state import (
     model_name,
     n_passing,
     page_number,
+    page_subject,
     paginate,
     plain,
     quiet,
@@ -45,7 +46,7 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import draw_row, draw_styles, draw_toast, press
+from vlprobe.dashboard.widgets import draw_row, draw_styles, draw_toast, link_page, press
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import counted
@@ -106,6 +107,11 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
         options["margin"] = "Margins of two models"
     if not options:
         st.info(plain(embeddings.HOW_TO_GET), icon=":material/info:")
+        for row in view(views.runs.question_set_rows):
+            if embeddings.encoders(page_subject(row.case_key)):
+                label = f"Open the map of {dataset_name(row.dataset)}"
+                link_page("explore", label, {"set": row.case_key, "view": "map"}, icon="map")
+                break
         return
     with draw_row("map_options"):
         shown = choose("Map of", "points", options, next(iter(options)), segments=True, bare=True)
@@ -220,11 +226,17 @@ def draw_wall(subject: PageSubject, case_filter: Filter) -> None:
 def _rate(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many wrong captions in the question set fool the model. Returns "" if no model can be fooled."""
     counted = dict(counts(subject, case_filter))
+    n_chosen = counted["all"]
     # Drop filters that name an outcome, so that all cases count
-    any_outcome = replace(case_filter, lost_to=False, fooled=(), held=(), agreement="")
+    any_outcome = replace(
+        case_filter, lost_to=False, fooled=(), held=(), agreement="", suspects=False
+    )
     counted["all"] = counts(subject, any_outcome)["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
+    if n_chosen < counted["all"] and not case_filter.lost_to:
+        # The facets show the model's rate; among cases chosen by answers, a second one would only confuse
+        return f"of {counted['all']:,} questions"
     n_orders = subject.question_set.run(case_filter.model).n_orders
     rate = render_wall.rate_text(counted, n_orders)
     return rate if case_filter.outcome == "fooled" else f"fooled by {rate}"
@@ -245,25 +257,48 @@ def _draw_cards(
         described,
         heading,
         badge=is_grouped(),
-        tags={
-            each.case: (*each.tags, *["✎ note"] * bool(each.note))
-            for each in annotations.read(store(), subject.key).current
-        },
+        tags=_remarks(subject, case_filter, cards),
         heading=heading,
         # On a phone, no picker shows the dataset
         place=dataset_name(subject.question_set.runs[0].dataset),
         legend=json.legend(described),
     )
-    if not all(frame["source"] for card in values["cards"] for frame in card["frames"]):
-        notes.append(_pictures_here(subject, case_filter))
+    lacks = not all(frame["source"] for card in values["cards"] for frame in card["frames"])
+    n_suspect = n_passing(subject, case_filter)
+    n_suspect -= n_passing(subject, replace(case_filter, suspects=True))
+    if lacks or n_suspect:
         with draw_row("pictures_offer"):
-            _offer_pictures(subject, case_filter)
-            draw_download(subject, "wall_download")
+            if lacks:
+                notes.append(_pictures_here(subject, case_filter))
+                _offer_pictures(subject, case_filter)
+            if n_suspect:
+                label = f"Hide {counted(n_suspect, 'suspect label')}"
+                press(label, write_choice, {"suspects": "hide"}, icon="flag", key="hide_suspects")
+            if lacks:
+                draw_download(subject, "wall_download")
     values |= {"note": " · ".join(filter(None, notes))}
     values |= {"offered": [] if access.read_only() else annotations.SUGGESTED}
     case_links.draw_wall(
         "wall", values, partial(attempt, _use_selected, subject, case_filter, cards)
     )
+
+
+def _remarks(
+    subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard]
+) -> dict[int, tuple[str, ...]]:
+    """Return the remarks below cards by case number: whether the label is suspect, the tags, and whether there is a
+    note.
+    """
+    remarks = {
+        each.case: (*each.tags, *["✎ note"] * bool(each.note))
+        for each in annotations.read(store(), subject.key).current
+    }
+    numbers = np.array([card.case for card in cards])
+    of_kind = subject.question_set, case_filter.kind, numbers
+    for case in numbers[views.suspects.are_suspect(store(), *of_kind)].tolist():
+        judged = {*views.suspects.VERDICT_OF_TAG}.intersection(remarks.get(case, ()))
+        remarks[case] = ("⚑ suspect label",) * (not judged) + remarks.get(case, ())
+    return remarks
 
 
 def _use_selected(
@@ -287,7 +322,9 @@ def _use_selected(
     if sent.get("act") == "slice" and name:
         words = replace(case_filter, region=region).words()
         views.named_slices.save(store(), subject.question_set, name, words, numbers)
-        st.session_state["toast"] = f"Saved {len(selected):,} {noun} as the slice {plain(name)}"
+        saved = f"Saved {len(selected):,} {noun} as the slice {plain(name)}"
+        st.session_state["toast"] = f"{saved}, a column on Compare. The address now links to it."
+        write_choice({"slice": name, "region": None})
     elif sent.get("act") == "deck":
         add_cases(subject.key, selected[0].kind, [card.id for card in selected])
     elif name:
@@ -313,7 +350,7 @@ def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
         return
     n_pictured = n_passing(subject, replace(case_filter, pictured=True))
     if n_pictured:
-        label = f"Show only the {'one' if n_pictured == 1 else f'{n_pictured:,}'} with a picture"
+        label = f"Show only the {counted(n_pictured, 'case')} with a picture"
         shown = {"pictured": "here"}
         press(label, write_choice, shown, icon="image", key="only_pictured")
 
@@ -321,10 +358,13 @@ def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
 def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     """Explain that no case passes, and offer to drop the filter that hides the fewest cases, or all filters."""
     kind = subject.presentation.kind(case_filter.kind)
-    st.html(tag("h1", _nothing(case_filter, kind), class_="vp-nothing"))
+    any_outcome = case_filter.any_outcome()
+    asked = n_passing(subject, any_outcome) or not filters.active_filters(any_outcome)
+    nothing = _nothing(case_filter, kind) if asked else "No questions match these filters."
+    st.html(tag("h1", nothing, class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
         press(
-            f"Drop “{active.label}”: {counted(n_cases, 'case')}",
+            f"Drop this filter: {active.label} ({counted(n_cases, 'case')})",
             filters.drop,
             active.parameter,
             active.value,

@@ -69,6 +69,7 @@ from vlprobe.views.paired_outcomes import bucket
 AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
 WORDS_LENGTH = 200  # maximum characters of a caption search
 SEARCHES = {"": "All", "own": "Found first, then lost to its own mixture"}
+SUSPECTS = {"": "Shown", "hide": "Hidden"}
 PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by kind
@@ -116,7 +117,7 @@ def draw_filters(subject: PageSubject) -> Filter:
 PARAMETERS = (  # URL parameters that "Clear all filters" removes
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
-    *("slice", "unseen", "region", "not"),
+    *("slice", "unseen", "region", "not", "suspects"),
 )
 
 
@@ -163,18 +164,17 @@ def _read_filter(subject: PageSubject) -> Filter:
         pair=() if subject.kind in movement_kinds() else chosen_pairs(),
         lost_to=choose("Searches", "lost", SEARCHES) if subject.kind == KIND else "",
         bin=_bin(subject),
-        caption=linked("Caption length, rarity or guess", "caption", caption_bins.names()),
+        caption=linked("Words, length, rarity or guess", "caption", caption_bins.names()),
         pictured=choose("Pictures", "pictured", PICTURES, segments=True)
         if has_pictures_filter
         else "",
+        suspects=_suspects(subject),
         crossed=_crossed(subject),
         fooled=linked("Model", "fooled", others),
         held=linked("Model", "held", others),
         agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
         region=_linked_region(),
-        named_slice="".join(
-            linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
-        ),
+        named_slice=_slice(subject),
         unseen_by=linked(TITLES["unseen_by"], "unseen", causes.LABELS),
         excluded=_linked_exclusions(possible),
     )
@@ -234,6 +234,24 @@ def _bin(subject: PageSubject) -> str:
         names = {str(Slice(STRENGTH, name)): value_label(name) for name in STRENGTHS}
         return choose("Strength of the wrong caption", "bin", {"": "Any", **names})
     return ""
+
+
+def _slice(subject: PageSubject) -> str:
+    """Draw a picker of the question set's saved slices, if there are any."""
+    named = view(views.named_slices.applicable, subject.key)[0]
+    if not named:
+        return "".join(linked("Slice", "slice", named))
+    return choose("Slice", "slice", {"": "All cases", **{name: plain(name) for name in named}})
+
+
+def _suspects(subject: PageSubject) -> str:
+    """Draw a filter by whether strong models doubt the label, if the question set has published answers."""
+    if not any(run.publication for run in subject.question_set.runs):
+        return ""
+    help_ = (
+        "At least two thirds of the strong models reject the label: see the view Suspect labels."
+    )
+    return choose("Suspect labels", "suspects", SUSPECTS, segments=True, help_=help_)
 
 
 def _crossed(subject: PageSubject) -> str:
@@ -306,6 +324,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     single: tuple[tuple[str, object, dict[str, Any]], ...] = (
         ("words", words and f"caption contains “{words}”", {"contains": ""}),
         ("pictured", case_filter.pictured and "with pictures on this machine", {"pictured": False}),
+        ("suspects", case_filter.suspects and "suspect labels hidden", {"suspects": False}),
         ("crossed", crossed and SIDES[crossed.name][crossed.value], {"crossed": None}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": False}),
         ("area", case_filter.within and "in the selected area", {"within": ()}),
@@ -351,7 +370,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         lambda name: f"{'with' if name[0] == ' ' else 'tagged'} {value_text('tagged', name)}",
     ),
     ("unseen", "unseen_by", partial(value_text, "unseen_by")),
-    ("not", "excluded", lambda each: f"not {shorten(value_text(*each), NAMED)}"),
+    ("not", "excluded", lambda each: f"not: {shorten(value_text(*each), NAMED)}"),
 )
 
 
@@ -393,6 +412,7 @@ TITLES = {
     "rule": "Rule",
     "pair": "Words",
     "unseen_by": "Where the difference was missed",
+    caption_bins.CHANGED: "Changed words",
     "caption_length": "Caption length",
     "word_frequency": "Rarest word",
     "text_alone": "Guess from the text alone",
@@ -437,7 +457,7 @@ def draw_chips(case_filter: Filter) -> None:
 
 def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the column next to the wall: the caption search, a filter by model, and the facets."""
-    search("Caption contains", "words", 'such as: bench, or "red dog"')
+    search("Caption contains", "words", 'all words, or "a phrase"')
     embeddings.draw_search(subject)
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)
@@ -451,7 +471,9 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
             )
         quiet(how)
     for facet in facets:
-        if facet.name != "rule" or case_filter.rule or not _repeats_types(facet, facets):
+        may_repeat = facet.name in ("rule", caption_bins.CHANGED)
+        is_used = any(case_filter.values_of(facet.name))
+        if is_used or not (may_repeat and _repeats_types(facet, facets)):
             _draw_facet(case_filter, facet)
     is_guessed = subject.kind in view(caption_bins.guessed_kinds, subject.question_set)
     if is_guessed and caption_bins.TEXT_ALONE not in [each.name for each in facets]:
@@ -461,10 +483,10 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
         press(label, write_choice, {"caption": chosen}, key="hard", type="tertiary")
 
 
-def _repeats_types(rules: Facet, facets: Sequence[Facet]) -> bool:
-    """Return whether each type of edit has exactly one rule, so that a facet of rules adds nothing."""
+def _repeats_types(values: Facet, facets: Sequence[Facet]) -> bool:
+    """Return whether each type of edit has exactly one value of a facet, so that the facet adds nothing."""
     types = next((facet.rows for facet in facets if facet.name == "subtype"), ())
-    return sorted(row.n_asked for row in types) == sorted(row.n_asked for row in rules.rows)
+    return sorted(row.n_asked for row in types) == sorted(row.n_asked for row in values.rows)
 
 
 def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
@@ -560,7 +582,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
     rows = {row.value: row for row in facet.rows}
     values = _listed(facet.name, list(rows), (*required, *excluded))
     title = capitalized(TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:")))
-    is_movement = case_filter.kind in movement_kinds()
+    is_movement = case_filter.kind in movement_kinds() or facet.name == "tagged"
     _draw_heading(title, "cases" if is_movement else "of asked")
     key = f"facet_{facet.name.replace(':', '_')}"
 

@@ -53,6 +53,7 @@ SLICED_BY = {
     "slice": "Named slice",
     "rule": "Rule",
     "comparison": "Comparison of two wordings",
+    caption_bins.CHANGED: "Changed words",
     caption_bins.LENGTH: "Caption length",
     caption_bins.FREQUENCY: "Rarest word in the caption",
     caption_bins.TEXT_ALONE: "Guess from the text alone",

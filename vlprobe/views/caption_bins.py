@@ -1,5 +1,5 @@
-"""Bins of cases by caption length, by how often the rarest word of the caption occurs in the question set, and by
-whether the texts alone give the answer away.
+"""Bins of cases by the changed words, by caption length, by how often the rarest word of the caption occurs in the
+question set, and by whether the texts alone give the answer away.
 
 Bins are not stored. They are computed from the texts of the cases, so older runs have these slices too. The caption
 of a case is its first text. A bin is written NAME=VALUE in filters and links:
@@ -7,6 +7,7 @@ of a case is its first text. A bin is written NAME=VALUE in filters and links:
     caption_length=8 to 10 words
     word_frequency=Rarest word in 2 to 9 captions
     text_alone=The text alone decides
+    changed_words=A color changed
 
 The text alone decides a case if the best method in `metrics.blind` for its kind prefers the true caption.
 
@@ -25,15 +26,18 @@ import pyarrow as pa
 from vlprobe import registry
 from vlprobe.metrics import blind
 from vlprobe.metrics.judge import Judge, metrics_on
+from vlprobe.perturb.concepts import CONCEPTS
 from vlprobe.scoring.cases import score_columns
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
 from vlprobe.views.rows import AnswerTable, CaseTable, readable, remember, remembered
 from vlprobe.views.runs import QuestionSet
 
-LENGTH, FREQUENCY, TEXT_ALONE = "caption_length", "word_frequency", "text_alone"
+CHANGED, LENGTH, FREQUENCY = "changed_words", "caption_length", "word_frequency"
+TEXT_ALONE = "text_alone"
 _EDGES = {LENGTH: (8, 11, 15), FREQUENCY: (2, 10, 100)}  # lower edges of all bins but the first
 VALUES = {
+    CHANGED: ("A color changed", "A number changed", "Other words changed"),
     LENGTH: ("1 to 7 words", "8 to 10 words", "11 to 14 words", "15 words or more"),
     FREQUENCY: (
         "Rarest word in 1 caption",
@@ -43,8 +47,14 @@ VALUES = {
     ),
     TEXT_ALONE: ("The text alone decides", "The text alone does not decide"),
 }
+_CHANGED = [  # the words of each bin of CHANGED but the last
+    {concept.lemma for concept in CONCEPTS if group in concept.groups}
+    for group in ("color", "number")
+]
+MOST_TEXTS = 200_000  # most captions to compare word by word, about 4 microseconds each
 MOST_PAIRS = 50_000  # pairs of a kind that are guessed without the picture: 7,500 take 5 s
-IS_PAIR = "len(images) = 1 AND roles = ['original', 'different']"
+TWO_TEXTS = "roles = ['original', 'different']"
+IS_PAIR = f"len(images) = 1 AND {TWO_TEXTS}"
 BLOCK_CASES = 262_144  # minimum number of cases that are judged at once
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  # not scores
@@ -68,6 +78,8 @@ def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
     """Return each case's bin as an index into VALUES: int8 of shape (n_cases,), -1 if a case has no bin."""
     if binned_by == TEXT_ALONE:
         return _text_alone_codes(table)
+    if binned_by == CHANGED:
+        return _changed_codes(table)
     codes, captions = table.first_texts()
     tokens = [_WORD.findall(caption.lower()) for caption in captions]
     if binned_by == LENGTH:
@@ -87,6 +99,25 @@ def _text_alone_codes(table: CaseTable) -> np.ndarray:
         margins = blind.margins(pairs["true"].tolist(), pairs["wrong"].tolist(), units)
         best = max(margins.values(), key=lambda margin: (margin > 0).mean())
         codes[pairs["case"]] = best <= 0
+    return codes
+
+
+def _changed_codes(table: CaseTable) -> np.ndarray:
+    codes = np.full(len(table.unit_codes), -1, dtype=np.int8)
+    with readable(), table.store.cursor() as cursor:
+        pairs = cursor.execute(
+            f'SELECT "case", lower(texts[1]), lower(texts[2]) FROM read_parquet(?) WHERE {TWO_TEXTS} '
+            f"LIMIT {MOST_TEXTS + 1}",
+            [[table.path]],
+        ).fetchall()
+    for case, *texts in pairs if len(pairs) <= MOST_TEXTS else ():
+        left, right = (re.findall(r"\w+", text) for text in texts)
+        differing = set(left) ^ set(right)
+        if len(left) == len(right):  # exchanged words are in both captions
+            pairs_of_words = zip(left, right, strict=True)
+            differing = {word for pair in pairs_of_words if pair[0] != pair[1] for word in pair}
+        has = [not words.isdisjoint(differing) for words in _CHANGED]
+        codes[case] = [*has, True].index(True)
     return codes
 
 

@@ -10,7 +10,7 @@ from vlprobe.errors import NotFound
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views import caption_bins, causes, estimates, named_slices, pattern_groups
+from vlprobe.views import caption_bins, causes, estimates, named_slices, pattern_groups, suspects
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, is_ordered, region_cases
 from vlprobe.views.mixed import case as mixed_case
@@ -138,6 +138,9 @@ def passing(
         chosen.append(np.unique(region_cases(case_filter.region)))
     if case_filter.pictured:
         chosen.append(pictured(store, question_set, case_filter.kind))
+    if case_filter.suspects:
+        is_suspect = suspects.are_suspect(store, question_set, case_filter.kind, numbers)
+        chosen.append(numbers[~is_suspect])
     for members in chosen:
         numbers = np.intersect1d(numbers, members, assume_unique=True)
     for excluded in case_filter.exclusions():

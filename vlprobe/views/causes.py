@@ -23,22 +23,23 @@ QUARTILE = 0.75  # of similarities: the closest quarter counts as "hardly moved"
 FEWEST = 20  # answered cases of a kind; with fewer, the quartile says nothing
 WORDS, PICTURE, BOTH, MATCH, UNKNOWN = "words", "picture", "both", "match", "unknown"
 LABELS = {
-    WORDS: "Text tower: captions nearly alike",
-    PICTURE: "Image tower: pictures nearly alike",
-    BOTH: "Both towers: nearly alike",
-    MATCH: "Neither: the match went wrong",
-    UNKNOWN: "Unknown, no twin picture",
+    WORDS: "Captions look alike to the text encoder",
+    PICTURE: "Pictures look alike to the image encoder",
+    BOTH: "Both look alike",
+    MATCH: "Neither: they are matched wrongly",
+    UNKNOWN: "Unknown",
 }
 SENTENCES = {
-    WORDS: "The text tower hardly moved: to {model}, these captions are closer (cosine {text:.3f}) than in three "
-    "quarters of the cases.",
-    PICTURE: "The image tower hardly moved: to {model}, these pictures are closer (cosine {picture:.3f}) than in three "
-    "quarters of the cases.",
-    BOTH: "Neither tower moved much: to {model}, captions (cosine {text:.3f}) and pictures (cosine {picture:.3f}) are "
-    "closer than in three quarters of the cases.",
-    MATCH: "Both towers of {model} moved (cosines: captions {text:.3f}, pictures {picture:.3f}); the match went wrong.",
-    UNKNOWN: "The text tower of {model} moved (cosine {text:.3f}); without a twin picture, we cannot say whether its "
-    "image tower saw the difference.",
+    WORDS: "The captions look alike to {model}'s text encoder: their embeddings are closer (cosine {text:.3f}) than in "
+    "three quarters of the cases.",
+    PICTURE: "The pictures look alike to {model}'s image encoder: their embeddings are closer (cosine {picture:.3f}) "
+    "than in three quarters of the cases.",
+    BOTH: "The captions (cosine {text:.3f}) and the pictures (cosine {picture:.3f}) look alike to {model}: closer than "
+    "in three quarters of the cases.",
+    MATCH: "{model} tells the captions (cosine {text:.3f}) and the pictures (cosine {picture:.3f}) apart, but matches "
+    "them wrongly.",
+    UNKNOWN: "{model}'s text encoder tells the captions apart (cosine {text:.3f}). Only a second picture, which fits "
+    "the wrong caption, would show whether its image encoder sees the difference.",
 }
 PICTURE_COLUMN = "picture_similarity"
 # Cosine of the wrong caption and the closest true caption; NaN if a case has other texts

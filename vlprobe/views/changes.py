@@ -8,6 +8,7 @@ _WORDS = re.compile(r"\s*(?:[\w'-]+|[^\w\s])")
 _WORD = re.compile(r"\w")
 _SENTENCE_END = re.compile(r"[.!?\s]+$")
 _MARKS = ' .,;:!?"()'
+_EDGES = " ,.;:"  # marks that are no part of the words
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
 COMPARED = 400  # words compared per caption; the comparison is quadratic, and no one reads further
 
@@ -75,8 +76,8 @@ def changed_words(original: str, edited: str) -> tuple[str, str]:
         if differs and all(map(_ARTICLE.match, words)):
             words = tuple(_ARTICLE.sub("", text, count=1) for text in words)
         if differs:
-            sources.append(words[0])
-            targets.append(words[1])
+            sources.append(words[0].strip(_EDGES) or words[0])
+            targets.append(words[1].strip(_EDGES) or words[1])
     return ", ".join(filter(None, sources)), ", ".join(filter(None, targets))
 
 

@@ -57,7 +57,7 @@ def estimates(
 
     Args:
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "slice",
-            "caption_length", "word_frequency", "text_alone" or "tag:NAME".
+            "changed_words", "caption_length", "word_frequency", "text_alone" or "tag:NAME".
         averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as in the
             papers). A metric that has only one kind of average is returned with that average.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
@@ -155,6 +155,8 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
     of_captions = [*caption_bins.VALUES]
     if not caption_bins.guessed_kinds(store, question_set):
         of_captions.remove(caption_bins.TEXT_ALONE)
+    if (caption_bins.bin_codes(CaseTable(store, question_set.key), caption_bins.CHANGED) < 0).all():
+        of_captions.remove(caption_bins.CHANGED)
     return [*fixed, *of_captions, *sorted(names - set(FIXED_BREAKDOWNS))]
 
 

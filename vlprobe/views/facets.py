@@ -16,6 +16,7 @@ from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
 LEAST_ASKED = 15  # minimum number of answered cases for a pair of words
+FEW_PAIRS, FEW_ASKED = 5, 3  # of fewer pairs with so many cases, rarer ones are listed as well
 UNLISTED_TAGS = ("subset", "picture")  # same as the subtype, and the resampling unit
 
 
@@ -43,7 +44,7 @@ class Facet:
 
     Attributes:
         name: "subtype", "rule", "pair", "unseen_by", "tagged", or the name of a kind of slice: "tag:NAME",
-            "caption_length", "word_frequency", "text_alone".
+            "changed_words", "caption_length", "word_frequency", "text_alone".
         rows: At least two values, or one value that is in the filter. The facet "tagged" may have a single value.
     """
 
@@ -68,6 +69,8 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
         n_asked = np.bincount(members.codes[is_asked], minlength=len(members.keys))
         n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.keys))
         least = LEAST_ASKED if name == "pair" else 1
+        if name == "pair" and np.count_nonzero(n_asked >= LEAST_ASKED) < FEW_PAIRS:
+            least = FEW_ASKED
         listed = [
             FacetRow(value, int(total), int(fooled))
             for value, total, fooled in zip(members.keys, n_asked, n_fooled, strict=True)

@@ -80,7 +80,11 @@ SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
     "crossed": (dict.fromkeys((TEXTS, PICTURES), SIDE_OUTCOMES), "t2t=fooled"),
     "excluded": ({}, "subtype=color or tag:background=sea"),
 }
-SWITCHES = {"lost_to": "own", "pictured": "here"}  # on-off fields, and the word for "on"
+SWITCHES = {
+    "lost_to": "own",
+    "pictured": "here",
+    "suspects": "hide",
+}  # on-off fields, and the word for "on"
 # Fields that can have several values
 SEVERAL = ("subtype", "rule", "tag", "bin", "caption", "unseen_by", "tagged", "excluded")
 PLAIN_FACETS = (
@@ -126,6 +130,7 @@ class Filter:
         bin: Bins of the model's answer: STRENGTH or LURE.
         caption: Bins of the caption (`views.caption_bins`).
         pictured: Whether to keep only cases whose pictures are all on this machine.
+        suspects: Whether to hide cases whose label may be wrong (`views.suspects`).
         crossed: The kind of the other side of the same triplet, and the outcome of the model's answer to it.
         fooled: Names of other models that must be fooled.
         held: Names of other models that must not be fooled.
@@ -154,6 +159,7 @@ class Filter:
     bin: tuple[Slice, ...] = ()
     caption: tuple[Slice, ...] = ()
     pictured: bool = False
+    suspects: bool = False
     crossed: Slice | None = None
     fooled: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
@@ -282,6 +288,7 @@ class Filter:
             held=(),
             agreement="",
             lost_to=False,
+            suspects=False,
         )
 
     def exclusions(self) -> "list[Filter]":
@@ -321,7 +328,7 @@ class Filter:
         table `scores`.
 
         It covers all fields except those computed in memory: `pair`, `lost_to`, `caption`, `pictured`,
-        `named_slice`, `unseen_by`, `region` and `excluded`.
+        `suspects`, `named_slice`, `unseen_by`, `region` and `excluded`.
 
         Args:
             tagged_cases: Numbers of the cases to which people gave one of the tags `tagged`.
@@ -365,7 +372,7 @@ def _word_patterns(search: str) -> list[str]:
         is_bounded = character.isalnum() and unicodedata.category(character) not in ("Lo", "Lm")
         return rf"({side}|[^\p{{Lu}}\p{{Ll}}\p{{Lt}}\pM\pN_])" if is_bounded else ""
 
-    found = (phrase or word for phrase, word in re.findall(r'"([^"]+)"|(\S+)', search))
+    found = (phrase or word for phrase, word in re.findall(r'"([^"]+)"|([^\s,;]+)', search))
     return [f"(?i){edge(part[0], '^')}{re.escape(part)}{edge(part[-1], '$')}" for part in found]
 
 

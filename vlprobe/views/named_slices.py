@@ -29,7 +29,9 @@ BREAKDOWN = "slice"
 PREFIX = "slice:"  # marks a named slice among the types of edit
 MOST_CASES = 100_000
 # Conditions of a filter on the answers of several models, or on an area that looks extreme on a map
-BY_ANSWERS = frozenset({"region", "within", "agreement", "unseen_by", "lost_to", "crossed"})
+BY_ANSWERS = frozenset(
+    {"region", "within", "agreement", "unseen_by", "lost_to", "crossed", "suspects"}
+)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from vlprobe.dashboard.drawer import draw_pictures
 from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.sentence import list_kinds
-from vlprobe.dashboard.state import PageSubject, choose, model_name, quiet, store, view
+from vlprobe.dashboard.state import PageSubject, choose, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_styles, press
 from vlprobe.render.sentences import listed
 from vlprobe.storage import errata
@@ -34,11 +34,11 @@ ACCURACIES = {
     "0.7": "at least 70 % right",
     "0.95": "at least 95 % right",
 }
-CHOICES: dict[Verdict, tuple[str, str, str]] = {  # label, key and icon of each button
-    "right": ("Label right", "y", "check"),
-    "wrong": ("Label wrong", "w", "close"),
-    "both": ("Both acceptable", "b", "drag_handle"),
-    "unsure": ("Unsure", "u", "help"),
+CHOICES: dict[Verdict, tuple[str, str]] = {  # label and key of each button
+    "right": ("Label right", "y"),
+    "wrong": ("Label wrong", "w"),
+    "both": ("Both acceptable", "b"),
+    "unsure": ("Unsure", "u"),
 }
 
 
@@ -85,23 +85,24 @@ def draw_suspects(
     if not ranking.suspects:
         _draw_none(questions, ranking)
         return
-    n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
-    head.markdown(
-        f"**At least two thirds of the strong models get {len(ranking.suspects):,} cases wrong; "
-        f"all of them get {n_all:,} wrong.** Some cases are hard, and some are mislabeled. Judge "
-        "them here."
-    )
-    strong = f"Strong models: {listed([model_name(model) for model in ranking.strong])}."
+    n_every, without = len(ranking.suspects), ""
     if selected is not None:
         listed_cases = tuple(each for each in ranking.suspects if each.case in selected)
         ranking = replace(ranking, suspects=listed_cases)
-        strong += f" Listed: {len(listed_cases):,}"
-        strong += f", with these filters: {', '.join(labels)}." if labels else "."
+        without = (
+            f" Without the filters ({', '.join(labels)}): {n_every:,} cases." if labels else ""
+        )
+    n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
+    head.markdown(
+        f"**At least two thirds of the strong models get {len(ranking.suspects):,} cases wrong; "
+        f"all of them get {n_all:,} wrong.** Some are hard, and some are mislabeled.{plain(without)}"
+    )
+    strong = f"Strong models: {listed([model_name(model) for model in ranking.strong])}."
     if ranking.suspects:
         left, right = st.columns(2, gap="medium")
         with left:
             suspect = _pick(ranking)
-        with right:
+        with right, st.container(key="suspect_case"):
             _draw_case(questions, kind, suspect)
     quiet(strong)
     _draw_accuracies(questions, ranking)
@@ -156,16 +157,19 @@ def _pick(ranking: Suspects) -> Suspect:
                 width=44, help="Strong models that reject the label"
             ),
         },
-        on_select=lambda: _open(ranking),
+        on_select=lambda: _open(ranking, suspect),
         selection_mode="single-row",
     )
     draw_menu("suspects", table=table)
     return suspect
 
 
-def _open(ranking: Suspects) -> None:
+def _open(ranking: Suspects, shown: Suspect) -> None:
+    """Open the selected case. The mark of the case that is shown is no selection: it would follow the user to the
+    wall.
+    """
     rows = st.session_state["suspect_list"]["selection"]["rows"]
-    if rows:
+    if rows and ranking.suspects[rows[0]] != shown:
         st.query_params["case"] = ranking.suspects[rows[0]].id
 
 
@@ -183,14 +187,13 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
 
 def _draw_verdicts(questions: PageSubject, suspect: Suspect) -> None:
     with st.container(horizontal=True, key="suspect_buttons", gap="xsmall"):
-        for choice, (label, key, icon) in CHOICES.items():
+        for choice, (label, key) in CHOICES.items():
             press(
                 label,
                 _judge,
                 questions,
                 suspect,
                 choice,
-                icon=icon,
                 key=f"suspect_{choice}",
                 shortcut=key,
                 type="primary" if choice == suspect.verdict else "secondary",

@@ -111,15 +111,18 @@ def _draw() -> None:
     left, middle, right = st.columns([6, 11 if is_wide else 6, 6], gap="small")
     with left, _step("Models", "who") as below:
         models = _pick_models(below)
+    limit = [option for option in SETTINGS if option.name == "limit"]
     with right, _step("Pictures", "which") as below:
         dataset = _pick_dataset(below, probes)
+        _draw_fields(limit, "run", 1)
     with middle, _step("Perturbations", "what"):
         gallery.draw(dataset)
         typed = _draw_options(probes)
     # Visitors can choose Ray only if the owner named a cluster
-    has_cluster = bool(os.environ.get(RAY))
-    described = [option for option in SETTINGS if has_cluster or option.name != "executor"]
+    hidden = ("limit",) if os.environ.get(RAY) else ("limit", "executor")
+    described = [option for option in SETTINGS if option.name not in hidden]
     settings = _fold_of_fields("machine", "Advanced", [described], "run", COLUMNS)
+    settings |= _kept(limit, "run")
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom:
         progress.draw_state(under_way())  # the panel at the top of the page may be out of view
@@ -597,7 +600,7 @@ def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)
         n_pictures = _at_most(request)
-        sizes.add(0 if request.where else min(size, n_pictures) if n_pictures and size else size)
+        sizes.add(0 if request.where else min(size or n_pictures, n_pictures or size))
     return sizes.pop() if len(sizes) == 1 else 0
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
+import htpy
 import streamlit as st
 
 from vlprobe import registry
@@ -16,14 +17,16 @@ from vlprobe.dashboard.widgets import error_text, fold
 from vlprobe.datasets import demo
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import lgip, picture_changes
-from vlprobe.render.html.elements import column_heads, table, tag
+from vlprobe.render.html.elements import column_heads, table
 from vlprobe.render.words import value_label
 from vlprobe.scoring.pictures import open_picture
-from vlprobe.types import Item, Picture
+from vlprobe.types import Case, Item, Picture
+from vlprobe.views.changes import word_runs
 
 SEED = 42  # the default of a run
 SIDE = 224  # pixels of a picture in the gallery
 N_SCENES = 8  # drawn scenes to choose from
+TRIED = 20  # pictures, of which the one with the most kinds of edit in the run is shown first
 MOST_ITEMS = 200  # maximum number of pictures to choose from
 WIDTH = 152  # pixels on the page: two in a row on a phone
 CAPTION_KINDS = (  # subtypes of LGIP's cases
@@ -71,9 +74,12 @@ def draw(dataset: str) -> None:
 
 @st.fragment
 def _draw_gallery(items: Sequence[Item]) -> None:
+    uses = _chosen_kinds()
+    first = max(range(min(len(items), TRIED)), key=lambda n: len(uses & _edits(items[n]).keys()))
     number = st.selectbox(
         "Picture",
         range(len(items)),
+        first,
         format_func=lambda number: f"{items[number].id}: {items[number].captions[0]}",
         key="gallery_picture",
     )
@@ -85,18 +91,37 @@ def _draw_gallery(items: Sequence[Item]) -> None:
     _draw_pictures(item, severity or 3)
 
 
-def _draw_captions(item: Item) -> None:
+def _chosen_kinds() -> set[str]:
+    """Return the subtypes of LGIP's cases that a run with the form's options makes."""
+    state, defaults = st.session_state, registry.load_probe("lgip").defaults
+    kinds, types = (state.get(f"run_lgip_{name}", defaults[name]) for name in ("kinds", "flips"))
+    of_kinds = {"flip": types, "paraphrase": ("simple", "advanced")}
+    return {subtype for kind in kinds for subtype in of_kinds.get(kind, (kind,))}
+
+
+def _edits(item: Item) -> dict[str, Case]:
+    """Return the first case of each subtype that LGIP makes from an item."""
     probe = registry.load_probe("lgip")
     options = {**probe.defaults, "kinds": list(lgip.OFFERED_KINDS), "k_same": 50, "k_diff": 50}
     cases, _ = probe.cases(item, options, SEED)
-    edited = {case.edit.subtype: case for case in reversed(cases) if case.edit.kind != "combined"}
+    return {case.edit.subtype: case for case in reversed(cases) if case.edit.kind != "combined"}
+
+
+def _draw_captions(item: Item) -> None:
+    edited, uses = _edits(item), _chosen_kinds()
     rows = []
-    for kind in CAPTION_KINDS:
+    for kind in sorted(CAPTION_KINDS, key=lambda kind: kind not in uses):
         case = edited.get(kind)
-        cells = case.texts[:2] if case else (NOT_IN_CAPTION, "")
+        before, after = case.texts[:2] if case else (NOT_IN_CAPTION, "")
         label = f"{value_label(kind)}: {MEANINGS[case.roles[1]]}" if case else value_label(kind)
-        texts = (tag("td", text, class_="vp-wrap") for text in cells)
-        rows.append(f"<tr>{tag('td', label)}{''.join(texts)}</tr>")
+        texts = [
+            htpy.td(".vp-wrap")[
+                (htpy.span(".vp-changed")[text] if differs else text for text, differs in runs)
+            ]
+            for runs in (word_runs(before, after, is_after) for is_after in (False, True))
+        ]
+        label += "" if kind in uses else " (not in this run)"
+        rows.append(str(htpy.tr[htpy.td[label], texts if case else htpy.td[NOT_IN_CAPTION]]))
     st.html(table("Caption edits", column_heads(("Caption edit", "Before", "After")), rows))
 
 

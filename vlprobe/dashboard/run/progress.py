@@ -159,7 +159,11 @@ def _what(job: Job) -> str:
     if job.request.kind == "training":
         return f"Training on {dataset_name(job.dataset)}"
     questions = ", ".join(probe_name(probe, "") for probe in job.probes)
-    datasets = ", ".join(dict.fromkeys(dataset_name(request.dataset) for request in job.requests))
+    names = (
+        f"{dataset_name(each.dataset)}{f' ({n:,} pictures)' if (n := each.limit or each.sample) else ''}"
+        for each in job.requests
+    )
+    datasets = ", ".join(dict.fromkeys(names))
     return f"{questions} · {datasets}"
 
 
@@ -185,7 +189,8 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
         if not job.ended:
             quiet(f"{span(time.time() - job.created)} so far. You can leave this page.")
         elif job.label:
-            quiet(f"{job.label.rstrip('.')} after {span(job.updated - job.created)}.")
+            total = span(job.updated - job.created)
+            quiet(f"{job.label.rstrip('.')} after {total}, with waiting and loading.")
         with st.container(horizontal=True):
             _buttons(job)
             _links(job, finished)
@@ -258,7 +263,7 @@ def model_progress(
     for position, name in enumerate(job.models):
         state = "done" if position < current else "waiting"
         if position == current:
-            state = "stopped" if job.ended else "running"
+            state = "stopped" if job.ended else "waiting" if job.state == "queued" else "running"
         rows = {row.probe: row for row in finished if row.model == name}
         fraction = {"done": 1.0, "waiting": 0.0}.get(state, _fraction(job))
         every.append(
@@ -421,13 +426,14 @@ def _links(job: Job, finished: list[RunRow]) -> None:
         if job.state == "done":
             link_page("repair", "See the losses", {"training": job.id}, icon="build")
         return
-    latest = {run.probe: run for run in finished}  # for each probe, the model that ran last
-    for probe, run in latest.items():
+    # For each probe, the first model of the job
+    for probe, run in {run.probe: run for run in reversed(finished)}.items():
         label = "See the failures" + (f" · {probe_name(probe, '')}" if len(job.probes) > 1 else "")
-        link_page("explore", label, {"set": run.case_key, "model": run.model})
+        query = {"set": run.case_key, "model": run.model}
+        link_page("explore", label, query, icon="image_search")
     if finished:
         query = {"set": finished[0].case_key, "model": finished[-1].model}
-        link_page("tradeoff", "See the numbers", query)
+        link_page("tradeoff", "See the numbers", query, icon="bar_chart")
 
 
 OPENED = "opened_job"  # session key: the earlier job that the user opened

@@ -37,6 +37,9 @@ def point_map(
     scale = {"colorscale": [[0, LOW], [1, HIGH]], "cmin": 0, "cmax": most, "showscale": True}
     bar = {"title": {"text": title, "side": "right"}, "thickness": 10, "len": 0.6}
     bar["tickformat"] = ".0%" if most <= 1 else ""
+    if most < 1:
+        bar |= {"tickvals": [0, most / 2, most], "ticktext": [f"{n:.0%}" for n in (0, most / 2)]}
+        bar["ticktext"].append(f"{most:.0%} or more")
     for group, colors in ((known, scale | {"colorbar": bar}), (~known, {})):
         numbers = np.flatnonzero(group)
         figure.add_scattergl(
