@@ -8,7 +8,6 @@ import plotly.io
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_compare_folds import mark
 from tests.dashboard.test_pages import bodies, words
 from tests.dashboard.walls import card_ids, send, wall
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)
@@ -50,28 +49,6 @@ def marks(at: AppTest) -> int:
     return sum(len(trace.text) for trace in figure(at).data)
 
 
-def test_the_map_has_a_mark_per_case_that_passes_the_filters(show_page, compared: Store):
-    key = views.runs.question_sets(compared)["case_key"].iloc[0]
-    asked = views.runs.question_set(compared, key)
-    subtypes = views.estimates.count_values(compared, asked, "flip", "subtype")
-    subtype = next(iter(subtypes))
-    at = show_page(
-        compared, "explore", model=ONE, kind="flip", type=subtype, other=OTHER, view="map"
-    )
-    numbers = views.cases.passing(
-        compared, asked, Filter.parse(ONE, "flip", subtype=subtype, outcome="all")
-    )[0]
-    margins = views.rows.margins(compared, asked, (ONE, OTHER), numbers)
-    assert marks(at) == np.isfinite(margins).all(axis=0).sum() > 0
-    at = mark(at, box=[{"xref": "x", "yref": "y", "x": [-9, 9], "y": [-9, 0]}])
-    assert "view" not in at.query_params and OTHER in at.query_params["other"]
-    inside = numbers[(margins[1] <= 0) & np.isfinite(margins[0])]
-    ids = views.rows.questions(compared, asked, inside.tolist())["id"].tolist()
-    at.query_params["cards"] = "every"
-    at.run()
-    assert sorted(card_ids(at)) == sorted(ids)
-
-
 def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # noqa: F811
     asked, kind = question_set(store), kind_of(store)
     ranking = views.suspects.suspects(store, asked, kind, 0.7)
@@ -81,9 +58,10 @@ def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # n
         passing = views.cases.passing(store, asked, Filter(weakest, kind, outcome=outcome))[0]
         selected = [each for each in ranking.suspects if each.case in passing]
         at = show_page(store, "explore", **query, outcome=outcome)
-        assert f"strong models get {len(selected)} cases wrong" in words(at)
-        filters = f"Without the filters ({model_name(weakest)} not fooled): "
-        assert (f"{filters}{len(ranking.suspects)} cases." in words(at)) == (outcome == "held")
+        (head,) = [each.value for each in at.markdown if "strong models get" in each.value]
+        assert f"strong models get {len(selected)} cases wrong" in head
+        filters = plain(f"Without the filters ({model_name(weakest)} not fooled): ")
+        assert (f"{filters}{len(ranking.suspects)} cases." in head) == (outcome == "held")
         listed = at.dataframe[0].value["wrong caption"].tolist() if selected else []
         assert listed == [each.wrong_text for each in selected]
 
@@ -171,8 +149,41 @@ def test_a_damaged_selection_in_a_link_is_said_and_dropped(show_page, bundled, s
 
 def test_a_question_set_without_an_encoder_says_how_to_get_a_map(show_page, store: Store):  # noqa: F811
     at = show_page(store, "explore", view="map")
-    has_margins = any(box.label == "Second model" for box in at.selectbox)
-    assert has_margins != any("Run an encoder on them" in each.value for each in at.info)
+    assert any("Run an encoder on them" in each.value for each in at.info)
+
+
+def test_a_map_that_is_missing_has_a_door_to_one_that_is_there(show_page, bundled):
+    at = show_page(bundled, "explore", set=published_key(bundled), view="map")
+    label = next(each.label for each in at.button if each.label.startswith("Open the map of"))
+    assert label == "Open the map of Drawn scenes"
+
+
+def published_key(above: Store) -> str:
+    """The key of the bundled answers to SugarCrepe."""
+    rows = views.runs.question_set_rows(above)
+    return next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
+
+
+def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_page, bundled):
+    model = "published:GPT-4V"
+    query = {"set": published_key(bundled), "model": model, "kind": "foil"}
+    at = show_page(bundled, "explore", **query, case="add_att/475/0")
+    said = words(at)
+    assert "The label may be wrong: at least two thirds of the strong models reject it." in said
+    assert "changes its answer with the order" in said and "one word longer" in said
+    asked = views.runs.question_set(bundled, query["set"])
+    table = [
+        views.cases.outcomes(bundled, asked, Filter(model, "foil", subtype=subtype, outcome="all"))
+        for subtype in ("add_att", ())
+    ]
+    shares = [100 * (each["fooled"] - each["tied"] / 2) / each["all"] for each in table]
+    assert f"in {shares[0]:.1f} % of the cases, any edit in {shares[1]:.1f} %" in said
+    (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
+    assert card["notes"] == ["⚑ suspect label"]
+    at.button("hide_suspects").click().run()
+    assert at.query_params["suspects"] == ["hide"]
+    assert not any("⚑ suspect label" in card["notes"] for card in wall(at)["cards"])
+    assert wall(at)["note"].startswith("of 7,512 questions")
 
 
 def test_a_case_is_added_to_the_slides_where_it_is(show_page, bundled, scenes_key, monkeypatch):
@@ -207,13 +218,15 @@ def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(
     numbers = views.named_slices.members(bundled, scenes_key, "mine")
     asked = views.runs.question_set(bundled, scenes_key)
     assert set(views.rows.questions(bundled, asked, numbers.tolist())["id"]) == set(ids)
+    assert set(card_ids(at)) == set(ids) and at.button("chip_0").label == "in the slice mine"
+    assert at.query_params["slice"] == ["mine"] and "column on Compare" in at.toast[0].value
     at = send(at, "wall", "chosen", sent | {"act": "deck"})
     assert at.toast[0].value.startswith("Added 3 of 3 cases to the slides. [Open the slides](")
     assert parse(json.loads(DECKS.read(bundled)[f"{scenes_key} flip"])).cases == tuple(ids)
     for damaged in ("ids", {"ids": 3}, sent | {"ids": ["unknown"]}):
         assert not send(at, "wall", "chosen", damaged).toast
     at = send(at, "wall", "chosen", sent | {"act": "show"})
-    assert card_ids(at) == ids and at.button("chip_0").label == "3 selected cases"
+    assert card_ids(at) == ids and at.button("chip_1").label == "3 selected cases"
 
 
 @pytest.mark.full  # embeds 500 scenes

@@ -38,11 +38,15 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
     rows = re.findall(r"<tr><td>(.*?)</td><td.*?>(.*?)</td><td.*?>(.*?)</td></tr>", table)
     texts = {case.texts[:2]: case.roles[1] for case in edits}
     for label, *texts_of_row in rows:  # each caption stands next to its own edit
-        if texts_of_row[1]:
-            meaning = gallery.MEANINGS[texts[tuple(texts_of_row)]]
-            assert label.endswith(f": {meaning}")
+        before, after = (re.sub("<.*?>", "", text) for text in texts_of_row)
+        meaning = gallery.MEANINGS[texts[before, after]]
+        assert label.removesuffix(" (not in this run)").endswith(f": {meaning}")
+        assert texts_of_row[1].count('class="vp-changed"') or before.lower() == after.lower()
     for kind in gallery.CAPTION_KINDS:
-        is_missing = f'<td>{value_label(kind)}</td><td class="vp-wrap">not in' in table
+        absent = (
+            re.escape(value_label(kind)) + r"( \(not in this run\))?</td><td>not in this caption"
+        )
+        is_missing = re.search(f"<td>{absent}", table) is not None
         assert is_missing == (kind not in made)
     options = {"changes": list(picture_changes.KINDS), "severities": [severity]}
     cases, dropped = registry.load_probe("pictures").cases(item, options, 42)
@@ -51,6 +55,19 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
     missing = [value_label(reason.partition(":")[0]) for reason in dropped]
     assert sorted([*captions[1:], *missing]) == sorted(map(value_label, picture_changes.KINDS))
     assert all(label in text for label in missing)
+
+
+def test_the_gallery_begins_with_the_edits_of_the_run_and_a_picture_that_has_them(
+    monkeypatch, store: Store
+):
+    at = open_form(monkeypatch, store)
+    at.query_params["open"] = "gallery"
+    at.session_state["run_lgip_flips"], at.session_state["run_lgip_kinds"] = ["number"], ["flip"]
+    at.run()
+    table = bodies(at).partition(">Caption edit</th>")[2]
+    rows = re.findall(r"<tr><td>(.*?)</td>", table)
+    assert rows[0] == "Number: wrong"
+    assert all(label.endswith(" (not in this run)") for label in rows[1:12])
 
 
 def test_the_gallery_shows_the_edits_of_a_run_of_a_chosen_picture(monkeypatch, store: Store):

@@ -54,21 +54,6 @@ def test_each_picture_is_shown_once_and_fools_as_many_models_as_are_told(
     assert counts == sorted(counts, reverse=True)
 
 
-def test_the_furthest_models_differ_most_in_the_shares_of_lies_of_each_type(
-    filled, question_set, rows: pd.DataFrame
-):
-    flips = rows[rows["kind"] == "flip"]
-    for model in MODELS:
-        distances = {}
-        for other in (name for name in MODELS if name != model):
-            believed = flips[[model, other]].le(0).groupby(flips["subtype"]).agg(["mean", "count"])
-            gaps = (believed[model, "mean"] - believed[other, "mean"]).abs()
-            distances[other] = float((gaps * believed[model, "count"]).sum())
-        expected = sorted(distances, key=lambda name: (registry.is_control(name), -distances[name]))
-        found = views.showcase.furthest_models(filled, question_set, "flip", model)
-        assert list(found) == expected
-
-
 def test_above_the_most_pictures_none_is_known_to_be_here(tmp_path, monkeypatch):
     name = make_tiny(tmp_path / "tiny") + "+unpictured"
     store = Store(tmp_path / "cache")

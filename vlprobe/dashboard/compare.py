@@ -594,7 +594,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
     if area:
         n_inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]
     of_two = replace(contest, rivals=(rival,))
-    margin_map.draw_map(of_two, points, total, area, n_inside, {})
+    margin_map.draw_map(of_two, points, total, area, n_inside)
     if kind in movement_kinds():
         return case_filter
     return bucket(case_filter, sentence.pick_bucket(contest, case_filter))

@@ -67,9 +67,6 @@ T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
 TABS = ("Answers", "Why", "More like this", "Notes")
-HOW_TO_GET = (
-    "Run an encoder on this machine, for example with vlprobe run --model openclip:ViT-B-32/openai."
-)
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
 
 
@@ -204,7 +201,7 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
         quiet("To show which words and parts matter, vlprobe needs the picture on this computer.")
         return
     if model not in encoders:
-        instead = "Choose another model." if encoders else HOW_TO_GET
+        instead = "Choose another model." if encoders else embeddings.HOW_TO_GET
         lacks = f"an encoder, and {model_name(model)} cannot be used as one here"
         if model.startswith(f"{published.PREFIX}:"):
             lacks = f"the weights of {model_name(model)}, which are not on this computer"
@@ -244,20 +241,17 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
             f"{model_name(model)} changes its answer with the order of the two captions, so it guesses here."
         )
     if card.subtype:
-        rates = []
-        for of_cases in ({"subtype": card.subtype}, {}):
-            chosen = Filter.parse(model, card.kind, outcome="all", **of_cases)
-            rates.append(view(views.facets.model_rates, subject.question_set, chosen)[model])
-        sentences.append(
-            f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * rates[0]:.1f} % of the cases, any "
-            f"edit in {100 * rates[1]:.1f} %."
+        filters = (Filter(model, card.kind, subtype=types) for types in ((card.subtype,), ()))
+        of_type, of_all = (
+            view(views.facets.model_rates, subject.question_set, each)[model] for each in filters
         )
-    n_words = len(card.wrong_text.split()) - len(card.true_text.split())
-    if n_words:
-        more = "longer" if n_words > 0 else "shorter"
         sentences.append(
-            f"The wrong caption is {counted(abs(n_words), 'word')} {more} than the true one."
+            f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * of_type:.1f} % of the cases, any "
+            f"edit in {100 * of_all:.1f} %."
         )
+    if n_words := len(card.wrong_text.split()) - len(card.true_text.split()):
+        by = f"{counted(abs(n_words), 'word')} {'longer' if n_words > 0 else 'shorter'}"
+        sentences.append(f"The wrong caption is {by} than the true one.")
     return sentences
 
 

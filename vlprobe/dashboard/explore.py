@@ -19,7 +19,6 @@ from vlprobe.dashboard import (
     embeddings,
     filters,
     frame,
-    margin_map,
     mixed,
     sentence,
     tables,
@@ -41,7 +40,6 @@ from vlprobe.dashboard.state import (
     page_subject,
     paginate,
     plain,
-    quiet,
     store,
     view,
     write_choice,
@@ -78,7 +76,11 @@ def draw_page() -> None:
         shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=_close_case)
         filters.draw_chips(case_filter)
     with st.container(horizontal=True, gap="medium", key="explore_body"):
-        rail_slot = st.container(key=filters.container_key(), width=filters.WIDTH, gap="xsmall")
+        rail_slot = st.container(
+            key=filters.FLIPPED if st.session_state.get(filters.FLIPPED) else "rail",
+            width=filters.WIDTH,
+            gap="xsmall",
+        )
         with st.container(key="explore_wall", width="stretch"):
             draw_view = {"map": draw_map, "suspects": draw_suspects}.get(shown, draw_wall)
             draw_view(subject, case_filter)
@@ -101,11 +103,7 @@ def _close_case() -> None:
 def draw_map(subject: PageSubject, case_filter: Filter) -> None:
     """Draw a map of the filtered cases next to the wall. Selecting an area or points in the map filters the wall."""
     names = embeddings.encoders(subject)
-    options = {"picture": "Pictures", "caption": "Captions"} if names else {}
-    scored = [model for model in subject.models if subject.question_set.run(model).is_scored]
-    if len(scored) > 1 and subject.model in scored:
-        options["margin"] = "Margins of two models"
-    if not options:
+    if not names:
         st.info(plain(embeddings.HOW_TO_GET), icon=":material/info:")
         for row in view(views.runs.question_set_rows):
             if embeddings.encoders(page_subject(row.case_key)):
@@ -113,44 +111,20 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
                 link_page("explore", label, {"set": row.case_key, "view": "map"}, icon="map")
                 break
         return
+    options = {"picture": "Pictures", "caption": "Captions"}
     with draw_row("map_options"):
-        shown = choose("Map of", "points", options, next(iter(options)), segments=True, bare=True)
+        shown = choose("Map of", "points", options, "picture", segments=True, bare=True)
         label = model_labels(names)
-        encoder = names[0] if names else ""
-        if shown != "margin" and len(names) > 1:
+        encoder = names[0]
+        if len(names) > 1:
             of_names = {name: label(name) for name in names}
             encoder = choose("Encoder", "encoder", of_names, encoder, bare=True, width=220)
-    if shown == "margin":
-        _draw_margins(subject, case_filter, scored)
-        return
     side: Side = "picture" if shown == "picture" else "caption"
     left, right = st.columns([4, 3], gap="medium")
     with left:
         embeddings.draw_map(subject, case_filter, side, encoder)
     with right:
         draw_wall(subject, case_filter)
-
-
-def _draw_margins(subject: PageSubject, case_filter: Filter, scored: Sequence[str]) -> None:
-    """Draw a plot of two models' margins on the filtered cases."""
-    rivals = [model for model in scored if model != subject.model]
-    scored_set = subject.question_set, subject.kind, subject.model
-    far = view(views.showcase.furthest_models, *scored_set)
-    default = next((model for model in far if model in rivals), rivals[0])
-    label = model_labels(rivals)
-    options = {model: label(model) for model in rivals}
-    rival = choose("Second model", "other", options, default, suffix="_map", width=260)
-    # All outcomes: the four quarters of the map are the outcomes of the two models
-    selected = replace(case_filter, other=rival, outcome="all", other_outcome="", within=())
-    points, n_cases = view(views.paired_outcomes.scatter_filtered, subject.question_set, selected)
-    if not n_cases:
-        quiet("No cases match these filters.")
-        return
-    area = case_filter.within
-    n_inside = n_passing(subject, replace(selected, within=area)) if area else 0
-    of_two = replace(subject, rivals=(rival,))
-    changes = {"other": rival, "view": None}
-    margin_map.draw_map(of_two, points, n_cases, area, n_inside, changes)
 
 
 def draw_suspects(subject: PageSubject, case_filter: Filter) -> None:

@@ -69,8 +69,6 @@ from vlprobe.views.paired_outcomes import bucket
 AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
 WORDS_LENGTH = 200  # maximum characters of a caption search
 SEARCHES = {"": "All", "own": "Found first, then lost to its own mixture"}
-SUSPECTS = {"": "Shown", "hide": "Hidden"}
-PICTURES = {"": "All cases", "here": "Only cases with pictures on this machine"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by kind
 SIDES = {  # the answer on the other side of a triplet, by kind and outcome
@@ -148,9 +146,7 @@ def _read_filter(subject: PageSubject) -> Filter:
     people_tags = annotations.read(store(), subject.key).cases
     possible |= {f"tagged={name}" for name in people_tags}
     second = _second_model(subject)
-    has_pictures_filter = "pictured" in st.query_params or views.rows.keeps_unpictured(
-        subject.question_set
-    )
+    pairs = tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))
     return Filter.parse(
         subject.model,
         subject.kind,
@@ -161,20 +157,20 @@ def _read_filter(subject: PageSubject) -> Filter:
         outcome="all",
         other=second,
         tagged=linked("My tag", "tagged", people_tags),
-        pair=() if subject.kind in movement_kinds() else chosen_pairs(),
+        pair=() if subject.kind in movement_kinds() else pairs[:MOST_PAIRS],
         lost_to=choose("Searches", "lost", SEARCHES) if subject.kind == KIND else "",
         bin=_bin(subject),
         caption=linked("Words, length, rarity or guess", "caption", caption_bins.names()),
-        pictured=choose("Pictures", "pictured", PICTURES, segments=True)
-        if has_pictures_filter
-        else "",
-        suspects=_suspects(subject),
+        pictured="".join(linked("Pictures", "pictured", ("here",))[:1]),
+        suspects="".join(linked("Suspect labels", "suspects", ("hide",))[:1]),
         crossed=_crossed(subject),
         fooled=linked("Model", "fooled", others),
         held=linked("Model", "held", others),
         agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
         region=_linked_region(),
-        named_slice=_slice(subject),
+        named_slice="".join(
+            linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
+        ),
         unseen_by=linked(TITLES["unseen_by"], "unseen", causes.LABELS),
         excluded=_linked_exclusions(possible),
     )
@@ -218,11 +214,6 @@ def _linked_region() -> str:
     return text
 
 
-def chosen_pairs() -> tuple[str, ...]:
-    """Return the pairs of replaced words that the URL filters by."""
-    return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
-
-
 def _bin(subject: PageSubject) -> str:
     """Draw a filter by how far shared words mislead or how strong the wrong caption is; "" for other kinds."""
     if subject.kind == LURED_KIND:
@@ -234,24 +225,6 @@ def _bin(subject: PageSubject) -> str:
         names = {str(Slice(STRENGTH, name)): value_label(name) for name in STRENGTHS}
         return choose("Strength of the wrong caption", "bin", {"": "Any", **names})
     return ""
-
-
-def _slice(subject: PageSubject) -> str:
-    """Draw a picker of the question set's saved slices, if there are any."""
-    named = view(views.named_slices.applicable, subject.key)[0]
-    if not named:
-        return "".join(linked("Slice", "slice", named))
-    return choose("Slice", "slice", {"": "All cases", **{name: plain(name) for name in named}})
-
-
-def _suspects(subject: PageSubject) -> str:
-    """Draw a filter by whether strong models doubt the label, if the question set has published answers."""
-    if not any(run.publication for run in subject.question_set.runs):
-        return ""
-    help_ = (
-        "At least two thirds of the strong models reject the label: see the view Suspect labels."
-    )
-    return choose("Suspect labels", "suspects", SUSPECTS, segments=True, help_=help_)
 
 
 def _crossed(subject: PageSubject) -> str:
@@ -417,16 +390,8 @@ TITLES = {
     "word_frequency": "Rarest word",
     "text_alone": "Guess from the text alone",
 }
-FLIPPED = "rail_flipped"  # session key: hides the facets on wide screens and shows them on phones
-
-
-def container_key() -> str:
-    """Return the key for the container of the facets. The style sheet uses the key to show or hide the facets."""
-    return FLIPPED if _flipped() else "rail"
-
-
-def _flipped() -> bool:
-    return bool(st.session_state.get(FLIPPED))
+# Session key, and key of the container of the facets: hides them on wide screens and shows them on phones
+FLIPPED = "rail_flipped"
 
 
 def draw_chips(case_filter: Filter) -> None:
@@ -434,7 +399,7 @@ def draw_chips(case_filter: Filter) -> None:
     active = active_filters(case_filter)
     with draw_row("chips", gap="xsmall"):
         label = f"Facets ({len(active)})" if active else "Facets"
-        flipped = FLIPPED, not _flipped()
+        flipped = FLIPPED, not st.session_state.get(FLIPPED)
         press(
             label,
             st.session_state.__setitem__,

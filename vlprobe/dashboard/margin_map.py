@@ -4,7 +4,7 @@ The URL names the selected area (`area`, its corners) and the tool that selects 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -37,7 +37,6 @@ def draw_map(
     n_cases: int,
     area: Sequence[tuple[float, float]],
     n_inside: int,
-    changes: Mapping[str, str | None],
 ) -> None:
     """Draw the margins of a model and of the first model it is compared with.
 
@@ -47,7 +46,6 @@ def draw_map(
         n_cases: Number of cases that have both margins.
         area: Corners of the selected area. Empty if none is selected.
         n_inside: Number of cases in the area.
-        changes: Other URL parameters that change when an area is selected.
     """
     base, rival, kind = subject.model, subject.rivals[0], subject.kind
     names, is_moved = subject.names, kind in movement_kinds()
@@ -78,7 +76,7 @@ def draw_map(
                 key=key,
                 alt=f"Margins of {names[base]} against {names[rival]}, one mark per case.",
                 config={"displayModeBar": False, "scrollZoom": False},
-                on_select=partial(_mark, key, changes),
+                on_select=partial(_mark, key),
                 selection_mode=("box", "lasso"),
             )
         draw_menu("margins", drawn, points)
@@ -90,7 +88,7 @@ def corners(text: str) -> tuple[tuple[float, float], ...]:
     return parsed if len(parsed) <= CORNERS + 1 else ()
 
 
-def _mark(key: str, changes: Mapping[str, str | None]) -> None:
+def _mark(key: str) -> None:
     """Write the selected area to the URL: the corners of a box, or up to CORNERS points of a lasso."""
     selection = st.session_state[key]["selection"]
     if selection["lasso"]:
@@ -102,4 +100,4 @@ def _mark(key: str, changes: Mapping[str, str | None]) -> None:
         drawn = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
     else:
         return
-    write_choice({"area": corners_text(drawn), "bucket": None, **changes})
+    write_choice({"area": corners_text(drawn), "bucket": None})

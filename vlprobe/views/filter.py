@@ -87,13 +87,8 @@ SWITCHES = {
 }  # on-off fields, and the word for "on"
 # Fields that can have several values
 SEVERAL = ("subtype", "rule", "tag", "bin", "caption", "unseen_by", "tagged", "excluded")
-PLAIN_FACETS = (
-    "subtype",
-    "rule",
-    "pair",
-    "unseen_by",
-    "tagged",
-)  # facets that are fields of a filter
+# Facets that are fields of a filter
+PLAIN_FACETS = ("subtype", "rule", "pair", "unseen_by", "tagged")
 MOST_EXCLUDED = 200
 AGREEMENTS = ("", "one", "split")
 

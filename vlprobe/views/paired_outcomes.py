@@ -60,15 +60,7 @@ def scatter(
     kind: str,
     limit: int = POINTS,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the margins of two models for cases of one kind, as `scatter_filtered` does."""
-    case_filter = Filter(first_model, kind, outcome="all", other=second_model)
-    return scatter_filtered(store, question_set, case_filter, limit)
-
-
-def scatter_filtered(
-    store: Store, question_set: QuestionSet, case_filter: Filter, limit: int = POINTS
-) -> tuple[pd.DataFrame, int]:
-    """Return both models' margins on the filtered cases, and the number of cases with both margins.
+    """Return both models' margins on the cases of a kind, and the number of cases with both margins.
 
     If there are more than `limit` cases, a reproducible uniform sample is returned: the cases whose
     numbers have the smallest hashes.
@@ -77,8 +69,8 @@ def scatter_filtered(
         A table of case, margin, other_margin, subtype, source and target, sorted by case; and the
         total number of cases.
     """
-    select_runs(question_set, (case_filter.model, case_filter.other))
-    paired = replace(case_filter, sort="difference")
+    select_runs(question_set, (first_model, second_model))
+    paired = Filter(first_model, kind, outcome="all", other=second_model, sort="difference")
     numbers, margins, other_margins = passing(store, question_set, paired)
     points = pd.DataFrame({"case": numbers, "margin": margins, "other_margin": other_margins})
     points = points[np.isfinite(points["margin"]) & np.isfinite(points["other_margin"])]

@@ -28,9 +28,8 @@ from vlprobe.views.records import AnswerRow
 from vlprobe.views.runs import QuestionSet
 
 # A changed filter over 8 models x 1.5 million cases takes .1 to 1.2 s from memory, and .6 to 1.9 s from Parquet.
-KEPT_BYTES = (
-    512 << 20
-)  # of all views: 24 million margins, 150 row groups of texts, patterns and counts
+# Of all views: 24 million margins, 150 row groups of texts, patterns and counts
+KEPT_BYTES = 512 << 20
 SMALL = 1_000  # bytes assumed for a value without arrays
 MOST_FILES = 50_000  # maximum number of files that are checked for existence
 # Columns of answers that repeat the question, or have the same value for all answers of a run.

@@ -224,31 +224,6 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
     )
 
 
-def furthest_models(
-    store: Store, question_set: QuestionSet, kind: str, model: str
-) -> tuple[str, ...]:
-    """Return the other models in a question set, sorted by how much they differ from the given model (most first).
-
-    Models are compared by the share of wrong captions of each type that fool them, or by their mean
-    movement, weighted by the given model's number of answers. Controls and models that failed a chance
-    check come last.
-    """
-    counts = lie_counts(store, question_set, kind)
-    shares = {(count.model, count.subtype): count.share for count in counts}
-    answers = {count.subtype: count.n_lies for count in counts if count.model == model}
-    credible = fit_models(store, question_set)
-
-    def distance(other: str) -> float:
-        return sum(
-            n_lies * abs(shares[other, subtype] - shares[model, subtype])
-            for subtype, n_lies in answers.items()
-            if (other, subtype) in shares
-        )
-
-    others = [name for name in question_set.ordered_models if name != model]
-    return tuple(sorted(others, key=lambda name: (name not in credible, -distance(name))))
-
-
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
     """Count the pictures with at least one wrong caption of the given kind that fools the model."""
     cases = CaseTable(store, question_set.key)

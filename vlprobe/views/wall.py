@@ -309,11 +309,9 @@ def first_of_each(
         and the number of rows in each group, shape (n_groups,).
     """
     counts = np.bincount(codes)
-    keys = (
-        np.where(np.isnan(sort_keys), np.inf, sort_keys)
-        if sort_keys.dtype.kind == "f"
-        else (sort_keys)
-    )
+    keys = sort_keys
+    if keys.dtype.kind == "f":
+        keys = np.where(np.isnan(keys), np.inf, keys)
     least = np.full(len(counts), np.inf, dtype=np.float64)
     np.minimum.at(least, codes, keys)
     candidates = np.flatnonzero(keys == least[codes])
