@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import plotly.io
@@ -152,28 +153,37 @@ def test_a_question_set_without_an_encoder_says_how_to_get_a_map(show_page, stor
     assert any("Run an encoder on them" in each.value for each in at.info)
 
 
-def test_a_map_that_is_missing_has_a_door_to_one_that_is_there(show_page, bundled):
-    at = show_page(bundled, "explore", set=published_key(bundled), view="map")
-    label = next(each.label for each in at.button if each.label.startswith("Open the map of"))
-    assert label == "Open the map of Drawn scenes"
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The bundled results, with those that other authors published."""
+    monkeypatch.delenv(shipped.SETTING)
+    return shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER, shipped.FOLDER)
 
 
 def published_key(above: Store) -> str:
-    """The key of the bundled answers to SugarCrepe."""
+    """The key of the published answers to SugarCrepe."""
     rows = views.runs.question_set_rows(above)
     return next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
 
 
-def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_page, bundled):
+def test_a_map_that_is_missing_has_a_door_to_one_that_is_there(show_page, published):
+    at = show_page(published, "explore", set=published_key(published), view="map")
+    labels = [link.proto.label for link in at.get("page_link")] + [each.label for each in at.button]
+    assert "Open the map of Drawn scenes" in labels
+
+
+def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_page, published):
     model = "published:GPT-4V"
-    query = {"set": published_key(bundled), "model": model, "kind": "foil"}
-    at = show_page(bundled, "explore", **query, case="add_att/475/0")
+    query = {"set": published_key(published), "model": model, "kind": "foil"}
+    at = show_page(published, "explore", **query, case="add_att/475/0")
     said = words(at)
     assert "The label may be wrong: at least two thirds of the strong models reject it." in said
     assert "changes its answer with the order" in said and "one word longer" in said
-    asked = views.runs.question_set(bundled, query["set"])
+    asked = views.runs.question_set(published, query["set"])
     table = [
-        views.cases.outcomes(bundled, asked, Filter(model, "foil", subtype=subtype, outcome="all"))
+        views.cases.outcomes(
+            published, asked, Filter(model, "foil", subtype=subtype, outcome="all")
+        )
         for subtype in ("add_att", ())
     ]
     shares = [100 * (each["fooled"] - each["tied"] / 2) / each["all"] for each in table]
@@ -181,7 +191,7 @@ def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_p
     (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
     assert card["notes"] == ["⚑ suspect label"]
     at.button("hide_suspects").click().run()
-    assert at.query_params["suspects"] == ["hide"]
+    assert "hide" in at.query_params["suspects"]
     assert not any("⚑ suspect label" in card["notes"] for card in wall(at)["cards"])
     assert wall(at)["note"].startswith("of 7,512 questions")
 
@@ -219,7 +229,7 @@ def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(
     asked = views.runs.question_set(bundled, scenes_key)
     assert set(views.rows.questions(bundled, asked, numbers.tolist())["id"]) == set(ids)
     assert set(card_ids(at)) == set(ids) and at.button("chip_0").label == "in the slice mine"
-    assert at.query_params["slice"] == ["mine"] and "column on Compare" in at.toast[0].value
+    assert "mine" in at.query_params["slice"] and "column on Compare" in at.toast[0].value
     at = send(at, "wall", "chosen", sent | {"act": "deck"})
     assert at.toast[0].value.startswith("Added 3 of 3 cases to the slides. [Open the slides](")
     assert parse(json.loads(DECKS.read(bundled)[f"{scenes_key} flip"])).cases == tuple(ids)

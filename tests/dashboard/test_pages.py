@@ -289,7 +289,7 @@ def test_no_case_left_says_so(show_page, filled: Store):
     button = at.button(key="drop_nearest")
     assert (
         button.label
-        == f"Drop this filter: caption contains “zebra crossing in space” ({total:,} cases)"
+        == f"Without the filter caption contains “zebra crossing in space”: {total:,} cases"
     )
     button.click().run()
     assert "words" not in at.query_params and card_ids(at)

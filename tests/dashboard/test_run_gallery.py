@@ -35,18 +35,18 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
     lgip = registry.load_probe("lgip")
     edits, _ = lgip.cases(item, {**lgip.defaults, "kinds": list(gallery.lgip.OFFERED_KINDS)}, 42)
     made = {case.edit.subtype for case in edits if case.edit.kind != "combined"}
-    rows = re.findall(r"<tr><td>(.*?)</td><td.*?>(.*?)</td><td.*?>(.*?)</td></tr>", table)
+    rows = re.findall(r"<tr><td.*?>(.*?)</td><td.*?>(.*?)</td><td.*?>(.*?)</td></tr>", table)
     texts = {case.texts[:2]: case.roles[1] for case in edits}
     for label, *texts_of_row in rows:  # each caption stands next to its own edit
         before, after = (re.sub("<.*?>", "", text) for text in texts_of_row)
         meaning = gallery.MEANINGS[texts[before, after]]
         assert label.removesuffix(" (not in this run)").endswith(f": {meaning}")
-        assert texts_of_row[1].count('class="vp-changed"') or before.lower() == after.lower()
+        assert 'class="vp-changed"' in "".join(texts_of_row) or before.lower() == after.lower()
     for kind in gallery.CAPTION_KINDS:
         absent = (
             re.escape(value_label(kind)) + r"( \(not in this run\))?</td><td>not in this caption"
         )
-        is_missing = re.search(f"<td>{absent}", table) is not None
+        is_missing = re.search(f">{absent}", table) is not None
         assert is_missing == (kind not in made)
     options = {"changes": list(picture_changes.KINDS), "severities": [severity]}
     cases, dropped = registry.load_probe("pictures").cases(item, options, 42)
@@ -65,7 +65,7 @@ def test_the_gallery_begins_with_the_edits_of_the_run_and_a_picture_that_has_the
     at.session_state["run_lgip_flips"], at.session_state["run_lgip_kinds"] = ["number"], ["flip"]
     at.run()
     table = bodies(at).partition(">Caption edit</th>")[2]
-    rows = re.findall(r"<tr><td>(.*?)</td>", table)
+    rows = re.findall(r"<tr><td.*?>(.*?)</td>", table)
     assert rows[0] == "Number: wrong"
     assert all(label.endswith(" (not in this run)") for label in rows[1:12])
 

@@ -336,13 +336,14 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         sort = "worst" if card.is_scored else "models"
         alike = Filter(case_filter.model, card.kind, subtype=(card.subtype,), sort=sort)
     n_cases = counts(subject, alike)
-    cards, n_pictures, _ = view(views.wall.wall, subject.question_set, alike, 1, SHOWN_ALIKE + 1)
+    shown = replace(alike, pictured=views.rows.keeps_unpictured(subject.question_set))
+    cards, n_pictures, _ = view(views.wall.wall, subject.question_set, shown, 1, SHOWN_ALIKE + 1)
     others = [case_card(neighbour, kind) for neighbour in cards if neighbour.images != card.images][
         :SHOWN_ALIKE
     ]
     if not others:
         return False
-    n_others = n_pictures - (card.margin <= 0)
+    n_others = n_pictures - (card.margin <= 0 and views.rows.are_here(card.images))
     with st.container(horizontal=True, key="case_pattern"):
         words = html.others_text(len(others), n_others)
         source, target = pattern_words(key)
@@ -353,7 +354,7 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         ]
         with st.container(width=128, gap="xsmall"):
             st.html(str(text))
-            has_more = n_others > len(others)
+            has_more = n_others > len(others) or shown != alike
             if has_more and st.button("Show all", key="case_pattern_all", type="tertiary"):
                 open_page("explore", case_query(subject, alike))
         draw_wall("case_alike", wall_values(others, words, badge=False) | {"strip": True})

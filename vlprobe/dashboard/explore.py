@@ -243,7 +243,8 @@ def _draw_cards(
     if lacks or n_suspect:
         with draw_row("pictures_offer"):
             if lacks:
-                notes.append(_pictures_here(subject, case_filter))
+                if not filters.active_filters(case_filter):
+                    notes.append(_pictures_here(subject, case_filter))
                 _offer_pictures(subject, case_filter)
             if n_suspect:
                 label = f"Hide {counted(n_suspect, 'suspect label')}"
@@ -338,7 +339,7 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     st.html(tag("h1", nothing, class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
         press(
-            f"Drop this filter: {active.label} ({counted(n_cases, 'case')})",
+            f"Without the filter {active.label}: {counted(n_cases, 'case')}",
             filters.drop,
             active.parameter,
             active.value,

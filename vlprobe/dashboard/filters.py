@@ -343,7 +343,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         lambda name: f"{'with' if name[0] == ' ' else 'tagged'} {value_text('tagged', name)}",
     ),
     ("unseen", "unseen_by", partial(value_text, "unseen_by")),
-    ("not", "excluded", lambda each: f"not: {shorten(value_text(*each), NAMED)}"),
+    ("not", "excluded", lambda each: f"not {shorten(value_text(*each), NAMED)}"),
 )
 
 

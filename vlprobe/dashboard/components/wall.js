@@ -111,7 +111,9 @@ class Wall {
     this.send = send;
     this.selects = data.selects;
     this.offered = data.offered ?? [];
-    this.chosen.clear(); // what was done with them is done
+    const tagged = this.act === "tag" ? [...this.chosen] : []; // stay selected, for another tag or a slice
+    this.act = "";
+    this.chosen.clear(); // what was done with the others is done
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
     if (!data.strip && !data.bare) parts.push(this.bar(data));
@@ -129,6 +131,7 @@ class Wall {
     this.tally.setAttribute("role", "status");
     this.root.replaceChildren(...parts, this.list, this.tally);
     this.resize(0);
+    for (const id of tagged) if (data.cards.some((card) => card.id === id)) this.choose(id);
     const current = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
     if (current) current.tabIndex = 0;
     if (hadFocus && current) current.focus();
@@ -203,7 +206,7 @@ class Wall {
 
   // What can be done with the selected cards. It stays while more are selected, with what is typed.
   acts() {
-    const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act, tag });
+    const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag });
     const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name" });
     const name = (act) => (tag.value.trim() ? send(act, tag.value) : tag.focus());
     tag.addEventListener("keydown", (event) => {

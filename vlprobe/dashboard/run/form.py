@@ -113,8 +113,8 @@ def _draw() -> None:
         models = _pick_models(below)
     limit = [option for option in SETTINGS if option.name == "limit"]
     with right, _step("Pictures", "which") as below:
-        dataset = _pick_dataset(below, probes)
         _draw_fields(limit, "run", 1)
+        dataset = _pick_dataset(below, probes)
     with middle, _step("Perturbations", "what"):
         gallery.draw(dataset)
         typed = _draw_options(probes)

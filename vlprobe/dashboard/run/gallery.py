@@ -121,7 +121,9 @@ def _draw_captions(item: Item) -> None:
             for runs in (word_runs(before, after, is_after) for is_after in (False, True))
         ]
         label += "" if kind in uses else " (not in this run)"
-        rows.append(str(htpy.tr[htpy.td[label], texts if case else htpy.td[NOT_IN_CAPTION]]))
+        rows.append(
+            str(htpy.tr[htpy.td(".vp-wrap")[label], texts if case else htpy.td[NOT_IN_CAPTION]])
+        )
     st.html(table("Caption edits", column_heads(("Caption edit", "Before", "After")), rows))
 
 
