@@ -73,7 +73,8 @@ def draw_page() -> None:
         share_slot = st.container(key="explore_share", width="content")
     frame.say_strangers(subject)
     with draw_row("views"):
-        shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=_close_case)
+        close = partial(st.query_params.pop, "case", None)
+        shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=close)
         filters.draw_chips(case_filter)
     with st.container(horizontal=True, gap="medium", key="explore_body"):
         rail_slot = st.container(
@@ -94,10 +95,6 @@ def draw_page() -> None:
         size = page_size(subject, case_filter.kind)
         drawer.draw_case(subject, case_filter, size, is_grouped())
     _draw_notes(subject)
-
-
-def _close_case() -> None:
-    st.query_params.pop("case", None)
 
 
 def draw_map(subject: PageSubject, case_filter: Filter) -> None:

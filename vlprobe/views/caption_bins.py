@@ -116,8 +116,7 @@ def _changed_codes(table: CaseTable) -> np.ndarray:
         if len(left) == len(right):  # exchanged words are in both captions
             pairs_of_words = zip(left, right, strict=True)
             differing = {word for pair in pairs_of_words if pair[0] != pair[1] for word in pair}
-        has = [not words.isdisjoint(differing) for words in _CHANGED]
-        codes[case] = [*has, True].index(True)
+        codes[case] = [*(bool(words & differing) for words in _CHANGED), True].index(True)
     return codes
 
 

@@ -97,14 +97,13 @@ def draw_suspects(
         f"**At least two thirds of the strong models get {len(ranking.suspects):,} cases wrong; "
         f"all of them get {n_all:,} wrong.** Some are hard, and some are mislabeled.{plain(without)}"
     )
-    strong = f"Strong models: {listed([model_name(model) for model in ranking.strong])}."
     if ranking.suspects:
         left, right = st.columns(2, gap="medium")
         with left:
             suspect = _pick(ranking)
         with right, st.container(key="suspect_case"):
             _draw_case(questions, kind, suspect)
-    quiet(strong)
+    quiet(f"Strong models: {listed([model_name(model) for model in ranking.strong])}.")
     _draw_accuracies(questions, ranking)
 
 
