@@ -308,7 +308,7 @@ def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
     query = {"set": asked.key, "model": chosen.model, "kind": "foil", "case": card.id}
     at = show_page(published, "explore", **query)
     name = model_name(chosen.model)
-    assert f"needs the weights of {name}, which are not on this computer. Run an" in words(at)
+    assert f"needs the weights of {name}, which are not on this computer. No model" in words(at)
     assert "case_why" not in {button.key for button in at.button}
     without = views.cases.passing(published, asked, Filter(chosen.model, "foil"))[0]
     hidden = views.rows.pictured(published, asked, "foil")

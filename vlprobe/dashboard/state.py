@@ -355,7 +355,7 @@ def choose(
     bare: bool = False,
     width: int | Literal["stretch"] = "stretch",
     suffix: str = "",
-    on_change: Callable[[], None] | None = None,
+    on_change: Callable[[], object] | None = None,
 ) -> str:
     """Draw a picker whose value is stored in the URL, and return the value.
 
@@ -461,7 +461,7 @@ def page_number(total: int, size: int, name: str = "page") -> int:
 
 
 def _write(
-    name: str, default: object, suffix: str = "", on_change: Callable[[], None] | None = None
+    name: str, default: object, suffix: str = "", on_change: Callable[[], object] | None = None
 ) -> None:
     """Write a picker's new value to the URL and return to the first page of results."""
     if on_change is not None:
