@@ -77,11 +77,8 @@ def draw_page() -> None:
         shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=close)
         filters.draw_chips(case_filter)
     with st.container(horizontal=True, gap="medium", key="explore_body"):
-        rail_slot = st.container(
-            key=filters.FLIPPED if st.session_state.get(filters.FLIPPED) else "rail",
-            width=filters.WIDTH,
-            gap="xsmall",
-        )
+        rail = filters.FLIPPED if st.session_state.get(filters.FLIPPED) else "rail"
+        rail_slot = st.container(key=rail, width=filters.WIDTH, gap="xsmall")
         with st.container(key="explore_wall", width="stretch"):
             draw_view = {"map": draw_map, "suspects": draw_suspects}.get(shown, draw_wall)
             draw_view(subject, case_filter)
@@ -198,11 +195,8 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many wrong captions in the question set fool the model. Returns "" if no model can be fooled."""
     counted = dict(counts(subject, case_filter))
     n_chosen = counted["all"]
-    # Drop filters that name an outcome, so that all cases count
-    any_outcome = replace(
-        case_filter, lost_to=False, fooled=(), held=(), agreement="", suspects=False
-    )
-    counted["all"] = counts(subject, any_outcome)["all"]
+    # Without filters that name an outcome, so that all cases count
+    counted["all"] = counts(subject, case_filter.any_outcome())["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
     if n_chosen < counted["all"] and not case_filter.lost_to:
@@ -239,14 +233,13 @@ def _draw_cards(
     n_suspect -= n_passing(subject, replace(case_filter, suspects=True))
     if lacks or n_suspect:
         with draw_row("pictures_offer"):
-            if lacks:
-                if not filters.active_filters(case_filter):
-                    notes.append(_pictures_here(subject, case_filter))
-                _offer_pictures(subject, case_filter)
             if n_suspect:
                 label = f"Hide {counted(n_suspect, 'suspect label')}"
                 press(label, write_choice, {"suspects": "hide"}, icon="flag", key="hide_suspects")
             if lacks:
+                if not filters.active_filters(case_filter):
+                    notes.append(_pictures_here(subject, case_filter))
+                _offer_pictures(subject, case_filter)
                 draw_download(subject, "wall_download")
     values |= {"note": " · ".join(filter(None, notes))}
     values |= {"offered": [] if access.read_only() else annotations.SUGGESTED}
@@ -258,9 +251,7 @@ def _draw_cards(
 def _remarks(
     subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard]
 ) -> dict[int, tuple[str, ...]]:
-    """Return the remarks below cards by case number: whether the label is suspect, the tags, and whether there is a
-    note.
-    """
+    """Return the remarks below cards by case number: a suspect label, the tags, and whether there is a note."""
     remarks = {
         each.case: (*each.tags, *["✎ note"] * bool(each.note))
         for each in annotations.read(store(), subject.key).current
