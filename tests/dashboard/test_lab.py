@@ -194,11 +194,6 @@ def test_a_pressed_example_opens_its_case(open_probe, key, monkeypatch):
     assert opened == [{"set": key["eqben"], "model": RANDOM, "kind": kind, "case": case_id}]
 
 
-def test_the_first_model_shown_is_no_control():
-    assert case_links.first_model(["control:random", "demo:weak"]) == "demo:weak"
-    assert case_links.first_model([RANDOM, CONSTANT]) == RANDOM
-
-
 def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(open_probe, key):
     at = open_probe(
         "breakdown", set=key["lgip"], metric="positive_rate", by="subtype", model=RANDOM

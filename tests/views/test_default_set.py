@@ -76,6 +76,35 @@ def test_every_page_opens_on_it(filled, monkeypatch: pytest.MonkeyPatch, page: s
     assert linked in (complete, [complete])
 
 
+@pytest.fixture(scope="module")
+def with_bundled(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Two bundled models, and two that the user then ran on the same questions: "own b", and after it "own a"."""
+    folder = tmp_path_factory.mktemp("with_bundled")
+    tiny = make_tiny(folder / "tiny")
+    ask(Store(folder / "bundled"), tiny, 3, "first", "second")
+    ask(Store(folder / "own"), tiny, 3, "own b", "own a")
+    return StoreAboveShipped(folder / "own", folder / "bundled")
+
+
+@pytest.mark.parametrize("page", ["explore", "compare", "breakdown"])
+def test_pages_select_the_model_that_the_user_ran_last_among_bundled_ones(
+    with_bundled: Store, monkeypatch: pytest.MonkeyPatch, page: str
+):
+    at = open_page(monkeypatch, with_bundled, page)
+    assert not at.exception
+    assert at.selectbox(key="model").value == "own a"
+
+
+def test_without_bundled_results_the_model_with_most_cases_is_selected_and_controls_come_last(
+    filled, with_bundled: Store
+):
+    store, _ = filled
+    assert views.runs.default_model(with_bundled, ("first", "own b", CONTROL)) == "own b"
+    assert views.runs.default_model(with_bundled, ("second", "first", CONTROL)) == "first"
+    assert views.runs.default_model(store, (CONTROL, "second", "first")) == "first"
+    assert views.runs.default_model(store, (CONTROL,)) == CONTROL
+
+
 def test_a_chosen_set_stays_the_choice_on_the_next_page(filled, monkeypatch: pytest.MonkeyPatch):
     store, (_, smaller, *_) = filled
     at = open_page(monkeypatch, store, "present")

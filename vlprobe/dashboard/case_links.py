@@ -17,7 +17,6 @@ from vlprobe.dashboard.navigation import address as page_address
 from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.errors import NotFound
-from vlprobe.registry import is_control
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
@@ -36,11 +35,6 @@ BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
 # URL parameters; several values repeat the parameter
 Query = dict[str, str | tuple[str, ...] | list[str]]
 Target = Callable[[str, str], Filter | None]  # called with a model and the key of a mark
-
-
-def first_model(models: Sequence[str]) -> str:
-    """Return the model to select by default: the first one that is not a control, or else the first one."""
-    return next((name for name in models if not is_control(name)), models[0])
 
 
 def slice_filter(

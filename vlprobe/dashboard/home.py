@@ -1,7 +1,6 @@
 """The Home page: running jobs, one failure, the results of all models, and links to other pages."""
 
 import datetime
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -27,7 +26,6 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import draw_row, link_page, open_page
 from vlprobe.datasets import bundled
-from vlprobe.registry import model_order
 from vlprobe.render import home
 from vlprobe.render import mixed as words
 from vlprobe.render.sentences import count_word, counted, shortened
@@ -150,13 +148,8 @@ def home_subject(subject: PageSubject) -> PageSubject:
     kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
     models = view(views.showcase.headline_models, subject.question_set)
     model = st.query_params.get("model", "") or carried("model", models, "")
-    return replace(subject, kind=kind, model=model if model in models else first_model(models))
-
-
-def first_model(models: tuple[str, ...]) -> str:
-    """Return the model with the most runs. Ties are resolved by the order in which pages list models."""
-    n_runs = Counter(view(views.runs.runs)["model"])
-    return min(models, key=lambda name: (-n_runs[name], model_order(name)))
+    model = model if model in models else view(views.runs.default_model, models)
+    return replace(subject, kind=kind, model=model)
 
 
 SHIPPED_SEED = 196  # orders the bundled failures; the user's failures are reordered every day
@@ -318,7 +311,7 @@ def mixed_door(subject: PageSubject) -> MixedDoor | None:
     if question_set is None:
         return None
     rated = question_set.rated_models
-    model = subject.model if subject.model in rated else first_model(rated)
+    model = subject.model if subject.model in rated else view(views.runs.default_model, rated)
     link = Link("explore", {"set": question_set.key, "model": model, "kind": KIND})
     case = _first_lost(question_set, model)
     if case is None:

@@ -31,7 +31,6 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import BETWEEN as CHOICES
 from vlprobe.dashboard.widgets import link_page, press
-from vlprobe.registry import is_control, model_order
 from vlprobe.render import wall
 from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import count_word, every_model, shorten
@@ -64,7 +63,8 @@ def subject() -> PageSubject:
     _stop_at_strangers(sets)
     keys = [candidate.case_key for candidate in _likely(sets)]
     questions = page_subject(_current("set", keys, keys[0]))
-    model = _current("model", questions.models, most_asked(questions.models))
+    default = view(views.runs.default_model, questions.models)
+    model = _current("model", questions.models, default)
     kinds_here = list_kinds(questions)
     kind = _current(
         "kind", kinds_here, view(views.runs.default_kind, questions.question_set, (model,))
@@ -81,15 +81,6 @@ def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
             bool(model) and model not in row.models,
             bool(kind) and kind not in presentations()[row.probe].kinds,
         ),
-    )
-
-
-def most_asked(models: Sequence[str]) -> str:
-    """Return the model that answered the most cases over all question sets. Controls come last."""
-    n_cases = view(views.runs.n_cases_by_model)
-    return min(
-        models,
-        key=lambda model: (is_control(model), -n_cases.get(model, 0), model_order(model)),
     )
 
 
@@ -268,7 +259,8 @@ def _other_kinds(subject: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
         if others is elsewhere:
             label = f"{label} in {names[row.dataset]}"
         if subject.model not in row.models:
-            label = f"{label}, for {model_name(most_asked(row.models))}"
+            model = view(views.runs.default_model, tuple(row.models))
+            label = f"{label}, for {model_name(model)}"
         others[f"{row.case_key}{BETWEEN}{kind}"] = label
     return on_dataset, elsewhere
 

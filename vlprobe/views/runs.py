@@ -158,13 +158,24 @@ def runs(store: Store) -> pd.DataFrame:
     )
 
 
-def n_cases_by_model(store: Store) -> dict[str, int]:
-    """Count the cases that each model has answered in total, using the model's newest run on each question set."""
-    counts: dict[str, int] = {}
-    newest = {(run["case_key"], run["run"]["model"]): run for run in known_manifests(store)}
-    for (_, model), manifest in newest.items():
-        counts[model] = counts.get(model, 0) + manifest["n_cases"]
-    return counts
+def default_model(store: Store, models: Sequence[str]) -> str:
+    """Return the model that a page selects by default: next to bundled results, the one that the user ran last, else
+    the one that has answered the most cases. Controls come last.
+    """
+    n_cases: dict[str, dict[str, int]] = {model: {} for model in models}  # by question set
+    places = dict.fromkeys(models, 0)
+    for place, manifest in enumerate(known_manifests(store), 1):
+        model = manifest["run"]["model"]
+        if model in places:
+            n_cases[model][manifest["case_key"]] = manifest["n_cases"]
+            places[model] = places[model] if store.is_shipped(manifest["key"]) else place
+    has_bundled = 0 in places.values()
+
+    def order(model: str) -> tuple[object, ...]:
+        place, n_asked = places[model] if has_bundled else 0, sum(n_cases[model].values())
+        return registry.is_control(model), -place, -n_asked, registry.model_order(model)
+
+    return min(models, key=order)
 
 
 def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:

@@ -84,7 +84,8 @@ def pick(probe: str = "") -> PageSubject:
 def pick_model(subject: PageSubject) -> str:
     """Draw a picker for the model whose cases are shown."""
     names = {name: model_name(name) for name in subject.models}
-    return choose("Model", "model", names, case_links.first_model(subject.models), always=True)
+    default = view(views.runs.default_model, subject.models)
+    return choose("Model", "model", names, default, always=True)
 
 
 def draw(probe: str) -> Opening:
