@@ -49,8 +49,18 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_hom
     idle(fresh)
     fresh.get_by_role("radio", name="Differences").click()
     idle(fresh)
+    # On the first screen: whose pictures are shown below the plot, and which mark is which model
+    bar = fresh.locator(".st-key-parting")
+    place = bar.bounding_box()
+    assert place["y"] + place["height"] <= fresh.viewport_size["height"]
+    assert "CLIP_TROHN-Text" in bar.locator(".vp-legend").inner_text()
+    assert fresh.locator(".st-key-forest .legend").count() == 0
     choose(fresh, "row_type", "Swapped things")
     choose(fresh, "row_model", "CLIP_TROHN-Img")
+    boxes = fresh.locator("button.card .boxes").first.locator(".box")
+    assert boxes.count() == 5
+    heights = boxes.evaluate_all("boxes => boxes.map(box => box.getBoundingClientRect().top)")
+    assert len(set(heights)) == 1
     side = fresh.locator(".st-key-left_head")
     words = " ".join(side.inner_text().split())
     assert f"{len(expected)} fooled GPT-4V, not CLIP_TROHN-Img" in words

@@ -67,7 +67,7 @@ def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, key
     monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", lambda *given, **_: made.append(given))
     at = open_probe("compare", set=keys["lgip"], tab="differences")
     ((_, figure, table, caption, text),) = [given for given in made if given[0] == "forest"]
-    printed = paper.print_style(figure)
+    printed = paper.print_style(figure())
     shown = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert printed.layout.width == paper.WIDTHS["text"] and printed.layout.paper_bgcolor == "white"
     assert printed.layout.font.color == "#3a4454"

@@ -20,7 +20,9 @@ from vlprobe.render.forest import (
     only_uncorrected,
     row_title,
     signed,
+    without_legend,
 )
+from vlprobe.render.html.compare import rows_table
 from vlprobe.render.html.elements import mark
 from vlprobe.render.leaderboard import latex_table
 from vlprobe.render.words import value_label
@@ -169,6 +171,8 @@ def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart
     monkeypatch.setattr(views.paired_tests, "MOST_RANKED", 2)
     few = leaderboard(store, [question_set], by="edit", baseline=GPT)
     assert few[0].cells == columns[0].cells
+    reading = Scorecard(few, {model: model for model in models}, {}).reading()
+    assert "Bonferroni-corrected for every pair of models: 10 tests" in reading
     for column, whole in zip(few[1:], columns[1:], strict=True):
         assert not any(cell.group for cell in column.cells.values())
         best = min(column.cells, key=lambda model: column.cells[model].estimate.value)
@@ -431,7 +435,7 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, publi
     assert "= equal scores, or fooled in one of two orders (GPT-4V)." in text
 
 
-def test_the_forest_has_room_for_a_line_of_the_legend_per_model_and_boxes_wrap(published):
+def test_the_forest_has_room_for_a_line_of_the_legend_per_model_but_not_on_the_page(published):
     store, question_set = published
     kind, looks = question_set.presentation.kind("foil"), styles(views.runs.models(store))
     for models in (question_set.models[:2], question_set.models):
@@ -439,8 +443,9 @@ def test_the_forest_has_room_for_a_line_of_the_legend_per_model_and_boxes_wrap(p
         layout = forest_figure(tests, kind, looks, {}).layout
         assert layout.margin.b >= max(72, 20 * (len(models) + 1))
         assert layout.height > layout.margin.b + layout.margin.t
-    css = (Path(dashboard.__file__).parent / "components" / "wall.css").read_text()
-    assert ".boxes { display: flex; flex-wrap: wrap;" in css
+        on_page = without_legend(forest_figure(tests, kind, looks, {})).layout
+        assert on_page.showlegend is False
+        assert layout.height - on_page.height == layout.margin.b - on_page.margin.b > 50
 
 
 def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(published):
@@ -464,6 +469,15 @@ def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(published):
     assert all(trace.error_x.width for trace in solid)
     n_rows = sum(len(trace.error_x.array) for trace in solid) + len(drawn)
     assert n_rows == len(tests.rows) == 32
+
+
+def test_a_tie_in_the_table_of_rows_comes_with_the_difference_that_would_have_been_found(published):
+    store, question_set = published
+    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+    table = rows_table(tests, {model: model for model in question_set.models})
+    tied = [row.detectable for row in tests.rows if row.verdict == "tied"]
+    powers = re.findall(r"<td>tied \(80 % power: (\d+\.\d) points\)</td>", table)
+    assert [float(power) for power in powers] == [round(100 * value, 1) for value in tied] != []
 
 
 def test_a_difference_without_an_interval_has_no_bounds_in_the_table(published):

@@ -65,6 +65,7 @@ def selectable_chart(
     table: Callable[[], pd.DataFrame] | None = None,
     caption: str = "",
     text: Callable[[str], str] | None = None,
+    printed: FigureMaker | None = None,
 ) -> go.Figure:
     """Draw a figure with a toolbar to zoom and export, and return it. Users can select marks by a click, a box or a
     lasso.
@@ -79,6 +80,7 @@ def selectable_chart(
         table: A function that makes the table of the figure's values, for the *Export* menu.
         caption: The facts for the figure's caption, for the *Export* menu.
         text: As in `draw_menu`.
+        printed: A function that makes the figure for the *Export* menu, if it differs.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {
@@ -89,7 +91,7 @@ def selectable_chart(
         "toImageButtonOptions": {"format": "svg", "filename": f"vlprobe_{key}"},
     }
     st.plotly_chart(ready, key=key, alt=alt, config=config, on_select=on_select)
-    draw_menu(key, ready, table, caption, text)
+    draw_menu(key, printed or ready, table, caption, text)
     return ready
 
 

@@ -55,7 +55,7 @@ from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_outcomes import bucket
-from vlprobe.views.paired_tests import PairedTest, PairedTests
+from vlprobe.views.paired_tests import MOST_RANKED, PairedTest, PairedTests
 from vlprobe.views.wall import WallCard
 
 
@@ -111,7 +111,7 @@ MOST = views.paired_tests.MOST_COMPARED - 1  # models in addition to the baselin
 FIRST = 4  # of them without a choice
 # Widths in pixels: a letter, the rest of a tag, and the elements at the right of the picker.
 LETTER, TAG, ARROW = 7.6, 58, 84
-NARROWEST, WIDEST = 150, 440
+NARROWEST, WIDEST = 150, 900
 OLD_CARDS, CARDS = 12, 60  # cards per page, formerly and now
 
 
@@ -187,12 +187,12 @@ def draw_sentence(subject: PageSubject) -> None:
     """Draw the pickers for models, kind and dataset in the form of a sentence."""
     sentence.draw_word("Compare")
     sentence.pick_model(subject, on_change=_change_baseline)
-    sentence.draw_word("with")
-    _pick_rivals(subject)
     sentence.draw_word("on")
     sentence.pick_kind(subject)
     sentence.draw_word("in")
     sentence.pick_dataset(subject)
+    sentence.draw_word("with")
+    _pick_rivals(subject)
 
 
 def _pick_rivals(subject: PageSubject) -> None:
@@ -278,8 +278,13 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
     totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
     renamed = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
+    with st.container(
+        key="forest_legend"
+    ):  # on a phone, the bar with the legend does not stay in view
+        _draw_legend(contest)
+    figure = partial(forest.forest_figure, comparison, kind, contest.looks, renamed, totals)
     selectable_chart(
-        lambda: forest.forest_figure(comparison, kind, contest.looks, renamed, totals),
+        lambda: forest.without_legend(figure()),
         "forest",
         (
             f"Difference between each model and {contest.names[baseline]}, by kind of edit. Use "
@@ -290,6 +295,7 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         table=partial(rows_table, comparison, kind, contest.names),
         caption=forest.caption(comparison, kind, renamed, dataset),
         text=lambda how: formatted(forest.in_columns(comparison, kind, contest.names), how),
+        printed=figure,
     )
     place = comparison.subtypes.index(open_row.subtype)
     st.html(
@@ -327,11 +333,15 @@ def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Par
     def show() -> None:
         show_row(st.session_state["row_type"], st.session_state["row_model"])
 
-    kind, look = contest.kind_presentation, {"bare": True, "width": 220}
+    kind = contest.kind_presentation
     types = {name: forest.row_title(name, kind) for name in comparison.subtypes}
     models = {name: contest.names[name] for name in contest.rivals}
-    pick("Kind of change", "row_type", types, open_row.subtype, show, **look)
-    pick("Compared with", "row_model", models, open_row.rival, show, **look)
+    for label, name, options, value in (
+        ("Kind of change", "row_type", types, open_row.subtype),
+        ("Compared with", "row_model", models, open_row.rival),
+    ):
+        width = sentence.picker_width(options[value])
+        pick(label, name, options, value, show, bare=True, width=width)
 
 
 def _choose() -> None:
@@ -466,8 +476,9 @@ def card_values(
 MEASURED = (
     "In the plot above, each wrong caption counts once, and a model's share covers only the wrong captions that both "
     "models answered. Intervals come from resampling pictures. p-values come from a paired permutation test by picture "
-    "(McNemar's exact test if each picture has one answer), Holm-corrected for every pair of models, on all cases and "
-    "on all kinds of edit."
+    "(McNemar's exact test if each picture has one answer), corrected for every pair of models, on all cases and on "
+    f"all kinds of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models). The table of metrics "
+    "below is resampled and corrected on its own, so that its intervals and verdicts can differ."
 )
 
 

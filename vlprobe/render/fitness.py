@@ -72,7 +72,8 @@ def warning(warned: Warned, called: str) -> str:
 
 
 def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], str]) -> str:
-    """Return an HTML table with one row per model, one column per check, and the verdict in words in the last column.
+    """Return an HTML table with one row per model: the verdict in words, and one column per check. Checks that were
+    judged for no model come last.
 
     A passed check has a check mark, a failed check "!", and a check that was not judged "-".
 
@@ -80,11 +81,11 @@ def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], s
         looks: Symbols for the models. A model without an entry gets no symbol.
         called: Function that returns the display name for a model's stored name.
     """
+    judged = {name for row in rows for name in row.judged}
     names = list(dict.fromkeys(name for row in rows for name in row.checks))
-    head = tag("th", "Model", scope="col") + "".join(
-        tag("th", check_name(name), scope="col") for name in names
-    )
-    head += tag("th", "Verdict", scope="col")
+    names.sort(key=lambda name: name not in judged)
+    titles = ["Model", "Verdict", *map(check_name, names)]
+    head = "".join(tag("th", title, scope="col") for title in titles)
     return table(
         "Models by checks", head, [_row(row, names, looks, called(row.model)) for row in rows]
     )
@@ -97,7 +98,7 @@ def _row(row: ModelFitness, names: Sequence[str], looks: Looks, called: str) -> 
     failed = fails(len(row.failed), row.is_control)
     if not row.is_control:
         failed = failed if row.failed else passes(row.judged)
-    return f'<tr class="first">{first}{cells}{tag("td", failed, class_="vp-metric")}</tr>'
+    return f'<tr class="first">{first}{tag("td", failed, class_="vp-metric")}{cells}</tr>'
 
 
 def _cell(row: ModelFitness, name: str) -> str:

@@ -180,6 +180,14 @@ def forest_figure(
     return figure
 
 
+def without_legend(figure: go.Figure) -> go.Figure:
+    """Remove the legend of a forest plot, and the room for it, for a page that names the models next to the plot."""
+    height, bottom = figure["layout"]["height"], figure["layout"]["margin"]["b"]
+    return figure.update_layout(
+        showlegend=False, height=height - bottom + LEGEND_LINE, margin_b=LEGEND_LINE
+    )
+
+
 def _draw_rows(
     figure: go.Figure,
     rows: Sequence[PairedTest],

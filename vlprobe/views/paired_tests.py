@@ -171,6 +171,11 @@ class PairedTests:
         """Models that are not controls and passed their checks, sorted by share (lowest first, unknown last)."""
         return _ranked(self.contestants)
 
+    @property
+    def correction(self) -> str:
+        """The method that adjusts the p-values of all pairs: "Holm", or "Bonferroni" for many models."""
+        return "Holm" if len(self.fit) <= MOST_RANKED else "Bonferroni"
+
     def row(self, model: str, subtype: str = "") -> PairedTest:
         """Return the first row for a model and subtype. Raises KeyError if there is no such row."""
         for row in self.rows:

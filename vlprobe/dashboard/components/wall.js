@@ -45,6 +45,8 @@ const TICKS = { fooled: "✕", tied: "=", held: "✓", unknown: "?", moved: "" }
 function boxes(entries) {
   const style = entries.some((entry) => entry.source) ? "seen" : entries.some((entry) => entry.text) ? "told" : "";
   const row = make("span", `boxes ${style}`);
+  const columns = { seen: 2, told: 1 }[style] ?? Math.ceil(entries.length / Math.ceil(entries.length / 5));
+  row.style.setProperty("--columns", columns);
   for (const entry of entries) {
     const box = make("span", `box ${entry.state}`);
     box.append(markOf(entry, ""), make("span", "tick", TICKS[entry.state] ?? ""));

@@ -264,14 +264,12 @@ class Scorecard:
     @property
     def _correction(self) -> str:
         """Name the tests for which p-values are corrected, with their number if there is one kind of case."""
-        if not self._is_one_set:
-            return "Holm-corrected for every pair of models"
-        rows = [
-            (column.subtype, row.n_tests)
-            for column in self.columns
-            for row in (column.ranking.rows if column.ranking else ())
-        ]
-        return f"Holm-{words}" if (words := correction(rows)) else ""
+        rankings = [(each.subtype, each.ranking) for each in self.columns if each.ranking]
+        words = "corrected for every pair of models"
+        if self._is_one_set:
+            words = correction((name, row.n_tests) for name, each in rankings for row in each.rows)
+        methods = {each.correction for _, each in rankings} or {"Holm"}
+        return f"{' or '.join(sorted(methods, reverse=True))}-{words}" if words else ""
 
     @property
     def _has_letters(self) -> bool:

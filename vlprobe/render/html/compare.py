@@ -20,7 +20,6 @@ from vlprobe.render.numbers import (
     chance,
     interval,
     number,
-    power,
     signed,
     unit_of,
 )
@@ -28,7 +27,7 @@ from vlprobe.render.sentences import capitalized, counted, joined
 from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.paired_tests import DifferenceRow, PairedTests
+from vlprobe.views.paired_tests import DifferenceRow, PairedTest, PairedTests
 from vlprobe.views.records import records
 
 MOST_BRACKETS = 12  # more groups are shown with letters only
@@ -121,14 +120,13 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
     for row in comparison.rows:
         limits = "" if math.isnan(row.difference) else _bounds(row.low, row.high, unit)
         values = (f"{row.n_lies:,}", number(row.value, unit), number(row.base, unit))
+        power = _power(row, unit)
         cells = {
             "Model": names[row.model],
             **dict(zip(titles, values, strict=True)),
             "Difference": signed(row.difference, unit) + (f" ({limits})" if limits else ""),
             "p": chance(row.p_holm),
-            "": joined(WORDS["tied"] + ".", power([row.detectable], unit))
-            if row.verdict == "tied"
-            else row.verdict,
+            "": f"tied{power and f' ({power})'}" if row.verdict == "tied" else row.verdict,
         }
         kind = value_label(row.subtype) if row.subtype else "All"
         columns = "".join(tag("td", cell) for cell in cells.values())
@@ -141,6 +139,13 @@ def _bounds(low: float, high: float, unit: str) -> str:
     return between(low, high, unit) or f"-, {TOO_FEW}"
 
 
+def _power(row: DifferenceRow | PairedTest, unit: str) -> str:
+    """Name the smallest difference that a test would have detected, or return "" if there is none."""
+    if not math.isfinite(row.detectable):
+        return ""
+    return f"80 % power: {signed(row.detectable, unit).removeprefix('+')}"
+
+
 def _cell(row: DifferenceRow, unit: str) -> str:
     if math.isnan(row.difference):
         return "<td>-</td>"
@@ -150,8 +155,8 @@ def _cell(row: DifferenceRow, unit: str) -> str:
         f"{signed(row.difference, unit)} ({_bounds(row.low, row.high, unit)})",
         chance(row.p_holm),
     ]
-    if row.verdict == "tied" and math.isfinite(row.detectable):
-        lines.append(f"80 % power: {signed(row.detectable, unit).removeprefix('+')}")
+    if row.verdict == "tied" and (power := _power(row, unit)):
+        lines.append(power)
     if row.left_out:
         lines.append(
             f"n = {row.n_items:,}, {row.left_out:,} left out; "
@@ -231,7 +236,7 @@ def scorecard_reading(tests: PairedTests) -> str:
     """Explain the letters in the scorecard, and how large a difference between tied models could have been detected."""
     return joined(
         "Models that share a letter are tied: no paired test by picture tells them apart (p adjusted for "
-        f"{counted(len(tests.rows), 'pair')}, Holm). Being tied is not "
+        f"{counted(len(tests.rows), 'pair')}, {tests.correction}). Being tied is not "
         "transitive, so a model can have several letters.",
         power_of_ties(tests),
     )

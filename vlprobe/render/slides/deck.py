@@ -287,7 +287,7 @@ def _ranking_notes(
         clear = sum(pair.verdict in ("fewer", "more") for pair in standings.rows)
         lines.append(
             f"Of {counted(n_pairs, 'pair')} of models compared on the same cases and corrected "
-            f"together (Holm), {clear:,} differ clearly; the rest are tied or unknown."
+            f"together ({standings.correction}), {clear:,} differ clearly; the rest are tied or unknown."
         )
     return (*lines, findings.unbeaten(standings, names))
 
