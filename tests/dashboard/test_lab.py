@@ -14,7 +14,8 @@ from tests.dashboard.walls import component_values, send, wall
 from vlprobe import views
 from vlprobe.dashboard import case_links, navigation, state
 from vlprobe.render.words import movement_kinds
-from vlprobe.storage import access, display_names
+from vlprobe.storage import access, display_names, shipped
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
@@ -192,6 +193,19 @@ def test_a_pressed_example_opens_its_case(open_probe, key, monkeypatch):
     send(at, "wall", "open", case_id)
     kind = opened[0]["kind"]
     assert opened == [{"set": key["eqben"], "model": RANDOM, "kind": kind, "case": case_id}]
+
+
+@pytest.mark.full
+def test_breakdown_has_no_row_of_cards_if_none_of_their_pictures_is_here(
+    show_page, tmp_path, monkeypatch
+):
+    monkeypatch.delenv(shipped.SETTING)  # photographs are bundled, too
+    store = StoreAboveShipped(tmp_path / "own", shipped.PUBLISHED_FOLDER)
+    keys = {row.dataset: row.case_key for row in views.runs.question_set_rows(store)}
+    for dataset, n_rows in (("bundled:SugarCrepe", 1), ("bundled:VALSE", 0)):
+        at = show_page(store, "breakdown", set=keys[dataset])
+        assert not at.exception
+        assert len(component_values(at, "wall")) == n_rows
 
 
 def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(open_probe, key):

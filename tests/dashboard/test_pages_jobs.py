@@ -288,6 +288,22 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
+def test_run_announces_the_end_of_its_job_because_the_panel_may_be_out_of_view(
+    show_page, compared: Store, alive: None
+):
+    (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
+    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
+    try:
+        at = show_page(compared, "run", job=job_id)
+        end(compared, job_id, state="done", keys=[row.key])
+        at.run()
+        assert "Done: Coin flip is fooled by" in words(at)
+        at.button(key=f"dismiss_{job_id}").click().run()
+        assert not [button for button in at.button if button.label == "Dismiss"]
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
 def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
     show_page, compared: Store, alive: None
 ):

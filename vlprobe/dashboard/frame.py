@@ -66,7 +66,7 @@ def main() -> None:
                 page.run()
             unfinished = under_way()
             progress.draw_bar(unfinished)
-            progress.draw_notices(unfinished)
+            progress.draw_notices(unfinished, is_long=page.url_path == "run")
     except VlprobeError as error:
         st.error(link_docs(error_text(error)), icon=":material/error:")
         way_out(error)

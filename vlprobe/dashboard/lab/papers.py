@@ -48,6 +48,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.papers import MARKS
 from vlprobe.views.published import SOURCES, TABLES, PaperTable
 from vlprobe.views.records import PrintedCell, records
+from vlprobe.views.rows import are_here
 from vlprobe.views.wall import WallCard
 
 N_EXAMPLES = 7  # cards; they fill one row at 1280 pixels
@@ -118,14 +119,17 @@ def finding(opening: Opening) -> str:
 
 
 def draw_examples(subject: PageSubject, case_filter: Filter) -> None:
-    """Draw cards for the first cases that pass a filter, one per picture. Pressing a card opens its case in Explore."""
+    """Draw cards for the first cases that pass a filter, one per picture. Pressing a card opens its case in Explore.
+    Draws nothing if none of their pictures is on this machine.
+    """
     kind = subject.presentation.kind(case_filter.kind)
     n_cards = N_BESIDE if card_type(kind).is_neutral else N_EXAMPLES
     cards, n_pictures, _ = view(
         views.wall.wall, subject.question_set, case_filter, 1, n_cards, True
     )
-    if not cards:
-        return
+    is_text = not cards or not cards[0].images
+    if not cards or not (is_text or any(are_here(card.images[:1]) for card in cards)):
+        return  # seven texts in place of pictures would push the numbers down
     label = f"{len(cards)} of {n_pictures:,} examples"
     draw_cards(cards, kind, label, case_links.query(subject, case_filter), "examples")
 

@@ -481,12 +481,14 @@ BAR_SECONDS = 2
 MOST = 3  # maximum number of notices at once; the newest are kept
 
 
-def draw_notices(unfinished: Sequence[Job]) -> None:
-    """Draw a notice for each job that has ended, unless the page already shows the job's progress."""
+def draw_notices(unfinished: Sequence[Job], is_long: bool) -> None:
+    """Draw a notice for each job that has ended, unless the page already shows the job's progress. On a long page,
+    where that may be out of view, draw the notice of a job that has just ended.
+    """
     going = {job.id for job in unfinished}
     previous = st.session_state.get(GOING, set())
     ended = [*st.session_state.get(ENDED, ()), *sorted(previous - going)]
-    shown = st.query_params.get_all("job")
+    shown = set(st.query_params.get_all("job")) - (previous - going if is_long else set())
     st.session_state[GOING] = going
     st.session_state[ENDED] = [job_id for job_id in ended if job_id not in shown][-MOST:]
     if st.session_state[ENDED]:
