@@ -5,6 +5,7 @@ Only models that passed their checks set the range of the axis, so a control doe
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -182,10 +183,9 @@ def forest_figure(
 
 def without_legend(figure: go.Figure) -> go.Figure:
     """Remove the legend of a forest plot, and the room for it, for a page that names the models next to the plot."""
-    height, bottom = figure["layout"]["height"], figure["layout"]["margin"]["b"]
-    return figure.update_layout(
-        showlegend=False, height=height - bottom + LEGEND_LINE, margin_b=LEGEND_LINE
-    )
+    layout: Any = figure.layout
+    height = layout.height - layout.margin.b + LEGEND_LINE
+    return figure.update_layout(showlegend=False, height=height, margin_b=LEGEND_LINE)
 
 
 def _draw_rows(
