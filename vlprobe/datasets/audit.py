@@ -169,7 +169,7 @@ def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> lis
             dtype=np.int64,
         ),
     )
-    of_pictures = _picture_findings(items, digests) if sees_pictures else None
+    of_pictures = list(_picture_findings(items, rows, digests)) if sees_pictures else None
     return check_columns(rows, cache, of_pictures)
 
 
@@ -348,45 +348,30 @@ def _language_finding(rows: TextColumns, judged: np.ndarray, cache: Path | None)
     return _finding((name, meaning), rows, rows.items[judged], marked)
 
 
-def _counted(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> AuditFinding:
-    """Build a finding from one pair per checked text: the id of its item, and whether the text has the defect."""
-    marked = list(marked)
-    having = [item for item, defect in marked if defect]
-    examples = tuple(dict.fromkeys(having))[:EXAMPLES]
-    return AuditFinding(name, meaning, len(having), len(marked), examples)
-
-
-def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[AuditFinding]:
-    image_counts = Counter(digests[item.image.path] for item in items if item.image)
+def _picture_findings(
+    items: Sequence[Item], rows: TextColumns, digests: Mapping[Path, str]
+) -> Iterator[AuditFinding]:
     how = "byte for byte"
     if any(picture.absent for item in items for picture in item.pictures):
         how = "byte for byte, or by name if the file is missing"
-    findings = []
-    if image_counts:
-        findings.append(
-            _counted(
-                "shared_image",
-                f"Another item has the same image ({how}), so the items are not independent.",
-                (
-                    (item.id, image_counts[digests[item.image.path]] > 1)
-                    for item in items
-                    if item.image
-                ),
-            )
-        )
+    digest_of = {
+        number: digests[item.image.path] for number, item in enumerate(items) if item.image
+    }
+    if digest_of:
+        counts = Counter(digest_of.values())
+        meaning = f"Another item has the same image ({how}), so the items are not independent."
+        marked = np.array([counts[digest] > 1 for digest in digest_of.values()])
+        yield _finding(("shared_image", meaning), rows, np.array(list(digest_of)), marked)
+    pairs = {
+        number: digest == digests[foil_image.path]
+        for number, digest in digest_of.items()
+        if (foil_image := items[number].foil_image)
+    }
     if any(item.foil_image for item in items):
-        findings.append(
-            _counted(
-                "same_image_twice",
-                f"The two images of the pair are identical ({how}).",
-                (
-                    (item.id, digests[item.image.path] == digests[item.foil_image.path])
-                    for item in items
-                    if item.image and item.foil_image
-                ),
-            )
-        )
-    return findings
+        meaning = f"The two images of the pair are identical ({how})."
+        marked = np.array(list(pairs.values()), dtype=bool)
+        of_pairs = np.array(list(pairs), dtype=np.int64)
+        yield _finding(("same_image_twice", meaning), rows, of_pairs, marked)
 
 
 class GluedWords:

@@ -16,51 +16,49 @@ ROLES = ("image", "caption", "foil")
 
 
 def text_rows(table: Table, layout: Layout) -> TextColumns | None:
-    """Return the captions and foils in a table. Return None unless each row is complete, has one picture (by name) and
-    one caption (and one foil in a table of foils), and does not repeat an earlier row.
+    """Return the captions and foils in a table. Return None unless each row has one picture (by name), one caption
+    and, in a table of foils, one foil, and no row with a foil repeats an earlier one.
 
     Raises:
-        InvalidInput: a row in a table of captions has no caption, no picture, or a caption that is too long.
+        InvalidInput: a row has no caption, no picture, or a caption that is too long.
     """
-    if layout.kind == "captions":
-        return _captions(table, layout)
-    return _foils(table, layout) if layout.kind == "foils" else None
-
-
-def _captions(table: Table, layout: Layout) -> TextColumns | None:
-    columns = [layout.columns.get(role, "") for role in ROLES[:2]]
-    if not set(columns) <= table.columns.keys():
+    roles = {"captions": ROLES[:2], "foils": ROLES}.get(layout.kind, ())
+    columns = {role: layout.columns.get(role, "") for role in roles}
+    further = "caption2" in layout.columns or layout.box or layout.votes in table.columns
+    if not roles or further or layout.rooted or not set(columns.values()) <= table.columns.keys():
         return None
-    if not _has_plain_texts(*(table.columns[column] for column in columns)):
+    if not _has_plain_texts(*(table.columns[column] for column in columns.values())):
         return None
-    names, captions = (_filled(table, layout, role) for role in ROLES[:2])
-    images = codes(names)
+    texts = {role: _trimmed(table.columns[column]) for role, column in columns.items()}
+    if any(column.null_count for column in texts.values()):
+        return None
+    for role, column in columns.items():
+        lengths = pc.call_function("utf8_length", [texts[role]]).to_numpy()
+        for row in np.flatnonzero((lengths == 0) | (lengths > MAX_CHARACTERS))[:1]:
+            if role == "foil":  # such a row is left out
+                return None
+            raise InvalidInput(
+                f"'{table.file}', row {row + 1}, column '{column}': the text has {lengths[row]:,} "
+                f"characters. Expected 1 to {MAX_CHARACTERS:,}."
+            )
+    images = codes(texts["image"])
+    if layout.kind == "foils":
+        if _has_twins(texts, images):
+            return None
+        rows = np.arange(len(images))
+        numbers = pa.chunked_array([pa.array(rows).cast(pa.string())])
+        names = pc.call_function("binary_join_element_wise", [table.file.stem, numbers, "/"])
+        ids = _ids(table, layout, names)
+        return TextColumns(ids, images, texts["caption"], rows, texts["foil"], rows)
     order = np.argsort(images, kind="stable")
     first_rows = np.unique(images, return_index=True)[1]
     return TextColumns(
-        ids=_ids(table, layout, names).take(pa.array(first_rows)),
+        ids=_ids(table, layout, texts["image"]).take(pa.array(first_rows)),
         images=np.arange(len(first_rows)),
-        captions=captions.take(pa.array(order)),
+        captions=texts["caption"].take(pa.array(order)),
         items=images[order],
         foils=pa.chunked_array([], pa.string()),
         sources=np.zeros(0, dtype=np.int64),
-    )
-
-
-def _foils(table: Table, layout: Layout) -> TextColumns | None:
-    texts = _complete_texts(table, layout)
-    if texts is None:
-        return None
-    rows = np.arange(len(texts["caption"]))
-    numbers = pa.chunked_array([pa.array(rows).cast(pa.string())])
-    names = pc.call_function("binary_join_element_wise", [table.file.stem, numbers, "/"])
-    return TextColumns(
-        ids=_ids(table, layout, names),
-        images=codes(texts["image"]),
-        captions=texts["caption"],
-        items=rows,
-        foils=texts["foil"],
-        sources=rows,
     )
 
 
@@ -74,19 +72,6 @@ def _has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
         *(pc.call_function("match_substring_regex", [column], beginning) for column in texts),
     ]
     return not any(pc.call_function("any", [column]).as_py() for column in marks)
-
-
-def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
-    """Return the trimmed texts in the column with a role. Raises InvalidInput if one of them is empty or too long."""
-    column = layout.columns[role]
-    texts = _trimmed(table.columns[column])
-    lengths = pc.call_function("utf8_length", [texts]).to_numpy()
-    for row in np.flatnonzero((lengths == 0) | (lengths > MAX_CHARACTERS))[:1]:
-        raise InvalidInput(
-            f"'{table.file}', row {row + 1}, column '{column}': the text has {lengths[row]:,} "
-            f"characters. Expected 1 to {MAX_CHARACTERS:,}."
-        )
-    return texts
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -106,34 +91,14 @@ def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArra
     return pc.call_function("binary_join_element_wise", [table.file.stem, column, "/"])
 
 
-def _complete_texts(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] | None:
-    """Return the trimmed texts in the columns with ROLES; None if they do not meet the conditions in `text_rows`."""
-    columns = {role: layout.columns.get(role, "") for role in ROLES}
-    further = "caption2" in layout.columns or layout.box or layout.votes in table.columns
-    if further or layout.rooted:
-        return None
-    if not set(columns.values()) <= table.columns.keys():
-        return None
-    if not _has_plain_texts(*(table.columns[column] for column in columns.values())):
-        return None
-    texts = {role: _trimmed(table.columns[column]) for role, column in columns.items()}
-    if any(column.null_count for column in texts.values()):
-        return None
-    for column in texts.values():
-        lengths = pc.call_function("utf8_length", [column]).to_numpy()
-        if ((lengths == 0) | (lengths > MAX_CHARACTERS)).any():
-            return None
-    return None if _has_twins(texts) else texts
-
-
-def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
+def _has_twins(texts: Mapping[str, pa.ChunkedArray], images: np.ndarray) -> bool:
     """Return whether two rows are equal. They are compared by 64-bit hashes, so an error is extremely unlikely."""
-    images, captions = codes(texts["image"]), codes(texts["caption"])
+    captions = codes(texts["caption"])
     pairs = captions * (int(images.max(initial=-1)) + 1) + images
     order = np.argsort(pairs)
     repeats = pairs[order[1:]] == pairs[order[:-1]]
     rows = order[np.append(repeats, False) | np.append(False, repeats)]
-    del images, captions, order
+    del captions, order
     foils = texts["foil"].take(pa.array(rows)).to_pylist()
     hashes = np.fromiter(map(hash, zip(pairs[rows].tolist(), foils, strict=True)), dtype=np.int64)
     return len(distinct(hashes)) < len(hashes)
