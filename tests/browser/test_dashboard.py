@@ -131,6 +131,7 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, server_store: 
     assert page.locator(".st-key-map_cards button.card").count() > 0
 
 
+@pytest.mark.full  # 12 s; test_keyboard.py does so in the list below the figure
 def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what_fools_it(
     page, url: str
 ):

@@ -65,7 +65,8 @@ def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_kill
         assert until(store, first, lambda job: job.device).label == "Waiting for cpu"
         facts = json.loads((store.root / "jobs" / second / "process.json").read_bytes())
         psutil.Process(facts["pid"]).kill()
-        assert until(store, second, lambda job: job.ended).state == "dead"
+        killed = until(store, second, lambda job: job.ended)
+        assert killed.state == "dead" and "Resume the job" in killed.error
         assert jobs.read(store, first).state == "queued"
         jobs.resume(store, second)
     for job_id in (first, second):

@@ -120,29 +120,24 @@ def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
     assert execute(request(tiny), store) == first
 
 
+@pytest.mark.parametrize(
+    ("step", "is_damaged"),
+    tiers([*((step, False) for step in (3, 5, 7, 9, 12)), (12, True)], [(7, False), (12, True)]),
+)
 def test_a_run_stopped_anywhere_or_with_a_damaged_part_resumes_to_the_same_bytes(
-    tiny, tmp_path, monkeypatch
+    tiny, tmp_path, monkeypatch, step: int, is_damaged: bool
 ):
     monkeypatch.setattr(answers, "PART_CASES", 16)
-    whole = Store(tmp_path / "whole")
+    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
     execute(request(tiny), whole)
-    for step, is_damaged in (
-        (3, False),
-        (5, False),
-        (7, False),
-        (9, False),
-        (12, False),
-        (12, True),
-    ):
-        broken = Store(tmp_path / f"broken {step} {is_damaged}")
-        with pytest.raises(KeyboardInterrupt):
-            execute(request(tiny), broken, StopAt(step))
-        assert stored_bytes(broken) == {}
-        if is_damaged:
-            part = next(broken.root.rglob("parts/*.parquet"))
-            part.write_bytes(part.read_bytes()[:-20])
-        execute(request(tiny), broken)
-        assert stored_bytes(broken) == stored_bytes(whole), step
+    with pytest.raises(KeyboardInterrupt):
+        execute(request(tiny), broken, StopAt(step))
+    assert stored_bytes(broken) == {}
+    if is_damaged:
+        part = next(broken.root.rglob("parts/*.parquet"))
+        part.write_bytes(part.read_bytes()[:-20])
+    execute(request(tiny), broken)
+    assert stored_bytes(broken) == stored_bytes(whole)
 
 
 @pytest.mark.parametrize("first_lacks_it", tiers([True, False], (True,)))

@@ -110,7 +110,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return there
 
 
-@pytest.mark.parametrize("probe", ["lgip", "visla"])
+@pytest.mark.parametrize("probe", tiers(["lgip", "visla"], ("lgip",)))
 def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
     text = report_text(every_probe.root, asked)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, tiers
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring.pictures import open_picture
@@ -27,7 +27,10 @@ def data(tmp_path_factory) -> str:
     return make_tiny(tmp_path_factory.mktemp("data"))
 
 
-@pytest.fixture(scope="module", params=["hf clip", "hf-itm blip", "hf-itm bridgetower"])
+@pytest.fixture(
+    scope="module",
+    params=tiers(["hf clip", "hf-itm blip", "hf-itm bridgetower"], ("hf clip", "hf-itm blip")),
+)
 def name(request, tmp_path_factory) -> str:
     prefix, kind = request.param.split()
     folder = tmp_path_factory.mktemp(kind)
