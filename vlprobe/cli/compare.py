@@ -118,12 +118,7 @@ def compare(
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:
         table = compare_metrics(
-            store,
-            question_set,
-            question_set.models,
-            averaging,
-            unit,
-            named_slice=named_slice,
+            store, question_set, question_set.models, averaging, unit, named_slice=named_slice
         )
     print_words([of_cases + finding.heading, finding.detail], how)
     if how in READ:
@@ -318,16 +313,10 @@ def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) 
         )
     first, second = question_set.models
     rows = [
-        (
-            row.caption,
-            row.item,
-            row.place_before,
-            row.place_after,
-            " ".join(row.original),
-            " ".join(row.tuned),
+        (caption, item, place_before, place_after, " ".join(before), " ".join(after))
+        for caption, item, before, after, place_before, place_after in views.figures.first_lists(
+            store, question_set, first, second, size
         )
-        for row in views.figures.first_lists(store, question_set, first, second, size)
     ]
-    columns = "caption item place_before place_after first_before first_after"
     inform('Rank 6 means "not in the top five".')
-    print_rows(columns, rows, how)
+    print_rows("caption item place_before place_after first_before first_after", rows, how)

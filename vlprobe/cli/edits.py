@@ -189,30 +189,15 @@ def verdicts(
     )
     report = sheet.report(judged.edits, counted)
     if disputes:
-        rows = [
-            (
-                dispute.edit.caption,
-                dispute.edit.text,
-                dispute.edit.meaning,
-                dispute.edit.subtype,
-                ", ".join(f"{judge}: {word}" for judge, word in dispute.verdicts.items()),
-            )
-            for dispute in report.disputes
-        ]
+        rows = []
+        for edit, of_judges in report.disputes:
+            words = ", ".join(f"{judge}: {word}" for judge, word in of_judges.items())
+            rows.append((edit.caption, edit.text, edit.meaning, edit.subtype, words))
         print_rows("caption edit intended subtype verdicts", rows, how)
     else:
         table = [
-            (
-                row.judge,
-                row.meaning,
-                row.n_edits,
-                row.as_intended.value,
-                row.as_intended.low,
-                row.as_intended.high,
-                row.unsure,
-                row.broken,
-            )
-            for row in report.rows
+            (judge, meaning, n_edits, share.value, share.low, share.high, unsure, broken)
+            for judge, meaning, n_edits, share, unsure, broken in report.rows
         ]
         columns = "judge intended edits as_intended low high unsure broken"
         print_rows(columns, table, how)

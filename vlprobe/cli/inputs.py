@@ -133,12 +133,7 @@ def perturb(
                 of_plugin.edits(item.captions, item.id, seed, kinds=kinds)
                 if of_plugin
                 else lgip.edits(
-                    item.captions,
-                    item.id,
-                    rules=rules,
-                    seed=seed,
-                    kinds=kinds,
-                    foreign=foreign,
+                    item.captions, item.id, rules=rules, seed=seed, kinds=kinds, foreign=foreign
                 )
             )
             if how == "lgip":
@@ -206,19 +201,11 @@ def _print_blind(items: Sequence[Item], how: str) -> None:
         for item_id, true, wrong in audit.alterations(items)
         for item in [item_of_id[item_id]]
     ]
-    rows = [
-        (
-            *(
-                row.subset or "all",
-                row.method,
-                row.accuracy.value,
-                row.accuracy.low,
-                row.accuracy.high,
-            ),
-            *(row.n_pairs, row.n_tied, row.accuracy.n_items, blind.METHODS[row.method]),
-        )
-        for row in blind.check_pairs(pairs)
-    ]
+    rows = []
+    for row in blind.check_pairs(pairs):
+        share = row.accuracy
+        numbers = share.value, share.low, share.high, row.n_pairs, row.n_tied, share.n_items
+        rows.append((row.subset or "all", row.method, *numbers, blind.METHODS[row.method]))
     print_rows("subset guess accuracy low high pairs tied pictures meaning", rows, how)
 
 
@@ -293,16 +280,7 @@ def write_altered(
     seed: int,
     choices: Mapping[str, Any],
 ) -> None:
-    """Write the altered captions and pictures to a folder, and print to stderr what was written and skipped.
-
-    Args:
-        ctx: The command's context, which holds the cache.
-        dataset: The dataset name.
-        folder: The output folder. None raises a UsageError.
-        options: The probe's options, as NAME=VALUE.
-        seed: The seed for replaced words. Mixed pictures use a seed from the options.
-        choices: The item selection, by field name in a request.
-    """
+    """Write the altered captions and pictures to a folder, and print to stderr what was written and skipped."""
     from vlprobe.runs.altered import write
     from vlprobe.runs.request import Request
 

@@ -4,12 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.arguments import (
-    FORMAT,
-    complete_names,
-    results_store,
-    typed,
-)
+from vlprobe.cli.arguments import FORMAT, complete_names, results_store, typed
 from vlprobe.cli.output import inform, print_folded, print_rows, print_table
 
 if TYPE_CHECKING:
@@ -46,17 +41,9 @@ def print_metrics_of_probes(how: str) -> None:
     from vlprobe import registry, views
 
     rows = [
-        (
-            metric.name,
-            probe,
-            metric.unit,
-            metric.direction,
-            metric.chance,
-            metric.source,
-            metric.help,
-        )
+        (row.name, probe, row.unit, row.direction, row.chance, row.source, row.help)
         for probe in registry.names("probes")
-        for metric in views.runs.metrics(probe).values()
+        for row in views.runs.metrics(probe).values()
     ]
     print_rows("metric probe unit better chance source meaning", rows, how)
 
@@ -94,9 +81,10 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
                 f"{', '.join(views.papers.probes_of(paper) or SOURCES)}; `vlprobe show` lists "
                 "the keys."
             )
-    by_paper = []
+    by_paper, known = [], views.runs.known_manifests(store)
     for name in names:
-        newest = manifest or _newest_run(store, name)
+        of_paper = (each for each in reversed(known) if each["run"]["probe"] == name)
+        newest = manifest or next(of_paper, None)
         if newest is None:
             by_paper.append(views.papers.cells(name).assign(run_of=""))
             continue
@@ -109,14 +97,6 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
     cells = pd.concat(by_paper, ignore_index=True)
     cells = cells.loc[cells["table"] == table] if table else cells
     return cells.loc[cells["mark"] == mark] if mark else cells
-
-
-def _newest_run(store: "Store", probe: str) -> dict | None:
-    """Return the manifest of a probe's newest run, or None if there is no run."""
-    from vlprobe import views
-
-    manifests = views.runs.known_manifests(store)
-    return next((each for each in reversed(manifests) if each["run"]["probe"] == probe), None)
 
 
 @click.command("list")
@@ -212,15 +192,15 @@ def jobs(
     else:
         rows = [
             (
-                each.id,
-                each.state,
-                ", ".join(each.models),
-                each.dataset,
-                each.task,
-                each.fraction,
-                each.error,
+                job.id,
+                job.state,
+                ", ".join(job.models),
+                job.dataset,
+                job.task,
+                job.fraction,
+                job.error,
             )
-            for each in jobs.jobs(store)
+            for job in jobs.jobs(store)
         ]
         print_rows("id state models dataset probe done error", rows, how)
         for error in jobs.damaged(store):

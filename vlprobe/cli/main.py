@@ -12,11 +12,7 @@ from typing import Any
 import click
 
 from vlprobe import __version__
-from vlprobe.cli.arguments import (
-    allowances,
-    completion,
-    require,
-)
+from vlprobe.cli.arguments import allowances, completion, require
 from vlprobe.cli.compare import compare, first_lists, gate, plan
 from vlprobe.cli.edits import edits, sheet, verdicts
 from vlprobe.cli.inputs import ask, check, doctor, influence, perturb, score
@@ -110,24 +106,8 @@ def main(
 COMMANDS = (
     *(ask, check, compare, completion, dashboard, doctor, edits, errata, export, failures, figure),
     *(first_lists, gate, influence, jobs, leaderboard, list_, mcp, options, perturb, pictures),
-    *(
-        plan,
-        remove,
-        rename,
-        report,
-        run,
-        score,
-        sheet,
-        show,
-        site,
-        named_slices,
-        sql,
-        steps,
-        suspects,
-        train,
-        verdicts,
-        verify,
-    ),
+    *(plan, remove, rename, report, run, score, sheet, show, site, named_slices, sql, steps),
+    *(suspects, train, verdicts, verify),
 )
 for command in COMMANDS:
     main.add_command(command)

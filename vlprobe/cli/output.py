@@ -9,13 +9,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from vlprobe.errors import InvalidInput, printable
-from vlprobe.render.text_tables import (
-    folded,
-    formatted,
-    markdown_text,
-    terminal_width,
-    text_lines,
-)
+from vlprobe.render.text_tables import folded, formatted, markdown_text, terminal_width, text_lines
 from vlprobe.runs.request import Progress
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Commands that print results: the metrics of runs, and the cases that fool a model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -29,12 +29,9 @@ from vlprobe.cli.output import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from vlprobe.storage.store import Store
     from vlprobe.views.leaderboard import By
 
-GROUPED = ("markdown", "latex")
 GROUPS = (
     "Models that share a letter are tied on that metric: paired tests by picture show no "
     "significant difference between them (p < .05, Holm-adjusted for all pairs). Controls and "
@@ -76,6 +73,7 @@ def show(
     Runs from older versions are marked, and are compared only with runs from the same version.
     """
     from vlprobe import views
+    from vlprobe.metrics.tie_groups import group_letters
     from vlprobe.render.model_lookup import find_run
 
     if key is None and how == "model-index":
@@ -107,10 +105,13 @@ def show(
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
         if slice_by == views.named_slices.BREAKDOWN:
             print_slice_notes(store, question_set.key)
-        if slice_by == "all" and how in GROUPED:
+        if slice_by == "all" and how in ("markdown", "latex"):
             groups = views.paired_tests.metric_tie_groups(store, question_set, averaging, unit)
-            table = _with_groups(table, groups)
-            if any(table["group"]):
+            letters = {metric: group_letters(of_metric) for metric, of_metric in groups.items()}
+            pairs = zip(table["metric"], table["model"], strict=True)
+            column = [letters.get(metric, {}).get(model, "") for metric, model in pairs]
+            table.insert(list(table).index("high") + 1, "group", column)
+            if any(column):
                 print_words([GROUPS], how)
         print_metrics(table, how)
         print_notes(question_set.runs)
@@ -119,20 +120,6 @@ def show(
                 inform(f"{model}: {comparison.sentence}")
     for error in views.runs.unread(store):
         inform(f"Left out: {error}")
-
-
-def _with_groups(
-    table: "pd.DataFrame", groups: Mapping[str, Sequence[tuple[str, ...]]]
-) -> "pd.DataFrame":
-    """Insert a column after the intervals. Models that share a letter in it are tied."""
-    from vlprobe.metrics.tie_groups import group_letters
-
-    letters = {name: group_letters(of_metric) for name, of_metric in groups.items()}
-    pairs = zip(table["metric"], table["model"], strict=True)
-    column = [letters.get(metric, {}).get(model, "") for metric, model in pairs]
-    table = table.copy()
-    table.insert(list(table).index("high") + 1, "group", column)
-    return table
 
 
 _conditions = option_group(
@@ -492,23 +479,10 @@ def list_slices(store: "Store", how: str) -> None:
 
     from vlprobe import views
 
-    rows = [
-        (
-            named.name,
-            len(named.digests),
-            named.questions,
-            "explore?"
-            + urlencode(
-                {
-                    "set": named.case_key,
-                    "kind": named.kind,
-                    "slice": named.name,
-                    "outcome": "all",
-                }
-            ),
-        )
-        for named in views.named_slices.read(store).values()
-    ]
+    rows = []
+    for name, named in views.named_slices.read(store).items():
+        cases = {"set": named.case_key, "kind": named.kind, "slice": name, "outcome": "all"}
+        rows.append((name, len(named.digests), named.questions, f"explore?{urlencode(cases)}"))
     print_rows("name cases questions link", rows, how, "No slices are saved yet.")
 
 

@@ -1,6 +1,7 @@
 """Command that serves the dashboard, with options for who may access it."""
 
 import errno
+import itertools
 import json
 import os
 import socket
@@ -11,12 +12,7 @@ from typing import NoReturn
 
 import click
 
-from vlprobe.cli.arguments import (
-    allowances,
-    cache_store,
-    require,
-    require_cluster,
-)
+from vlprobe.cli.arguments import allowances, cache_store, require, require_cluster
 from vlprobe.cli.output import inform
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import endpoints
@@ -171,8 +167,13 @@ def _hosts(address: str, names: Sequence[str]) -> list[str]:
     """
     hosts = ["localhost", "127.0.0.1", "::1", address.lower()]
     if address in EVERY_INTERFACE:
+        import psutil
+
         name = socket.gethostname().lower()
-        hosts += [name, f"{name}.local", *_own_addresses()]
+        hosts += [name, f"{name}.local"]
+        for entry in itertools.chain.from_iterable(psutil.net_if_addrs().values()):
+            if entry.family in (socket.AF_INET, socket.AF_INET6):
+                hosts.append(entry.address.partition("%")[0].lower())
     for text in names:
         host = text.lower().strip("[]")
         if host != ANY_HOST and not endpoints.HOST.fullmatch(host.removeprefix("*.")):
@@ -182,18 +183,6 @@ def _hosts(address: str, names: Sequence[str]) -> list[str]:
             )
         hosts.append(host)
     return list(dict.fromkeys(hosts))
-
-
-def _own_addresses() -> list[str]:
-    """Return the addresses of this machine's network interfaces."""
-    import psutil
-
-    return [
-        entry.address.partition("%")[0].lower()
-        for entries in psutil.net_if_addrs().values()
-        for entry in entries
-        if entry.family in (socket.AF_INET, socket.AF_INET6)
-    ]
 
 
 def _opened_by(address: str, names: Sequence[str]) -> str:

@@ -57,15 +57,10 @@ def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, ho
     ranking = views.suspects.suspects(store, question_set, kind, accuracy)
     strong = ", ".join(ranking.strong) or "none"
     inform(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.")
+    n_strong = len(ranking.strong)
     rows = [
-        (
-            each.id,
-            f"{each.n_rejecting} of {len(ranking.strong)}",
-            each.verdict,
-            each.true_text,
-            each.wrong_text,
-        )
-        for each in ranking.suspects[:size]
+        (row.id, f"{row.n_rejecting} of {n_strong}", row.verdict, row.true_text, row.wrong_text)
+        for row in ranking.suspects[:size]
     ]
     columns = "case rejected_by verdict true_caption wrong_caption"
     print_rows(columns, rows, how, "No label is rejected by enough strong models.")

@@ -5,14 +5,7 @@ from dataclasses import replace
 
 import click
 
-from vlprobe.cli.arguments import (
-    DEVICE,
-    FORMAT,
-    PRECISION,
-    cache_store,
-    loadable_names,
-    typed,
-)
+from vlprobe.cli.arguments import DEVICE, FORMAT, PRECISION, cache_store, loadable_names, typed
 from vlprobe.cli.output import ProgressBar, inform, print_rows
 from vlprobe.training.request import TrainRequest as Default
 
@@ -64,10 +57,7 @@ from vlprobe.training.request import TrainRequest as Default
 )
 @click.option("--decay", default=Default.decay, show_default=True, help="Weight decay.")
 @click.option(
-    "--freeze",
-    type=click.Choice(["image", "text"]),
-    default=None,
-    help="Tower to freeze.",
+    "--freeze", type=click.Choice(["image", "text"]), default=None, help="Tower to freeze."
 )
 @click.option(
     "--close",

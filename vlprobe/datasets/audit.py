@@ -178,9 +178,7 @@ def _column(texts: Iterable[str]) -> pa.ChunkedArray:
 
 
 def check_columns(
-    rows: TextColumns,
-    cache: Path | None = None,
-    of_pictures: Sequence[AuditFinding] | None = None,
+    rows: TextColumns, cache: Path | None = None, of_pictures: Sequence[AuditFinding] | None = None
 ) -> list[AuditFinding]:
     """Search text columns for defects, as `check` does for items. This needs memory for the columns, for the vocabulary
     of the foils, and for a few bytes per row.
@@ -416,10 +414,7 @@ class GluedWords:
 
 
 def _is_glued(
-    word: str,
-    replaced: str,
-    inserted: Mapping[str, int],
-    caption_words: Collection[str],
+    word: str, replaced: str, inserted: Mapping[str, int], caption_words: Collection[str]
 ) -> bool:
     """Return whether a word contains a word that other foils insert separately; see `GluedWords`."""
     for start in range(len(word)):

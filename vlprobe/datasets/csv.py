@@ -89,7 +89,7 @@ def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
         header = [column.strip().lower() for column in next(reader, [])]
     except csv.Error as error:
         raise InvalidInput(
-            f"'{file}', line 1: {error}. Expected a CSV table; check the quotes.",
+            f"'{file}', line 1: {error}. Expected a CSV table; check the quotes."
         ) from None
     if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
         raise InvalidInput(
@@ -116,6 +116,6 @@ def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
             rows.append((reader.line_num, dict(zip(header, row, strict=True))))
     except csv.Error as error:
         raise InvalidInput(
-            f"'{file}', line {reader.line_num}: {error}. Expected a CSV table; check the quotes.",
+            f"'{file}', line {reader.line_num}: {error}. Expected a CSV table; check the quotes."
         ) from None
     return rows

@@ -26,11 +26,11 @@ def read_text(path: Path) -> str:
         raise InvalidInput(f"'{path}' does not exist. Check the path of the dataset.") from None
     except OSError as error:
         raise InvalidInput(
-            f"'{path}' cannot be read ({error.strerror}). Expected a text file.",
+            f"'{path}' cannot be read ({error.strerror}). Expected a text file."
         ) from None
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.",
+            f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8."
         ) from None
 
 
@@ -44,7 +44,7 @@ def read_json(path: Path) -> object:
             (
                 f"'{path}' is not valid JSON ({error}). The file may be truncated; download or "
                 "save it again."
-            ),
+            )
         ) from None
 
 
@@ -95,13 +95,11 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
         ]
     except csv.Error as error:
         raise InvalidInput(
-            f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes.",
+            f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes."
         ) from None
     header = [column.lower() for column in rows[0][1]] if rows else []
     if len(set(header)) < len(header):
-        raise InvalidInput(
-            f"'{file}' has duplicate column names: {', '.join(header)}. Rename one.",
-        )
+        raise InvalidInput(f"'{file}' has duplicate column names: {', '.join(header)}. Rename one.")
     longer = [line for line, row in rows if len(row) > len(header)]
     if longer:
         raise InvalidInput(
@@ -153,7 +151,7 @@ def read_head(path: Path) -> tuple[str, bool]:
         pass  # read_text raises it with its reason
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.",
+            f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8."
         ) from None
     return read_text(path), True
 
@@ -179,7 +177,7 @@ def check_json_head(path: Path) -> None:
             ) from None
     except RecursionError:
         raise InvalidInput(
-            f"'{path}' is nested too deeply to be read as JSON. Check the file.",
+            f"'{path}' is nested too deeply to be read as JSON. Check the file."
         ) from None
 
 

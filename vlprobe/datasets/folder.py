@@ -63,7 +63,7 @@ def _folder(name: str) -> Path:
     folder = files.parse_path(name.removeprefix("folder:"))
     if not folder.is_dir():
         raise InvalidInput(
-            f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.",
+            f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions."
         )
     return folder
 
@@ -105,7 +105,7 @@ def _from_json(file: Path) -> list[Item]:
         for captions in content.values()
     ):
         raise InvalidInput(
-            f'\'{file}\' does not have the expected layout: {{"NAME.jpg": ["a caption", ...], ...}}.',
+            f'\'{file}\' does not have the expected layout: {{"NAME.jpg": ["a caption", ...], ...}}.'
         )
     return [
         Item(image, Picture(file.parent / image), tuple(caption.strip() for caption in captions))

@@ -151,8 +151,7 @@ def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
     repeated = []
     for frame in frames:
         first_at_time = sequences.setdefault((frame.video, frame.object), {}).setdefault(
-            frame.time,
-            frame,
+            frame.time, frame
         )
         if first_at_time is not frame:
             repeated.append(frame.key)
@@ -507,17 +506,14 @@ def load(name: str, cache: Path) -> LoadedDataset:
     choices = sorted(source.options & {*FILTERS, BOUNDARIES})
     if len(choices) > 1:
         raise InvalidInput(
-            f"'{name}' has {len(choices)} filters: {', '.join(choices)}. Expected at most one.",
+            f"'{name}' has {len(choices)} filters: {', '.join(choices)}. Expected at most one."
         )
     choice = "".join(choices)
     item_rows: _Rows = []
     notes: list[str] = []
     for file in source.files:
         frames, ignored = read(
-            file,
-            choice,
-            writes_captions=GRAPH in source.options,
-            is_video=VIDEO in source.options,
+            file, choice, writes_captions=GRAPH in source.options, is_video=VIDEO in source.options
         )
         if VIDEO in source.options:
             frames = extracted(file, frames, source.images or file.parent, cache)
@@ -570,11 +566,7 @@ def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
         {"object": earlier.object} if earlier.object else {}
     )
     return Item(
-        f"{file.stem}/{earlier.key}-{later.key}",
-        None,
-        (earlier.caption,),
-        tags,
-        (later.caption,),
+        f"{file.stem}/{earlier.key}-{later.key}", None, (earlier.caption,), tags, (later.caption,)
     )
 
 

@@ -79,10 +79,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
         rows = [(item, images) for item, images in rows if item.id not in doubtful_ids]
     items, picture_notes = sources.attach_pictures(source, rows, knows_unpictured=True)
     return validated(
-        name,
-        clustered_by_picture(_opened(items, cache), cache),
-        cache,
-        picture_notes + notes,
+        name, clustered_by_picture(_opened(items, cache), cache), cache, picture_notes + notes
     )
 
 
@@ -206,7 +203,7 @@ def _frame(path: Path, target: Path) -> Path:
         array = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise InvalidInput(
-            f"'{path}' is not a readable array ({error}). Download it again.",
+            f"'{path}' is not a readable array ({error}). Download it again."
         ) from None
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
         raise InvalidInput(

@@ -60,7 +60,7 @@ SYNONYMS = {
 KINDS = {attribute: kind for kind, pairs in SYNONYMS.items() for attribute in pairs}
 _ATTRIBUTE = "|".join(sorted(KINDS, key=len, reverse=True))
 PROMPT = re.compile(
-    rf"(?P<lead>.*\b)(?P<article>[Aa]n?) (?P<one>{_ATTRIBUTE}) (?P<two>{_ATTRIBUTE}) (?P<who>.+)",
+    rf"(?P<lead>.*\b)(?P<article>[Aa]n?) (?P<one>{_ATTRIBUTE}) (?P<two>{_ATTRIBUTE}) (?P<who>.+)"
 )
 LEAD = re.compile(rf"^(?:{'|'.join(filter(None, PREFIXES.values()))}) ", re.IGNORECASE)
 P1_EXPECTED = "columns query (an id) and caption with text in both; for SocialCounterfactuals' prompts add +p2 or +p3"
@@ -72,7 +72,7 @@ PROMPTS_EXPECTED = (
 def check_name(name: str) -> None:
     """Check a dataset name and the start of its file, without loading it. Raises NotFound or InvalidInput."""
     check_records_head(
-        sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0],
+        sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0]
     )
 
 
@@ -104,10 +104,7 @@ def _from_table(file: Path) -> tuple[list[Item], list[str]]:
         queries.setdefault(row["query"], []).append(row)
     lone = [query for query, versions in queries.items() if len(versions) < 2]
     notes = sources.count_note(
-        lone,
-        len(queries),
-        "have one version only and are left out",
-        "queries",
+        lone, len(queries), "have one version only and are left out", "queries"
     )
     items = [
         _paraphrased(file, query, versions)
@@ -156,7 +153,7 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     rows = [row for row in records if isinstance(row, dict)]
     written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]
     queries = list(
-        dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written),
+        dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written)
     )
     notes = [f"{len(written)} prompts in the file make {len(queries)} distinct queries."]
     notes += sources.unread_columns(
@@ -167,17 +164,11 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     unknown = [text for text in queries if not PROMPT.fullmatch(text)]
     if setting == "p2":
         notes += sources.count_note(
-            unknown,
-            len(queries),
-            "do not contain two known attributes",
-            "queries",
+            unknown, len(queries), "do not contain two known attributes", "queries"
         )
         return [_prefixed(text) for text in queries], notes
     notes += sources.count_note(
-        unknown,
-        len(queries),
-        "do not contain two known attributes and are left out",
-        "queries",
+        unknown, len(queries), "do not contain two known attributes and are left out", "queries"
     )
     return [_with_synonyms(match) for text in queries if (match := PROMPT.fullmatch(text))], notes
 

@@ -45,7 +45,7 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
             (
                 f"'{name}' does not contain a file name. Expected {prefix}:FILE or "
                 f"{prefix}:FILE@IMAGEDIR."
-            ),
+            )
         )
     options_in_name = set()
     while not files.parse_path(path).exists():
@@ -68,12 +68,7 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
     source_path = files.parse_path(path)
     if images is None and UNPICTURED in options_in_name:  # rows keep the names of their pictures
         images = source_path if source_path.is_dir() else source_path.parent
-    return Source(
-        name,
-        _files(source_path, suffixes),
-        images,
-        frozenset(options_in_name),
-    )
+    return Source(name, _files(source_path, suffixes), images, frozenset(options_in_name))
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
@@ -130,9 +125,7 @@ def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) ->
 
 
 def unread_columns(
-    file: Path,
-    rows: Iterable[Mapping[str, object]],
-    read: Iterable[str],
+    file: Path, rows: Iterable[Mapping[str, object]], read: Iterable[str]
 ) -> list[str]:
     """Return a note that lists the columns in a file that are not read; no note if all are read."""
     unread = sorted({str(column) for row in rows for column in row} - set(read))
@@ -145,9 +138,7 @@ def count_note(keys: Sequence[str], total: int, predicate: str, unit: str = "row
 
 
 def attach_pictures(
-    source: Source,
-    rows: Sequence[tuple[Item, Sequence[str]]],
-    knows_unpictured: bool = False,
+    source: Source, rows: Sequence[tuple[Item, Sequence[str]]], knows_unpictured: bool = False
 ) -> tuple[list[Item], list[str]]:
     """Attach pictures to items. The first name becomes the item's image, the second its other image.
 

@@ -52,9 +52,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
     same = [item.id for item in items if item.captions[0] in item.foils]
     twice = [item.id for item in items if len(set(item.captions)) < len(item.captions)]
     notes += picture_notes + sources.count_note(
-        same,
-        len(items),
-        "have identical caption and negative, so no model can be right",
+        same, len(items), "have identical caption and negative, so no model can be right"
     )
     notes += sources.count_note(twice, len(items), "have two identical captions")
     return validated(name, items, cache, notes)
@@ -90,9 +88,7 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
         )
         file_rows.append((item, [picture]))
     return file_rows, sources.unread_columns(
-        file,
-        (row for _, row in rows),
-        [*filter(None, columns.values()), "id"],
+        file, (row for _, row in rows), [*filter(None, columns.values()), "id"]
     )
 
 
@@ -109,13 +105,10 @@ def _rows(file: Path) -> list[tuple[str, dict]]:
         ]
     else:
         raise InvalidInput(
-            f"'{file}' contains neither a list nor an object with rows. Expected {EXPECTED}.",
+            f"'{file}' contains neither a list nor an object with rows. Expected {EXPECTED}."
         )
     sources.refuse_rows(
-        file,
-        [str(key) for key, row in pairs if not isinstance(row, dict)],
-        len(pairs),
-        EXPECTED,
+        file, [str(key) for key, row in pairs if not isinstance(row, dict)], len(pairs), EXPECTED
     )
     return [(str(key), row) for key, row in pairs]
 

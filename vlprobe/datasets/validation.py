@@ -31,10 +31,7 @@ class LoadedDataset:
 
 
 def validated(
-    name: str,
-    items: Sequence[Item],
-    cache: Path,
-    notes: Sequence[str] = (),
+    name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] = ()
 ) -> LoadedDataset:
     """Check the items and build a dataset from them.
 
@@ -52,7 +49,7 @@ def validated(
         raise InvalidInput(f"No items are left in '{name}'. {' '.join(notes)}")
     if not items:
         raise InvalidInput(
-            f"Dataset '{name}' has no items. It needs at least one image with a caption.",
+            f"Dataset '{name}' has no items. It needs at least one image with a caption."
         )
     twice = [key for key, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
@@ -77,7 +74,7 @@ def _refuse_texts(name: str, item: Item) -> None:
     """Raise InvalidInput if an item has no captions, or a text that is empty, too long or not UTF-8."""
     if not item.captions:
         raise InvalidInput(
-            f"Item '{item.id}' in '{name}' has no caption. Add a caption or remove the image.",
+            f"Item '{item.id}' in '{name}' has no caption. Add a caption or remove the image."
         )
     for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
         empty = [number for number, text in enumerate(texts, 1) if not text.strip()]

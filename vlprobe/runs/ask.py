@@ -113,11 +113,7 @@ def write_texts(folder: Path, texts: Iterable[str]) -> int:
 
 
 def _pictures(
-    inputs: RunInputs,
-    folder: Path,
-    copies: bool,
-    id_of_name: dict[str, str],
-    progress: Progress,
+    inputs: RunInputs, folder: Path, copies: bool, id_of_name: dict[str, str], progress: Progress
 ) -> Iterator[Mapping[str, object]]:
     """Yield a row for each distinct picture, and add the id for every picture name to `id_of_name`."""
     written_keys: set[str] = set()

@@ -22,14 +22,7 @@ import msgspec
 
 from vlprobe.errors import JobFailed, StoredDamage, VlprobeError
 from vlprobe.runs.request import PlanRequest, Progress, Request, RunKeys
-from vlprobe.storage.files import (
-    convert,
-    parse_json_object,
-    present,
-    read,
-    unreadable,
-    write_json,
-)
+from vlprobe.storage.files import convert, parse_json_object, present, read, unreadable, write_json
 from vlprobe.training.request import TrainRequest
 
 ID = re.compile("[0-9a-f]{1,40}")

@@ -26,12 +26,7 @@ from vlprobe.registry import ModelName, model_memo
 from vlprobe.runs import questions, ray_cluster, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
-from vlprobe.runs.executor import (
-    LocalExecutor,
-    SharedEncoder,
-    announce_pairs,
-    recurring_texts,
-)
+from vlprobe.runs.executor import LocalExecutor, SharedEncoder, announce_pairs, recurring_texts
 from vlprobe.runs.ray_executor import RayExecutor
 from vlprobe.runs.request import Progress, Request, RunKeys
 from vlprobe.runs.settings import SETTINGS

@@ -182,11 +182,7 @@ def _note(model: str, is_known: bool, is_fit: bool) -> str:
 
 
 def _share_columns(
-    store: Store,
-    question_set: QuestionSet,
-    kind: str,
-    baseline: str,
-    by_edit: bool,
+    store: Store, question_set: QuestionSet, kind: str, baseline: str, by_edit: bool
 ) -> list[LeaderboardColumn]:
     """Return a column for all cases of a kind and, if `by_edit`, one per type of edit and named slice.
 

@@ -51,14 +51,7 @@ class _Canvas:
         )
 
     def arc(
-        self,
-        x: float,
-        y: float,
-        rx: float,
-        ry: float,
-        start: float,
-        end: float,
-        color: Color,
+        self, x: float, y: float, rx: float, ry: float, start: float, end: float, color: Color
     ) -> None:
         bounds = [v * self._larger for v in (x - rx, y - ry, x + rx, y + ry)]
         self._draw.arc(bounds, start, end, fill=color, width=self._larger)
@@ -115,11 +108,7 @@ def _street(c: _Canvas, rng: random.Random) -> None:
         )
         c.box(x, ground - 10 - height, x + width, ground, wall)
         c.box(
-            x,
-            ground - 10 - height,
-            x + width,
-            ground - 7 - height,
-            mix(wall, (90, 90, 110), 0.25),
+            x, ground - 10 - height, x + width, ground - 7 - height, mix(wall, (90, 90, 110), 0.25)
         )
         for column in range(int((width - 4) // 6)):
             for row in range(int((height - 6) // 8)):
@@ -142,8 +131,7 @@ def _street(c: _Canvas, rng: random.Random) -> None:
 def _room(c: _Canvas, rng: random.Random) -> None:
     ground = HORIZON["room"]
     wall = pick(
-        rng,
-        ((238, 230, 214), (224, 234, 226), (232, 226, 240), (222, 232, 242), (244, 228, 222)),
+        rng, ((238, 230, 214), (224, 234, 226), (232, 226, 240), (222, 232, 242), (244, 228, 222))
     )
     c.gradient(0, ground, wall, mix(wall, (200, 190, 190), 0.12))
     for k in range(9):
@@ -331,17 +319,14 @@ def _ground_mark(size: int, kind: str, scale: int) -> Image.Image:
     line = scale * max(1, size // 50)
     size *= scale
     mark = Image.new(
-        "RGBA",
-        (size, size),
-        (20, 24, 40, 0) if kind == "shadow" else (235, 248, 255, 0),
+        "RGBA", (size, size), (20, 24, 40, 0) if kind == "shadow" else (235, 248, 255, 0)
     )
     draw = ImageDraw.Draw(mark)
     height = 0.055 * size
     middle = 0.93 * size
     if kind == "shadow":
         draw.ellipse(
-            (0.08 * size, middle - height, 0.92 * size, middle + height),
-            fill=(20, 24, 40, 90),
+            (0.08 * size, middle - height, 0.92 * size, middle + height), fill=(20, 24, 40, 90)
         )
         return mark.filter(ImageFilter.GaussianBlur(0.012 * size))
     for reach in (0.46, 0.36):

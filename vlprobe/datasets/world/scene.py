@@ -168,11 +168,6 @@ def _overlapping_placements(scene: Scene) -> list[Placement]:
     return [
         Placement(1 - front, 0, x, y, size, _faces_left(scene, stream(scene.seed, "back"))),
         Placement(
-            front,
-            0,
-            x + aside,
-            y + nearer,
-            size,
-            _faces_left(scene, stream(scene.seed, "front")),
+            front, 0, x + aside, y + nearer, size, _faces_left(scene, stream(scene.seed, "front"))
         ),
     ]
