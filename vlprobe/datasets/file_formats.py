@@ -41,10 +41,8 @@ def read_json(path: Path) -> object:
         return files.parse_json(text, unique=True)
     except ValueError as error:
         raise InvalidInput(
-            (
-                f"'{path}' is not valid JSON ({error}). The file may be truncated; download or "
-                "save it again."
-            )
+            f"'{path}' is not valid JSON ({error}). The file may be truncated; download or "
+            "save it again."
         ) from None
 
 

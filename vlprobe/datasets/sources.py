@@ -42,10 +42,8 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
     prefix, _, path = name.partition(":")
     if not path:
         raise InvalidInput(
-            (
-                f"'{name}' does not contain a file name. Expected {prefix}:FILE or "
-                f"{prefix}:FILE@IMAGEDIR."
-            )
+            f"'{name}' does not contain a file name. Expected {prefix}:FILE or "
+            f"{prefix}:FILE@IMAGEDIR."
         )
     options_in_name = set()
     while not files.parse_path(path).exists():

@@ -62,9 +62,11 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
         model.check_cases(context.read_cases) if answers_cases(model) else bind(context, model)
     )
     case_manifest, run_entry = context.case_entry.manifest(), context.run_entry
-    case_ranges = questions.part_ranges(
-        context.case_entry, _part_cases(context, model, executor.large_parts)
-    )
+    # At least so many cases a part, but not more than fit: a case has two or three texts, and for a moment each has its
+    # vector twice
+    fitting = (context.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
+    part_cases = min(FAST_PART_CASES if executor.large_parts else PART_CASES, fitting)
+    case_ranges = questions.part_ranges(context.case_entry, max(1, part_cases))
     finished = run_entry.parts()
     missing = [case_range for case_range in case_ranges if part_name(case_range) not in finished]
     spread = executor.spread_and_score(spread_sample(context), missing)
@@ -110,13 +112,6 @@ def spread_sample(context: RunContext) -> list[Item]:
 
     by_image = {item.image: item for item in sorted(context.items, key=rank) if item.image}
     return list(by_image.values())[:SPREAD_ITEMS]
-
-
-def _part_cases(context: RunContext, model: Model, large: bool) -> int:
-    """Return the minimum number of cases per part, reduced if the text embeddings would not fit in memory."""
-    # A case has two or three texts, and for a moment each has its vector twice.
-    fitting = (context.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
-    return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
 
 
 def judge_parts(

@@ -9,11 +9,10 @@
 Answer arrays without ids must have one row per picture or text, in the same order as the files above.
 """
 
-import contextlib
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -157,28 +156,15 @@ def _cases(
 
 def _write(folder: Path, name: str, rows: Iterable[Mapping[str, object]]) -> int:
     """Write rows as a Parquet and a JSON Lines file, in blocks, and return the number of rows."""
-    schema, n_rows = SCHEMAS[name], 0
-    block: list[Mapping[str, object]] = []
-    with contextlib.ExitStack() as stack:
-        lines = stack.enter_context(files.atomic_writer(folder / f"{name}.jsonl"))
-        table = stack.enter_context(files.atomic_writer(folder / f"{name}.parquet"))
-        writer = stack.enter_context(pq.ParquetWriter(table, schema))
-        for row in rows:
-            block.append(row)
-            if len(block) == ROWS:
-                n_rows += _write_block(block, schema, lines, writer)
-                block = []
-        n_rows += _write_block(block, schema, lines, writer)
+    schema, n_rows, remaining = SCHEMAS[name], 0, map(dict, rows)
+    with (
+        files.atomic_writer(folder / f"{name}.jsonl") as lines,
+        files.atomic_writer(folder / f"{name}.parquet") as table,
+        pq.ParquetWriter(table, schema) as writer,
+    ):
+        while block := list(itertools.islice(remaining, ROWS)):
+            for row in block:
+                lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            writer.write_table(pa.Table.from_pylist(block, schema=schema))
+            n_rows += len(block)
     return n_rows
-
-
-def _write_block(
-    rows: Sequence[Mapping[str, object]],
-    schema: pa.Schema,
-    lines: BinaryIO,
-    writer: pq.ParquetWriter,
-) -> int:
-    for row in rows:
-        lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-    writer.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema))
-    return len(rows)

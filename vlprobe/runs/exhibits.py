@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,6 @@ from PIL import Image
 
 from vlprobe import registry
 from vlprobe.datasets.world import items
-from vlprobe.datasets.world.items import DrawnItem
 from vlprobe.datasets.world.renderer import render
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, mix
@@ -54,38 +53,31 @@ class Exhibit:
 
 
 def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
-    """Return the first pictures in a dataset. Demo pictures are drawn in memory. Raises NotFound or
-    InvalidInput.
-    """
-    if dataset == "demo":
-        return tuple(map(_exhibit_of, items.read(dataset)[:DEMO_SHELF]))
-    exhibits = (
-        Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image))
-        for item in registry.load_dataset(dataset, cache).items
-        if item.image and not item.image.absent
-    )
-    offered = tuple(itertools.islice(exhibits, SHELF))
+    """Return the first pictures in a dataset. Raises NotFound or InvalidInput."""
+    count = DEMO_SHELF if dataset == "demo" else SHELF
+    offered = tuple(itertools.islice(_exhibits(dataset, cache), count))
     if not offered:
         raise InvalidInput(f"Dataset '{dataset}' has no pictures. Choose another one.")
     return offered
 
 
-def _exhibit_of(row: DrawnItem) -> Exhibit:
-    return Exhibit(row.id, row.captions, functools.partial(render, row.scenes[0]))
-
-
 def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
-    """Return the picture for one item, or None if the dataset does not have the item or the item has no picture.
+    """Return the picture for one item, or None if the dataset does not have the item or its picture is not here.
     Raises NotFound or InvalidInput.
     """
+    return next((each for each in _exhibits(dataset, cache) if each.id == item_id), None)
+
+
+def _exhibits(dataset: str, cache: Path) -> Iterator[Exhibit]:
+    """Yield the pictures in a dataset. Demo pictures are drawn in memory."""
     if dataset == "demo":
-        # Drawn in memory
-        return next((_exhibit_of(row) for row in items.read(dataset) if row.id == item_id), None)
+        for row in items.read(dataset):
+            yield Exhibit(row.id, row.captions, functools.partial(render, row.scenes[0]))
+        return
     for item in registry.load_dataset(dataset, cache).items:
-        if item.id == item_id and item.image:
+        if item.image and not item.image.absent:
             open_image = functools.partial(pictures.open_picture, item.image)
-            return Exhibit(item.id, item.captions, open_image)
-    return None
+            yield Exhibit(item.id, item.captions, open_image)
 
 
 def canvas(image: Image.Image) -> Canvas:
@@ -110,15 +102,12 @@ def without_parts(picture: Canvas) -> list[Canvas]:
     """Return one copy of the picture for each grid cell, with that cell blacked out, row by row. Raises InvalidInput
     if the picture has too few pixels.
     """
-    boxes = influence.grid_cells(picture.draw().size, GRID)
-    return [
-        Canvas(_key(picture.key, str(box).encode()), functools.partial(_without_part, picture, box))
-        for box in boxes
-    ]
 
+    def canvas_without(box: influence.Box) -> Canvas:
+        key = _key(picture.key, str(box).encode())
+        return Canvas(key, lambda: influence.without_cell(picture.draw(), box))
 
-def _without_part(picture: Canvas, box: influence.Box) -> Image.Image:
-    return influence.without_cell(picture.draw(), box)
+    return list(map(canvas_without, influence.grid_cells(picture.draw().size, GRID)))
 
 
 def edited(picture: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
@@ -177,12 +166,8 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     content = pictures.encode(picture.draw(), "PNG")
     # Two people may store the same picture at once
     with lock(folder.parent / f".{safe}.lock", lambda: None):
-        captions_before = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
+        captions = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
         write_bytes(file, content)
-        write_bytes(
-            text,
-            "".join(
-                f"{kept_line}\n" for kept_line in dict.fromkeys([*captions_before, line])
-            ).encode(),
-        )
+        lines = dict.fromkeys([*captions, line])
+        write_bytes(text, "".join(f"{each}\n" for each in lines).encode())
     return folder

@@ -7,7 +7,8 @@ processes. Model time covers the probe; model checks are counted in their own st
 
 import os
 import time
-from dataclasses import dataclass
+
+import numpy as np
 
 from vlprobe.runs.request import Progress, RunKeys
 from vlprobe.scoring import device
@@ -24,15 +25,6 @@ STAGES = {  # stage by the beginning or end of a label
 SCORING = "encode and score"
 
 
-@dataclass
-class _ProfileStage:
-    """Time spent in a stage, in seconds."""
-
-    wall: float = 0.0
-    cpu: float = 0.0
-    model: float = 0.0  # part of wall: between a call to the model and its answer
-
-
 class Profile(Progress):
     """Progress receiver that records the time of each stage and forwards all reports.
 
@@ -42,7 +34,7 @@ class Profile(Progress):
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.stages: dict[str, _ProfileStage] = {}
+        self.stages: dict[str, np.ndarray] = {}  # time by `_clocks` that each stage took
         self._name, self._since = "start", _clocks()
 
     def update(self, label: str, done: float, total: float) -> None:
@@ -66,27 +58,17 @@ class Profile(Progress):
 
     def _end_stage(self, name: str) -> None:
         now = _clocks()
-        stage = self.stages.setdefault(self._name, _ProfileStage())
-        stage.wall += now[0] - self._since[0]
-        stage.cpu += now[1] - self._since[1]
-        stage.model += now[2] - self._since[2]
+        self.stages[self._name] = self.stages.get(self._name, np.zeros(3)) + now - self._since
         self._name, self._since = name, now
 
     def report(self) -> str:
         """Format a table of the finished stages and their total."""
         self._end_stage("start")
-        wall = sum(stage.wall for stage in self.stages.values())
-        stages = self.stages.values()
-        every = _ProfileStage(
-            wall, sum(stage.cpu for stage in stages), sum(stage.model for stage in stages)
-        )
-        rows = [*self.stages.items(), ("all", every)]
+        every = np.sum([*self.stages.values()], axis=0)
         lines = [f"{'stage':26}{'wall s':>9}{'share':>8}{'CPU s':>9}{'model s':>9}{'at work':>9}"]
-        for name, stage in rows:
-            share, busy = stage.wall / max(wall, 1e-9), stage.model / max(stage.wall, 1e-9)
-            lines.append(
-                f"{name:26}{stage.wall:9.2f}{share:8.1%}{stage.cpu:9.2f}{stage.model:9.2f}{busy:9.1%}"
-            )
+        for name, (wall, cpu, model) in [*self.stages.items(), ("all", every)]:
+            share, busy = wall / max(every[0], 1e-9), model / max(wall, 1e-9)
+            lines.append(f"{name:26}{wall:9.2f}{share:8.1%}{cpu:9.2f}{model:9.2f}{busy:9.1%}")
         return "\n".join(lines)
 
 
@@ -102,7 +84,6 @@ def stage_of(label: str) -> str:
     return SCORING
 
 
-def _clocks() -> tuple[float, float, float]:
-    """Return wall-clock seconds, CPU seconds, and seconds spent in models."""
-    times = os.times()
-    return time.perf_counter(), sum(times[:4]), device.model_seconds()
+def _clocks() -> np.ndarray:
+    """Return wall-clock seconds, CPU seconds, and seconds between calls to models and their answers: shape (3,)."""
+    return np.array([time.perf_counter(), sum(os.times()[:4]), device.model_seconds()])

@@ -109,18 +109,16 @@ def write_cases(
         if n_left_out + n_rejected:
             dropped["left out by people"] = n_left_out + n_rejected
         if not n_cases:
-            _remember_no_case(context, dropped)
+            path = context.store.root / NO_CASES
+            rows = memo.read(path) | {context.run.case_key: dict(dropped)}
+            memo.write(path, rows, MOST_NO_CASES)
             raise _no_case(context.run, context.probe, dropped)
+    listed = [asdict(finding) for finding in findings if finding.name != audit.NOT_ENGLISH]
     facts = {
-        "key": context.run.case_key,
-        "n_items": len(items),
-        "n_cases": n_cases,
-        "dropped": dropped,
+        **{"key": context.run.case_key, "n_items": len(items), "n_cases": n_cases},
+        **{"dropped": dropped, "findings": listed},
+        "notes": [*dataset_notes, *_language_notes(context, findings)],
     }
-    facts["findings"] = [
-        asdict(finding) for finding in findings if finding.name != audit.NOT_ENGLISH
-    ]
-    facts["notes"] = [*dataset_notes, *_language_notes(context, findings)]
     case_entry.finish({}, facts, [writer.line])
 
 
@@ -139,12 +137,6 @@ def known_misfit(run: Run, probe: Probe, cache: Path) -> Misfit | None:
     if not isinstance(dropped, dict) or not all(isinstance(n, int) for n in dropped.values()):
         return None
     return _no_case(run, probe, dropped)
-
-
-def _remember_no_case(context: RunContext, dropped: Mapping[str, int]) -> None:
-    path = context.store.root / NO_CASES
-    rows = memo.read(path) | {context.run.case_key: dict(dropped)}
-    memo.write(path, rows, MOST_NO_CASES)
 
 
 def _no_case(run: Run, probe: Probe, dropped: Mapping[str, int]) -> Misfit:

@@ -101,28 +101,23 @@ def _tagged(
             )
         values_by_tag.setdefault(tag, set()).add(value)
     for tag, values in values_by_tag.items():
-        _require_values(items, tag, values, dataset)
+        values_of_tag = dict.fromkeys(item.tags[tag] for item in items if tag in item.tags)
+        if not values_of_tag:
+            tags = dict.fromkeys(name for item in items for name in item.tags)
+            raise InvalidInput(
+                f"No item in dataset '{dataset}' has the tag '{tag}'. Available tags: {_some(tags)}."
+            )
+        if unknown := sorted(values - values_of_tag.keys()):
+            raise InvalidInput(
+                f"No item in dataset '{dataset}' has the tag '{tag}={unknown[0]}'. Values of this "
+                f"tag: {_some(values_of_tag)}."
+            )
     tagged = [
         item
         for item in items
         if all(item.tags.get(tag) in values for tag, values in values_by_tag.items())
     ]
     return tagged, sorted(set(conditions))
-
-
-def _require_values(items: Sequence[Item], tag: str, values: set[str], dataset: str) -> None:
-    """Raise InvalidInput if no item in the dataset has the tag, or if one of the values does not occur for the tag."""
-    values_of_tag = dict.fromkeys(item.tags[tag] for item in items if tag in item.tags)
-    if not values_of_tag:
-        tags = dict.fromkeys(name for item in items for name in item.tags)
-        raise InvalidInput(
-            f"No item in dataset '{dataset}' has the tag '{tag}'. Available tags: {_some(tags)}."
-        )
-    if unknown := sorted(values - values_of_tag.keys()):
-        raise InvalidInput(
-            f"No item in dataset '{dataset}' has the tag '{tag}={unknown[0]}'. Values of this "
-            f"tag: {_some(values_of_tag)}."
-        )
 
 
 def _some(names: Mapping[str, object]) -> str:

@@ -202,9 +202,7 @@ def _block(path: Path) -> Iterator[Damage]:
 
 
 def _examination(path: Path) -> Iterator[Damage]:
-    try:
-        examine.read(path)
-    except InvalidInput:
+    if not _is_examination(path):
         yield Damage(path, "it cannot be read", (path,))
 
 

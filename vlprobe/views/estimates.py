@@ -1,5 +1,7 @@
 """Read metric estimates for stored runs, overall and in slices."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -13,6 +15,7 @@ from vlprobe.registry import natural_order
 from vlprobe.storage.store import Store
 from vlprobe.types import AVERAGINGS, POOLED
 from vlprobe.views import caption_bins, named_slices
+from vlprobe.views.records import EstimateRow
 from vlprobe.views.rows import CaseTable, remembered
 from vlprobe.views.runs import QuestionSet
 
@@ -21,26 +24,9 @@ PROBE = "prsm"
 SETTINGS = {  # by name of a comparison: the setting whose versions it compares
     "-".join(pair): setting for setting, pairs in COMPARISONS.items() for pair in pairs
 }
-COLUMNS = [
-    "model",
-    "key",
-    "metric",
-    "averaging",
-    "slice",
-    "value",
-    "low",
-    "high",
-    "n_items",
-    "n_cases",
-    "ties",
-]
-FIXED_BREAKDOWNS = (
-    "subtype",
-    BREAKDOWN,
-    "strength_bin",
-    "rule",
-    named_slices.BREAKDOWN,
-)  # in this order; tags follow
+COLUMNS = [column.name for column in fields(EstimateRow)]
+# In this order; tags follow
+FIXED_BREAKDOWNS = ("subtype", BREAKDOWN, "strength_bin", "rule", named_slices.BREAKDOWN)
 UNITS = ("cosine", "spread")
 SAME_MEAN = 1e-9  # macro and micro means that differ by less count as equal
 

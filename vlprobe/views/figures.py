@@ -5,7 +5,6 @@ overlap by depth.
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -410,8 +409,7 @@ def _samples(model: str) -> float:
     return next(values, math.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class FirstLists:
+class FirstLists(NamedTuple):
     """A caption and the first five pictures that each of two models retrieves for it, for example before and after
     fine-tuning (EqBen, figure 9). The gallery contains no altered pictures.
     """

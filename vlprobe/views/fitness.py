@@ -1,6 +1,6 @@
 """Reliability of models: which model checks each model failed, by dataset."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,26 +68,18 @@ def matrix(store: Store) -> tuple[ModelFitness, ...]:
     latest: dict[str, dict[str, Examination]] = {}
     for examination in examinations(store):
         latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
-    rows = [_fitness(model, by_dataset.values()) for model, by_dataset in latest.items()]
+    rows = []
+    for model, by_dataset in latest.items():
+        verdicts: dict[str, dict[str, bool | None]] = {}  # by check and dataset
+        for dataset, examination in by_dataset.items():
+            for check in examination.checks:
+                verdicts.setdefault(check.name, {})[dataset] = check.passed
+        checks = {name: _outcome(of_check) for name, of_check in verdicts.items()}
+        rows.append(ModelFitness(model, registry.is_control(model), checks, tuple(by_dataset)))
     return tuple(sorted(rows, key=lambda row: (row.is_control, registry.natural_order(row.model))))
 
 
-def _fitness(model: str, of_model: Iterable[Examination]) -> ModelFitness:
-    examined = tuple(of_model)
-    verdicts: dict[str, list[tuple[str, bool | None]]] = {}
-    for examination in examined:
-        for check in examination.checks:
-            verdicts.setdefault(check.name, []).append((examination.dataset, check.passed))
-    return ModelFitness(
-        model,
-        registry.is_control(model),
-        {name: _outcome(judged) for name, judged in verdicts.items()},
-        tuple(examination.dataset for examination in examined),
-    )
-
-
-def _outcome(judged: Iterable[tuple[str, bool | None]]) -> CheckOutcome:
-    by_dataset = dict(judged)
+def _outcome(by_dataset: Mapping[str, bool | None]) -> CheckOutcome:
     failed_on = tuple(dataset for dataset, passed in by_dataset.items() if passed is False)
     if failed_on:
         return CheckOutcome("failed", failed_on)

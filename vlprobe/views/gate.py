@@ -102,20 +102,13 @@ def promises(
         named_slice=named_slice,
     )
     rows = {row.metric: row for row in records(DifferenceRow, table)}
-    return [
-        _promise(rows[name], metrics[name].direction == "up", limit, is_strict)
-        for name, limit in max_drops.items()
-    ]
-
-
-def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bool) -> Promise:
-    """Check one limit against the difference between the run and the baseline."""
-    drop, low, high = (
-        (-row.difference, -row.high, -row.low)
-        if up_is_better
-        else (row.difference, row.low, row.high)
-    )
-    return Promise(row.metric, limit, row.base, row.value, drop, low, high, row.n_items, is_strict)
+    checked = []
+    for name, limit in max_drops.items():
+        row, drops = rows[name], (rows[name].difference, rows[name].low, rows[name].high)
+        if metrics[name].direction == "up":
+            drops = (-row.difference, -row.high, -row.low)
+        checked.append(Promise(name, limit, row.base, row.value, *drops, row.n_items, is_strict))
+    return checked
 
 
 def probes_with(names: Collection[str]) -> list[str]:

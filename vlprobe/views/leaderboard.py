@@ -69,9 +69,8 @@ class LeaderboardColumn:
     blind: float = math.nan  # share of wrong captions with no more words than the true one
     n_cases: int = 0
     ranking: PairedTests | None = None  # tests that decide which model is best; None for a metric
-    tie_groups: Sequence[
-        tuple[str, ...]
-    ] = ()  # of all models, whichever have cells; empty: unknown
+    # Of all models, whichever have cells; empty: unknown
+    tie_groups: Sequence[tuple[str, ...]] = ()
 
     def cell(self, model: str) -> LeaderboardCell:
         """Return a model's cell. If the model did not run on the question set, the cell has only a note."""
@@ -159,17 +158,22 @@ def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def _metric_column(store: Store, question_set: QuestionSet, averaging: str) -> LeaderboardColumn:
-    rows = records(EstimateRow, estimates.estimates(store, question_set, averaging=averaging))
-    metric = _headline_metric(question_set, rows)
+    table = estimates.estimates(store, question_set, averaging=averaging).dropna(subset=["value"])
+    rows = records(EstimateRow, table)
+    names = dict.fromkeys([*question_set.presentation.main_metrics, *question_set.metrics])
+    directed = [
+        question_set.metrics[name]
+        for name in names
+        if name in question_set.metrics and question_set.metrics[name].direction != "none"
+    ]
+    known = {row.metric for row in rows}
+    metric = next((each for each in directed if each.name in known), directed[0])
     fit = fit_models(store, question_set)
+    estimate_of = {row.model: row for row in rows if row.metric == metric.name}
     cells = {}
-    estimate_of = {
-        row.model: row for row in rows if row.metric == metric.name and not math.isnan(row.value)
-    }
     for model in question_set.ordered_models:
         row = estimate_of.get(model)
-        note = _note(model, row is not None, model in fit)
-        cells[model] = LeaderboardCell(row, note=note)
+        cells[model] = LeaderboardCell(row, note=_note(model, row is not None, model in fit))
     groups = metric_tie_groups(store, question_set, averaging, only=(metric.name,))
     return LeaderboardColumn(question_set, metric, cells, tie_groups=groups.get(metric.name, ()))
 
@@ -252,14 +256,6 @@ MOVED = replace(
     unit="cosine",
     value=lambda rows: -rows["margin"].to_numpy(),
 )
-
-
-def _headline_metric(question_set: QuestionSet, rows: Sequence[EstimateRow]) -> Metric:
-    metrics = question_set.metrics
-    known = {row.metric for row in rows if not math.isnan(row.value)}
-    names = [*question_set.presentation.main_metrics, *metrics]
-    names = [name for name in names if name in metrics and metrics[name].direction != "none"]
-    return metrics[next((name for name in names if name in known), names[0])]
 
 
 def ranked_models(columns: Sequence[LeaderboardColumn], first: int = 0) -> list[str]:

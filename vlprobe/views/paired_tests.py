@@ -860,7 +860,13 @@ def read_measures(
                     & (averagings[0] == averagings[1].get(averaging, -1))
                 )
                 pieces[metric, averaging].append(tuple(column[selected] for column in columns))
-    return {pair: _measure(of_pair) for pair, of_pair in pieces.items()}
+    measures = {}
+    empty = np.empty(0), np.empty(0), np.empty(0, np.int32)
+    for pair, of_pair in pieces.items():
+        total, weight, item = map(np.concatenate, zip(empty, *of_pair, strict=True))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            measures[pair] = Measure(total / weight, weight, item)
+    return measures
 
 
 def _codes(texts: pa.ChunkedArray) -> tuple[np.ndarray, dict[str, int]]:
@@ -868,13 +874,6 @@ def _codes(texts: pa.ChunkedArray) -> tuple[np.ndarray, dict[str, int]]:
     encoded = texts.unify_dictionaries().combine_chunks()
     names = encoded.dictionary.to_pylist()
     return encoded.indices.to_numpy(), {name: code for code, name in enumerate(names)}
-
-
-def _measure(pieces: list[tuple[np.ndarray, ...]]) -> Measure:
-    empty = np.empty(0), np.empty(0), np.empty(0, np.int32)
-    total, weight, item = map(np.concatenate, zip(empty, *pieces, strict=True))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Measure(total / weight, weight, item)
 
 
 class _MetricSums:

@@ -10,6 +10,7 @@ import functools
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -39,10 +40,7 @@ MIXED = (
 Numbers = tuple[float, float, float, int, int]  # value, low, high, n_items, ties
 _UNKNOWN: Numbers = (math.nan, math.nan, math.nan, 0, 0)
 
-PRINTED_COLUMNS = [
-    *("paper", "table", "dataset", "split", "model", "metric", "unit"),
-    *("printed", "run", "low", "high", "same_weights", "mark", "note"),
-]
+PRINTED_COLUMNS = [column.name for column in fields(PrintedCell)]
 FACTS = "none"  # dataset of cells that state a fact about a model
 MARKS = {  # what a note says about its cell; the first match counts
     "doubted": "the number itself is doubted",

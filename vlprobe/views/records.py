@@ -153,15 +153,6 @@ class SliceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedSliceRow:
-    """A paper's value for one model in one slice."""
-
-    model: str
-    slice: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class BinRow:
     """One bin in the histogram of a model's values."""
 
@@ -202,17 +193,6 @@ class MoveRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SeedsRow:
-    """A row of `views.repair.repair_seeds`: the differences in one metric, with one difference per training seed."""
-
-    probe: str
-    metric: str
-    differences: Sequence[float]
-    mean: float
-    sd: float  # NaN with fewer than two trainings
-
-
-@dataclass(frozen=True, slots=True)
 class PointRow:
     """One model as a point in a plot of two metrics against each other. Unknown numbers are NaN."""
 
@@ -238,16 +218,6 @@ class PrintedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ScatterRow:
-    """A case in the scatter plot of two models' margins. The texts are "" if nothing was edited."""
-
-    case: int
-    subtype: str
-    source: str  # removed words
-    target: str  # inserted words
-
-
-@dataclass(frozen=True, slots=True)
 class CellRow:
     """A cell in a reproduced table from a paper. Unknown numbers are NaN."""
 
@@ -261,19 +231,6 @@ class CellRow:
     note: str  # "" for none
     sd: float  # standard deviation over the draws
     n_seeds: int  # number of draws; 0: only one
-
-
-@dataclass(frozen=True, slots=True)
-class SizeRow:
-    """One model's accuracy, number of parameters and number of pre-training pairs. Unknown numbers are NaN."""
-
-    source: str  # "run" or "published"
-    model: str
-    parameters: float  # millions
-    samples: float  # millions of pre-training pairs
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,9 +58,8 @@ class Story:
 
     probe: str
     dataset: str
-    models: tuple[
-        str, ...
-    ]  # headline models: no controls, and if possible none that failed its checks
+    # Headline models: no controls, and if possible none that failed its checks
+    models: tuple[str, ...]
     opener: Opener | None
     standings: PairedTests
     mixture: MixedStory | None
@@ -190,22 +189,13 @@ def added_cards(
 
 
 def _candidates(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Return the cases in `order`. Searches are replaced by those that are lost to a mixture, if there are any."""
-    numbers = order(store, question_set, kind)
-    if stored_body(question_set.probe, kind).ranks == "pictures":
-        return _lost_to_own(store, question_set, numbers)
-    return numbers
-
-
-def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """Return searches that are lost to a mixture of the right picture instead of the given candidates, because they are
-    the easiest to understand.
-
-    If there are no such searches, the candidates are returned unchanged.
+    """Return the cases in `order`. Searches are replaced by those that are lost to a mixture of the right picture, if
+    there are any, because they are the easiest to understand.
     """
-    best = _best_search(store, question_set)
+    is_search = stored_body(question_set.probe, kind).ranks == "pictures"
+    best = _best_search(store, question_set) if is_search else None
     if best is None:
-        return numbers
+        return order(store, question_set, kind)
     subtype, _, model = best
     models = headline_models(store, question_set)
     return mixed_searches.order(store, question_set, model, subtype, models)[0][:MOST_OPENERS]
@@ -232,8 +222,17 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
         searched = open_set(store, row.case_key)
         if not set(headline_models(store, searched)) <= set(models):
             continue
-        if (best := _best_search(store, searched)) is not None:
-            return _lost_search(store, searched, *best)
+        if (best := _best_search(store, searched)) is None:
+            continue
+        subtype, n_fooled, model = best
+        headline = headline_models(store, searched)
+        number = int(mixed_searches.order(store, searched, model, subtype, headline)[0][0])
+        case = mixed_case(store, searched, number, model)
+        if not case.mixture:
+            return None
+        counts = mixed_searches.counts(store, searched, model, subtype)
+        of_all = n_fooled, len(headline), counts.n_lost_to_own, counts.n_found
+        return MixedStory(case, searched.runs[0].dataset, model, *of_all)
     return None
 
 
@@ -253,24 +252,3 @@ def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | 
         if best is not None:
             return best
     return None
-
-
-def _lost_search(
-    store: Store, searched: QuestionSet, subtype: str, n_fooled: int, model: str
-) -> MixedStory | None:
-    """Describe the search that most models lose. The ranks are from the given model."""
-    models = headline_models(store, searched)
-    number = int(mixed_searches.order(store, searched, model, subtype, models)[0][0])
-    case = mixed_case(store, searched, number, model)
-    if not case.mixture:
-        return None
-    counts = mixed_searches.counts(store, searched, model, subtype)
-    return MixedStory(
-        case,
-        searched.runs[0].dataset,
-        model,
-        n_fooled,
-        len(models),
-        counts.n_lost_to_own,
-        counts.n_found,
-    )

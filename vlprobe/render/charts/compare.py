@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from vlprobe.render.charts.styles import BLUE, GREEN, ORANGE, PURPLE, Looks
 from vlprobe.render.charts.theme import QUIET, finished, named_rows, safe
 from vlprobe.views.causes import LABELS
-from vlprobe.views.records import ScatterRow, records
 
 BOTH_FOOLED = "#D13B4A"  # red on white and on near-black
 
@@ -84,12 +83,13 @@ def margins(
 def _hover_texts(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
     """Return the hover text for each mark: the type of edit and the replaced words. Shape (len(points),)."""
     texts = []
-    for row in records(ScatterRow, points):
+    for row in points.to_dict("records"):
         words = ""
-        if row.source or row.target:
-            words = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
-        edit = ": ".join(filter(None, [subtypes.get(row.subtype, row.subtype), words]))
-        texts.append(safe(edit or f"case {row.case}"))
+        source, target, subtype = row["source"], row["target"], row["subtype"]
+        if source or target:
+            words = f"{source or '(nothing)'} → {target or '(nothing)'}"
+        edit = ": ".join(filter(None, [subtypes.get(subtype, subtype), words]))
+        texts.append(safe(edit or f"case {row['case']}"))
     return np.array(texts, dtype=object)
 
 

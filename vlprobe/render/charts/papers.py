@@ -1,6 +1,5 @@
 """Figures that reproduce a figure from one paper. Nothing here imports Streamlit."""
 
-import math
 from collections.abc import Mapping
 
 import pandas as pd
@@ -9,7 +8,7 @@ import plotly.graph_objects as go
 from vlprobe.render.charts.styles import COLORS, DASHES, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, stepped_line
 from vlprobe.render.numbers import interval, number
-from vlprobe.views.records import BinRow, SizeRow, records
+from vlprobe.views.records import BinRow, records
 
 ACROSS = {
     "parameters": "Parameters, in millions",
@@ -105,37 +104,32 @@ def sizes(
         called: Display names of the models in the user's runs.
     """
     figure = go.Figure()
-    rows = [
-        (getattr(row, across), row)
-        for row in records(SizeRow, table)
-        if not math.isnan(getattr(row, across)) and getattr(row, across) > 0
-    ]
-    published = [(x, row) for x, row in rows if row.source == "published"]
+    known = table.loc[table[across] > 0]
+    published = known.loc[known["source"] == "published"]
     figure.add_scatter(
-        x=[x for x, _ in published],
-        y=[row.value for _, row in published],
+        x=published[across].tolist(),
+        y=published["value"].tolist(),
         mode="markers",
         marker={"symbol": "circle-open", "size": 9, "color": QUIET, "line": {"width": 1.5}},
         name="published",
         text=[
-            f"<b>{safe(row.model)}</b> (published)<br>{number(row.value, 'rate')}"
-            for _, row in published
+            f"<b>{safe(model)}</b> (published)<br>{number(value, 'rate')}"
+            for model, value in zip(published["model"], published["value"], strict=True)
         ],
         hovertemplate="%{text}<extra></extra>",
     )
-    for x, row in rows:
-        if row.source != "run":
-            continue
-        color, symbol = styles[row.model]
-        words = interval(row.low, row.high, "rate")
+    for row in known.loc[known["source"] == "run"].to_dict("records"):
+        value, low, high, name = row["value"], row["low"], row["high"], safe(called[row["model"]])
+        color, symbol = styles[row["model"]]
+        words = interval(low, high, "rate")
         figure.add_scatter(
-            x=[x],
-            y=[row.value],
+            x=[row[across]],
+            y=[value],
             mode="markers",
             marker={"symbol": symbol, "size": 11, "color": color},
-            error_y=arms([row.value], [row.low], [row.high], color),
-            name=safe(called[row.model]),
-            text=[f"<b>{safe(called[row.model])}</b><br>{number(row.value, 'rate')}<br>{words}"],
+            error_y=arms([value], [low], [high], color),
+            name=name,
+            text=[f"<b>{name}</b><br>{number(value, 'rate')}<br>{words}"],
             hovertemplate="%{text}<extra></extra>",
         )
     figure.add_hline(y=chance, line={"dash": "dot", "color": QUIET, "width": 1})

@@ -21,7 +21,7 @@ from vlprobe.render.charts.theme import (
 )
 from vlprobe.render.numbers import number, unit_of
 from vlprobe.types import Metric
-from vlprobe.views.records import PrintedSliceRow, SliceRow, records
+from vlprobe.views.records import SliceRow, records
 
 FAINT = 0.45  # opacity of thin lines
 
@@ -106,13 +106,13 @@ def _printed_curves(
 ) -> None:
     """Draw published values over the steps, with one thin line and hollow marks per model."""
     order = list(steps)
-    rows = records(PrintedSliceRow, printed)
-    for index, model in enumerate(dict.fromkeys(row.model for row in rows)):
-        curve = [row for row in rows if row.model == model and row.slice in steps]
-        curve.sort(key=lambda row: order.index(row.slice))
+    drawn = printed.loc[printed["slice"].isin(order)]
+    drawn = drawn.assign(place=drawn["slice"].map(order.index)).sort_values("place", kind="stable")
+    for index, model in enumerate(dict.fromkeys(printed["model"])):
+        curve = drawn.loc[drawn["model"] == model]
         figure.add_scatter(
-            x=np.array([float(order.index(row.slice)) for row in curve]),
-            y=np.array([row.value for row in curve]),
+            x=curve["place"].to_numpy(np.float64),
+            y=curve["value"].to_numpy(),
             mode="lines+markers",
             line={"color": QUIET, "width": 1},
             marker={"symbol": "circle-open", "size": 8, "color": QUIET, "line": {"width": 1.5}},
@@ -121,9 +121,8 @@ def _printed_curves(
             legendgroup="published",
             showlegend=index == 0,
             text=[
-                f"<b>{safe(model)}</b> (published)<br>"
-                f"{safe(steps[row.slice])}: {number(row.value, unit)}"
-                for row in curve
+                f"<b>{safe(model)}</b> (published)<br>{safe(steps[name])}: {number(value, unit)}"
+                for name, value in zip(curve["slice"], curve["value"], strict=True)
             ],
             hovertemplate="%{text}<extra></extra>",
         )
@@ -139,15 +138,16 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], unit: 
         rows: The slices in the figure, top to bottom.
         unit: Unit of the values, as in `render.numbers.number`.
     """
-    drawn = [row for row in records(PrintedSliceRow, printed) if row.slice in rows]
+    drawn = printed.loc[printed["slice"].isin(list(rows))]
     figure.add_scatter(
-        x=np.array([row.value for row in drawn]),
-        y=[rows.index(row.slice) + 0.41 for row in drawn],
+        x=drawn["value"].to_numpy(),
+        y=[rows.index(name) + 0.41 for name in drawn["slice"]],
         mode="markers",
         marker={"symbol": "circle-open", "size": 9, "color": QUIET, "line": {"width": 1.5}},
         name="published",
         text=[
-            f"<b>{safe(row.model)}</b> (published)<br>{number(row.value, unit)}" for row in drawn
+            f"<b>{safe(model)}</b> (published)<br>{number(value, unit)}"
+            for model, value in zip(drawn["model"], drawn["value"], strict=True)
         ],
         hovertemplate="%{text}<extra></extra>",
     )

@@ -12,7 +12,7 @@ from vlprobe.render.html.elements import column_heads, mark, metric_row, table, 
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import TOO_FEW, between, chance, interval, number, signed, unit_of
 from vlprobe.types import Metric
-from vlprobe.views.records import LevelRow, MoveRow, SeedsRow, records
+from vlprobe.views.records import LevelRow, MoveRow, records
 
 UNIT = "spread"
 Metrics = Mapping[str, Mapping[str, Metric]]  # by probe and name
@@ -154,13 +154,13 @@ def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> 
     """
     titles = ("Number", *names, "Mean", "Standard deviation")
     rows = []
-    for row in records(SeedsRow, differences):
-        if math.isnan(row.mean):
+    for row in differences.to_dict("records"):
+        if math.isnan(row["mean"]):
             continue
-        metric = metrics[row.probe][row.metric]
+        metric = metrics[row["probe"]][row["metric"]]
         unit = unit_of(metric, UNIT)
-        texts = [signed(value, unit) for value in (*row.differences, row.mean)]
-        texts.append(signed(row.sd, unit).removeprefix("+"))
+        texts = [signed(value, unit) for value in (*row["differences"], row["mean"])]
+        texts.append(signed(row["sd"], unit).removeprefix("+"))
         heading = explained(metric, unit, metric.chance, folded=True)
         rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
     return table("Effect of the repair, by seed", column_heads(titles), rows)

@@ -181,24 +181,6 @@ class _WritingStage:
         self._progress.tell(line)
 
 
-@dataclass
-class _Lines:
-    """The lines to write to the edits file and to the file with rejected edits."""
-
-    edits: list[str] = field(default_factory=list)
-    rejected: list[str] = field(default_factory=list)
-    by_subtype: Counter[str] = field(default_factory=Counter)
-    by_reason: Counter[str] = field(default_factory=Counter)
-
-    def add(self, task: Task, maker: str) -> None:
-        if task.is_accepted:
-            self.edits.append(task.line(maker))
-            self.by_subtype[task.kind.subtype] += 1
-        else:
-            self.rejected.append(task.line(maker))
-            self.by_reason[task.defect] += 1
-
-
 def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> Outcome:
     """Request edits from the language model and write them to a file. If the work is interrupted, the file contains
     the edits for all finished captions.
@@ -215,7 +197,8 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
     stage = _WritingStage(progress)
     writer.open(store.root, budget, stage)
     _refuse_foreign_file(output, writer.maker)
-    lines = _Lines()
+    accepted: list[Task] = []
+    rejected: list[Task] = []
     with writers.locked(writer):
         writer.log.reread()
         _tell_size(order, captions, writer, budget, progress)
@@ -224,11 +207,17 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
                 end = min(number + CAPTIONS_AT_A_TIME, len(captions))
                 stage.label = f"Edits of captions {number + 1:,} to {end:,} of {len(captions):,}"
                 _finish(tasks, writer, order.attempts)
-                for task in tasks:
-                    lines.add(task, writer.maker)
+                accepted += [task for task in tasks if task.is_accepted]
+                rejected += [task for task in tasks if not task.is_accepted]
         finally:
-            _write_files(output, lines)
-    return Outcome(lines.by_subtype, lines.by_reason, output.with_suffix(REJECTED))
+            # The second file only if an edit was rejected or the file exists
+            for path, tasks in ((output, accepted), (output.with_suffix(REJECTED), rejected)):
+                if tasks or files.present(path):
+                    lines = "".join(f"{task.line(writer.maker)}\n" for task in tasks)
+                    files.write_bytes(path, lines.encode())
+    by_subtype = Counter(task.kind.subtype for task in accepted)
+    by_reason = Counter(task.defect for task in rejected)
+    return Outcome(by_subtype, by_reason, output.with_suffix(REJECTED))
 
 
 def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
@@ -322,12 +311,3 @@ def _refuse_foreign_file(output: Path, maker: str) -> None:
             f"'{output}' already exists, and contains edits that {maker} did not write. Choose "
             "another file name, or delete the file."
         )
-
-
-def _write_files(output: Path, lines: _Lines) -> None:
-    """Write both output files completely; the second one only if an edit was rejected or the file exists."""
-    if lines.edits or files.present(output):
-        files.write_bytes(output, "".join(f"{line}\n" for line in lines.edits).encode())
-    rejected = output.with_suffix(REJECTED)
-    if lines.rejected or files.present(rejected):
-        files.write_bytes(rejected, "".join(f"{line}\n" for line in lines.rejected).encode())
