@@ -58,7 +58,12 @@ class DrawnFamily:
         """
         dataset, n_pairs = self._source(name)
         if self.PREFIX == PREFIX:
-            return _load_scenes(name, dataset, cache)
+            hasher, loaded = hashlib.blake2b(digest_size=16), []
+            for item, pixels in draw_items(dataset, cache):
+                hasher.update(pixels)
+                hasher.update(json.dumps([item.id, item.captions, item.tags]).encode())
+                loaded.append(item)
+            return LoadedDataset(name, hasher.hexdigest(), tuple(loaded))
         rows = items.read(dataset)
         if n_pairs:  # an id ends with the number within its kind
             rows = [row for row in rows if int(row.id.rpartition("-")[2]) < n_pairs]
@@ -69,7 +74,14 @@ class DrawnFamily:
         """Return the name in items.parquet, and the number of pairs of each kind, or 0 for all items."""
         _, _, part = name.partition(":")
         if self.PREFIX == "demo-train" and part.partition(":")[0] == "pairs" and part[-1] != ":":
-            return "demo-train:pairs", _training_pairs(name, part.partition(":")[2])
+            number = part.partition(":")[2] or str(TRAINING_PAIRS)
+            is_number = re.fullmatch("[0-9]{1,4}", number)
+            if not is_number or not 1 <= int(number) <= MOST_TRAINING_PAIRS:
+                raise InvalidInput(
+                    f"'{name}' requests '{number}' pairs of each kind. Expected a whole number from "
+                    f"1 to {MOST_TRAINING_PAIRS:,}, such as demo-train:pairs:1200."
+                )
+            return "demo-train:pairs", int(number)
         if part and part not in self.parts:
             raise NotFound("dataset", name, [self.PREFIX, *map(self._with_part, self.parts)])
         return self.PREFIX if part in ("", "test") else self._with_part(part), 0
@@ -86,28 +98,6 @@ FAMILIES = (
     DrawnFamily("demo-train", ("pairs", "pairs:1200"), ()),  # not offered to the probes
     DrawnFamily("demo-triplets", _SPLITS, ("demo-triplets",)),
 )
-
-
-def _training_pairs(name: str, number: str) -> int:
-    """Return the number of pairs per kind that a dataset name requests. Raises InvalidInput."""
-    if not number:
-        return TRAINING_PAIRS
-    if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_TRAINING_PAIRS:
-        raise InvalidInput(
-            f"'{name}' requests '{number}' pairs of each kind. Expected a whole number from 1 to "
-            f"{MOST_TRAINING_PAIRS:,}, such as demo-train:pairs:1200."
-        )
-    return int(number)
-
-
-def _load_scenes(name: str, dataset: str, cache: Path) -> LoadedDataset:
-    hasher = hashlib.blake2b(digest_size=16)
-    loaded = []
-    for item, pixels in draw_items(dataset, cache):
-        hasher.update(pixels)
-        hasher.update(json.dumps([item.id, item.captions, item.tags]).encode())
-        loaded.append(item)
-    return LoadedDataset(name, hasher.hexdigest(), tuple(loaded))
 
 
 def draw_items(dataset: str, cache: Path, count: int | None = None) -> Iterator[tuple[Item, bytes]]:

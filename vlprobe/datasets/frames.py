@@ -248,17 +248,8 @@ def _frame(key: str, row: dict[str, str], is_video: bool) -> Frame | None:
         return None
     shows = None if faces is None else faces > 0
     relations = tuple(relation.strip().lower() for relation in relations)
-    return Frame(
-        key,
-        video,
-        row.get("object", ""),
-        file,
-        time,
-        row.get("caption", ""),
-        relations,
-        boundary,
-        shows,
-    )
+    thing, text = row.get("object", ""), row.get("caption", "")
+    return Frame(key, video, thing, file, time, text, relations, boundary, shows)
 
 
 def _number(text: str) -> float:
@@ -315,11 +306,8 @@ def _gebc(sequence: list[Frame]) -> Pairs:
 
 def _youcook2(sequence: list[Frame]) -> Pairs:
     for earlier, later in combinations(_middles(sequence), 2):
-        yield (
-            earlier,
-            later,
-            FACES if earlier.faces or later.faces else _same_caption_reason(earlier, later),
-        )
+        faces = earlier.faces or later.faces
+        yield earlier, later, FACES if faces else _same_caption_reason(earlier, later)
 
 
 FILTERS = {"": _neighbors, "ag": _action_genome, "gebc": _gebc, "youcook2": _youcook2}

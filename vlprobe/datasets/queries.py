@@ -197,16 +197,13 @@ def _with_synonyms(prompt: re.Match[str]) -> Item:
     adapt the articles.
     """
     text = prompt[0]
-    lead, article, first_attribute, second_attribute, head_noun = prompt.groups()
-    versions = {
-        "o": (first_attribute, second_attribute),
-        "a1": (_synonym(first_attribute), second_attribute),
-        "a2": (first_attribute, _synonym(second_attribute)),
-    }
-    versions["a12"] = (_synonym(first_attribute), _synonym(second_attribute))
+    lead, article, first, second, head_noun = prompt.groups()
+    first_synonym, second_synonym = _synonym(first), _synonym(second)
+    versions = {"o": (first, second), "a1": (first_synonym, second), "a2": (first, second_synonym)}
+    versions["a12"] = (first_synonym, second_synonym)
     captions = [
-        f"{lead}{article[0]}{'n' if takes_an(attribute) else ''} {attribute} {other_attribute} {head_noun}"
-        for attribute, other_attribute in versions.values()
+        f"{lead}{article[0]}{'n' if takes_an(one) else ''} {one} {other} {head_noun}"
+        for one, other in versions.values()
     ]
     tags = {"versions": ",".join(versions), **_attributes(text)}
     return Item(f"p3/{text}", None, (text, *captions[1:]), tags, setting="P3")

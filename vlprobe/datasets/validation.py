@@ -66,7 +66,13 @@ def validated(
         )
     for picture in _pictures(items):
         files.require_utf8(picture.path, f"a picture of '{name}'")
-    _refuse_missing_images(name, image_files(items))
+    images = image_files(items)
+    missing = [file for file in images if not containers.is_file(file)]
+    if missing:
+        raise InvalidInput(
+            f"{len(missing)} of {len(images)} images in '{name}' are missing (first: "
+            f"'{missing[0]}'). Add the files, or remove their rows."
+        )
     return LoadedDataset(name, dataset_digest(items, cache), tuple(items), tuple(notes))
 
 
@@ -103,16 +109,6 @@ def _refuse_texts(name: str, item: Item) -> None:
                 f"Item '{item.id}' in '{name}' contains an incomplete character (a lone "
                 f"surrogate, as in '{surrogate[0]}'). Save the text again as UTF-8."
             )
-
-
-def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
-    """Raise InvalidInput if an image file does not exist."""
-    missing = [file for file in images if not containers.is_file(file)]
-    if missing:
-        raise InvalidInput(
-            f"{len(missing)} of {len(images)} images in '{name}' are missing (first: "
-            f"'{missing[0]}'). Add the files, or remove their rows."
-        )
 
 
 def dataset_digest(items: Sequence[Item], cache: Path) -> str:

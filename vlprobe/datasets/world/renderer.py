@@ -140,15 +140,8 @@ def _room(c: _Canvas, rng: random.Random) -> None:
     c.box(left - 4, 16, left + 50, 74, (250, 250, 250), 2)
     c.box(left, 20, left + 46, 70, (176, 216, 244))
     _cloud(c, left + 24, 40, 6)
-    c.poly(
-        (164, 208, 150),
-        (left, 60),
-        (left + 12, 57),
-        (left + 28, 60),
-        (left + 46, 56),
-        (left + 46, 70),
-        (left, 70),
-    )
+    hills = ((0, 60), (12, 57), (28, 60), (46, 56), (46, 70), (0, 70))
+    c.poly((164, 208, 150), *((left + dx, y) for dx, y in hills))
     c.box(left + 21.5, 18, left + 24.5, 72, (250, 250, 250))
     c.box(left - 2, 43.5, left + 48, 46.5, (250, 250, 250))
     frame = (left + 76) % 170 + 18
@@ -217,23 +210,12 @@ def _beach(c: _Canvas, rng: random.Random) -> None:
     x = pick(rng, (12, 26, 198, 212))
     lean = 5 if x < SIZE / 2 else -5
     for k in range(9):
-        c.box(
-            x + lean * (k / 9) ** 2 - 2.6,
-            ground - 4 * k + 2,
-            x + lean * (k / 9) ** 2 + 2.6,
-            ground - 4 * k + 6.5,
-            (166, 122, 82),
-            1,
-        )
+        middle, top = x + lean * (k / 9) ** 2, ground - 4 * k + 2
+        c.box(middle - 2.6, top, middle + 2.6, top + 4.5, (166, 122, 82), 1)
     for dx, dy in ((-24, 6), (-20, -8), (-6, -15), (10, -14), (21, -6), (23, 8)):
         hx, hy = x + lean, ground - 34
-        c.poly(
-            (84, 168, 104),
-            (hx, hy),
-            (hx + dx * 0.55, hy + dy - 5),
-            (hx + dx, hy + dy),
-            (hx + dx * 0.5, hy + dy * 0.6),
-        )
+        upper, lower = (hx + dx * 0.55, hy + dy - 5), (hx + dx * 0.5, hy + dy * 0.6)
+        c.poly((84, 168, 104), (hx, hy), upper, (hx + dx, hy + dy), lower)
     if rng.random() < 0.5:
         gx, gy = 30 + 160 * rng.random(), SIZE - 8
         for k in range(5):
@@ -245,14 +227,8 @@ def _sea(c: _Canvas, rng: random.Random) -> None:
     horizon = HORIZON["sea"]
     _sky(c, rng, horizon, 3)
     x = SIZE * rng.random()
-    c.poly(
-        (150, 178, 186),
-        (x - 44, horizon),
-        (x - 22, horizon - 9),
-        (x - 4, horizon - 15),
-        (x + 16, horizon - 6),
-        (x + 40, horizon),
-    )
+    island = ((-44, 0), (-22, 9), (-4, 15), (16, 6), (40, 0))
+    c.poly((150, 178, 186), *((x + dx, horizon - height) for dx, height in island))
     c.gradient(horizon, SIZE, (96, 178, 216), (44, 118, 176))
     for _ in range(42):
         y = horizon + 5 + (SIZE - horizon - 8) * rng.random() ** 1.2
@@ -330,11 +306,7 @@ def _ground_mark(size: int, kind: str, scale: int) -> Image.Image:
         )
         return mark.filter(ImageFilter.GaussianBlur(0.012 * size))
     for reach in (0.46, 0.36):
-        bounds = (
-            size * (0.5 - reach),
-            middle - height * reach * 2,
-            size * (0.5 + reach),
-            middle + height * reach * 2,
-        )
+        left, right, rise = size * (0.5 - reach), size * (0.5 + reach), height * reach * 2
+        bounds = left, middle - rise, right, middle + rise
         draw.ellipse(bounds, outline=(235, 248, 255, 170), width=line)
     return mark.filter(ImageFilter.GaussianBlur(0.5 * scale))

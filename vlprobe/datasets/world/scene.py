@@ -4,6 +4,7 @@ The things in a scene are placed in square boxes that never touch, except for a 
 `tools/world` makes the scenes and their captions; `items.parquet` holds those of all demo datasets.
 """
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,11 +99,8 @@ def placements(scene: Scene) -> list[Placement]:
     """Return the placement of everything in a scene in drawing order, farthest first."""
     if scene.relation in ("front", "behind"):
         return _overlapping_placements(scene)
-    placements = [
-        placement
-        for index in range(len(scene.groups))
-        for placement in _group_placements(scene, index)
-    ]
+    groups = (_group_placements(scene, index) for index in range(len(scene.groups)))
+    placements = itertools.chain.from_iterable(groups)
     return sorted(placements, key=lambda placement: (placement.y + placement.size, placement.x))
 
 
@@ -116,19 +114,12 @@ def _region(scene: Scene, index: int) -> tuple[str, int, int, int, int]:
     low, high, middle = 6, SIZE - 6, SIZE // 2
     top = _TOP.get(scene.background, 62)
     is_left_or_top = (scene.relation in ("left", "above")) == (index == 0)
+    start, end = (low, middle - _GAP) if is_left_or_top else (middle + _GAP, high)
     match scene.relation:
         case "left" | "right":
-            return (
-                ("side", low, top, middle - _GAP, high)
-                if is_left_or_top
-                else ("side", middle + _GAP, top, high, high)
-            )
+            return "side", start, top, end, high
         case "above" | "below":
-            return (
-                ("band", low, low, high, middle - _GAP)
-                if is_left_or_top
-                else ("band", low, middle + _GAP, high, high)
-            )
+            return "band", low, start, high, end
     return "all", low, top, high, high
 
 

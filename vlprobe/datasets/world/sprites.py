@@ -86,16 +86,8 @@ def box(x0: float, y0: float, x1: float, y1: float, r: float = 0.0) -> Shape:
         (x0 + r, y1 - r, 90),
         (x0 + r, y0 + r, 180),
     )
-    return Shape(
-        tuple(
-            (
-                x + r * math.cos(math.radians(start + 15 * k)),
-                y + r * math.sin(math.radians(start + 15 * k)),
-            )
-            for x, y, start in corners
-            for k in range(7)
-        )
-    )
+    arcs = [(x, y, math.radians(start + 15 * k)) for x, y, start in corners for k in range(7)]
+    return Shape(tuple((x + r * math.cos(t), y + r * math.sin(t)) for x, y, t in arcs))
 
 
 def _between(a: Point, b: Point, c: Point, d: Point, t: float) -> Point:
@@ -218,22 +210,6 @@ def _wheel(pen: Pen, c: Tones, x: float, y: float, r: float) -> None:
     pen.fill((120, 126, 134), disc(x, y, r * 0.2))
 
 
-def _windows(pen: Pen, c: Tones, y0: float, y1: float, *spans: tuple[float, float]) -> None:
-    for x0, x1 in spans:
-        pen.body(GLASS, c.ink, box(x0, y0, x1, y1, 1.8))
-        pen.fill(
-            WHITE,
-            poly(
-                [
-                    (x0 + 1.5, y1 - 3),
-                    (x1 - 2.5, y0 + 1.5),
-                    (x1 - 0.8, y0 + 1.5),
-                    (x0 + 1.5, y1 - 0.8),
-                ]
-            ),
-        )
-
-
 def car(pen: Pen, c: Tones) -> None:
     """Draw a small sedan."""
     pen.body(METAL, c.ink, box(1, 78, 10, 84, 2), box(90, 78, 99, 84, 2))
@@ -260,7 +236,10 @@ def bus(pen: Pen, c: Tones) -> None:
     pen.body(c.base, c.ink, box(3, 28, 97, 86, 6))
     pen.fill(c.shade, box(4, 77, 96, 85, 4))
     pen.fill(c.light, box(4, 62, 84, 67), limb(2, "10,31.5 88,31.5"))
-    _windows(pen, c, 36, 57, (8, 21), (25, 38), (42, 55), (59, 72))
+    for x0, x1 in ((8, 21), (25, 38), (42, 55), (59, 72)):
+        pen.body(GLASS, c.ink, box(x0, 36, x1, 57, 1.8))
+        glint = [(x0 + 1.5, 54), (x1 - 2.5, 37.5), (x1 - 0.8, 37.5), (x0 + 1.5, 57 - 0.8)]
+        pen.fill(WHITE, poly(glint))
     pen.body(GLASS, c.ink, box(77, 36, 87, 82, 2))
     pen.fill(c.ink, limb(1.2, "82,37 82,81"))
     pen.body(GLASS, c.ink, poly("91,36 97,37 97,64 91,64"))
@@ -332,13 +311,8 @@ def bicycle(pen: Pen, c: Tones) -> None:
     for x in (22, 78):
         pen.fill(dark, limb(5, _circle(x, 74, 19.5)))
         pen.fill(c.base, limb(2.6, _circle(x, 74, 15.6)))
-        for x0, y0, x1, y1 in (
-            (0, -14, 0, 14),
-            (-14, 0, 14, 0),
-            (-10, -10, 10, 10),
-            (-10, 10, 10, -10),
-        ):
-            pen.fill((150, 156, 164), limb(1, [(x + x0, 74 + y0), (x + x1, 74 + y1)]))
+        for dx, dy in ((0, 14), (14, 0), (10, 10), (10, -10)):
+            pen.fill((150, 156, 164), limb(1, [(x - dx, 74 - dy), (x + dx, 74 + dy)]))
     frame = (
         limb(5, "22,74 36,46 68,46 48,75", steps=1),
         limb(5, "22,74 48,75 33,38", steps=1),
@@ -399,11 +373,8 @@ def cat(pen: Pen, c: Tones) -> None:
     pen.fill(PINK, poly("30,24 29,12 39,19"), poly("70,24 71,12 61,19"))
     pen.fill(c.light, blob("50,56 60,64 58,82 50,86 42,82 40,64"), oval(50, 43, 11, 8))
     for x in (42, 58):
-        pen.body(
-            c.base,
-            c.ink,
-            blob([(x - 6, 90), (x - 4, 82), (x + 4, 82), (x + 6, 90), (x + 4, 95), (x - 4, 95)]),
-        )
+        paw = [(x - 6, 90), (x - 4, 82), (x + 4, 82), (x + 6, 90), (x + 4, 95), (x - 4, 95)]
+        pen.body(c.base, c.ink, blob(paw))
     for x in (39, 61):
         pen.body((178, 222, 80), c.ink, oval(x, 33, 5.4, 6.2))
         pen.fill(EYE, oval(x, 33, 2.2, 5.2))
@@ -442,12 +413,8 @@ def horse(pen: Pen, c: Tones) -> None:
 def bird(pen: Pen, c: Tones) -> None:
     """Draw a standing bird from the side, with a folded wing and a fanned tail."""
     for x in (46, 57):
-        pen.body(
-            BEAK,
-            c.ink,
-            limb(2.4, [(x, 78), (x, 92)]),
-            limb(2.4, [(x - 5, 94), (x, 92), (x + 7, 94)]),
-        )
+        leg, toes = [(x, 78), (x, 92)], [(x - 5, 94), (x, 92), (x + 7, 94)]
+        pen.body(BEAK, c.ink, limb(2.4, leg), limb(2.4, toes))
     pen.body(c.shade, c.ink, poly("26,58 2,50 3,58 1,62 6,66 4,72 28,72"))
     pen.body(BEAK, c.ink, poly("86,29 100,36 86,41"))
     pen.body(
@@ -467,18 +434,8 @@ def person(pen: Pen, c: Tones) -> None:
     """Draw a standing person from the front. The color is that of the clothes."""
     edge = mix(c.ink, DARK, 0.3)
     for side in (-1, 1):
-        pen.body(
-            LEATHER,
-            edge,
-            blob(
-                [
-                    (50 + 3 * side, 91),
-                    (50 + 8 * side, 90),
-                    (50 + 16 * side, 94),
-                    (50 + 3 * side, 96),
-                ]
-            ),
-        )
+        shoe = [(50 + x * side, y) for x, y in ((3, 91), (8, 90), (16, 94), (3, 96))]
+        pen.body(LEATHER, edge, blob(shoe))
         pen.body(SKIN, edge, disc(50 + 22 * side, 62, 4.2))
     pen.body(c.shade, edge, poly("39,58 61,58 62,92 52.5,92 50,68 47.5,92 38,92"))
     pen.body(
