@@ -52,7 +52,6 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
     """Return the numbers in the papers' tables, next to the numbers from one run for each paper.
 
     Args:
-        store: The store with the results.
         paper: Only this paper; "": all papers.
         table: Only the table with this number; 0: all tables.
         mark: Only cells with this mark from `views.papers.MARKS`; "": all cells.

@@ -90,7 +90,6 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
 
     Args:
         table: One row per metric and model, with `metric`, `value` and, in comparisons, `base`.
-        how: One of FORMATS.
     """
     if how in READ and "metric" in table:
         columns = [name for name in ("value", "base") if name in table]
@@ -148,11 +147,7 @@ def print_slice_notes(store: "Store", case_key: str) -> None:
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:
-    """Print warnings about the models' numbers to stderr, one line per model.
-
-    Args:
-        runs: Run rows, such as those in a question set.
-    """
+    """Print warnings about the models' numbers to stderr, one line per model."""
     runs = list(runs)
     for row in (row for row in runs if row.older):
         inform(

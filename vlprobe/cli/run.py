@@ -215,9 +215,7 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
     """Print the estimates from all runs in one table, then the notes on models and data.
 
     Args:
-        store: The store with the runs.
         answers: The run manifests, one list per dataset and probe.
-        how: One of FORMATS.
     """
     import pandas as pd
 

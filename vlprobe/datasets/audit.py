@@ -141,7 +141,6 @@ def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> lis
 
     Args:
         items: Items from any dataset. If they have no foils, only captions and pictures are checked.
-        cache: Folder in which the digests of image files are cached.
         sees_pictures: Whether to compare the bytes of pictures. If false, their paths are compared, and if there are
             many captions, only a sample of them is checked for its language.
 
@@ -184,7 +183,6 @@ def check_columns(
     of the foils, and for a few bytes per row.
 
     Args:
-        rows: The captions and foils.
         cache: Folder in which the results for many captions are cached.
         of_pictures: Findings about the pictures, to list before those of the foils. If None, no pictures were read, and
             if there are many captions, only a sample of them is checked for its language.

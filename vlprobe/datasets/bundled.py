@@ -104,9 +104,7 @@ def with_pictures(
     """Build a dataset from questions whose picture names are relative to the cache. Its digest depends on the names.
 
     Args:
-        name: Name of the dataset, without an option.
         items: Items whose pictures have names relative to the cache.
-        cache: Folder with the picture files.
         is_available: Whether to leave out questions whose picture file is missing.
     """
     known, kept = [], []

@@ -84,11 +84,7 @@ def bundled_credits() -> Mapping[str, Credit]:
 
 
 def coco_credits(content: object) -> dict[str, Credit]:
-    """Return the credits in a COCO captions file by file name of the photograph.
-
-    Args:
-        content: The parsed captions file.
-    """
+    """Return the credits in a COCO captions file by file name of the photograph."""
     if not isinstance(content, dict):
         return {}
     licenses = {row.get("id"): row for row in _rows(content.get("licenses"))}

@@ -33,7 +33,6 @@ def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
 
     Args:
         picture: A picture as named in cases; its files may be gone.
-        size: Pixels per side.
     """
     scene = _scene_of_file(picture.path)
     if scene is None:

@@ -176,7 +176,6 @@ def read(
     """Read all frames in a table. Also return notes about columns that are ignored.
 
     Args:
-        file: The table.
         choice: The filter; some filters need certain columns.
         writes_captions: Whether to write captions from the relations.
         is_video: Whether to extract frames from videos; a row then has no file, and may lack a time.
@@ -337,9 +336,7 @@ def extracted(file: Path, frames: Sequence[Frame], folder: Path, cache: Path) ->
     frames per second are taken.
 
     Args:
-        file: The table, for errors.
         frames: The rows of the table; `video` is the name of a file.
-        folder: Folder with the videos.
         cache: Cache folder; pictures are written to `cache/frames`.
 
     Raises:

@@ -25,7 +25,6 @@ def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
     """Check that a table does not label some of its captions as false.
 
     Args:
-        file: The table, for the error message.
         counts: Number of captions by label; blank labels are ignored.
         name: The `table:` name of the file, for the error message.
 

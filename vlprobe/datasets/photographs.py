@@ -83,7 +83,6 @@ def download(
     """Download photographs. Only files that are intact images are written.
 
     Args:
-        store: Store whose pages show the photographs.
         addresses: URL of each photograph, by file.
         on_progress: See `downloads.download`.
 

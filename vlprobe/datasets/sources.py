@@ -91,12 +91,7 @@ def split_unpictured(name: str) -> tuple[Path, bool]:
 
 
 def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], list[str]]:
-    """Mark the missing pictures as absent. Return all items, and a note for readers if any picture is missing.
-
-    Args:
-        items: Items whose pictures may be missing.
-        folder: Folder in which the pictures were searched.
-    """
+    """Mark the missing pictures as absent. Return all items, and a note for readers if any picture is missing."""
     marked, n_missing = [], 0
     for item in items:
         picture = item.image
@@ -144,7 +139,6 @@ def attach_pictures(
     the same in all years.
 
     Args:
-        source: The parsed name.
         rows: Items without their pictures, and the names of the pictures.
         knows_unpictured: Whether the dataset supports the option `unpictured`, which keeps rows with a
             missing picture.

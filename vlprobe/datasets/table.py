@@ -128,11 +128,6 @@ AN_ID = pc.MatchSubstringOptions(r"^\s*[^\s\d]*\d\S*\s*$")
 def check_captions(table: Table, layout: Layout, name: str) -> None:
     """Check that the captions in a table are text instead of ids, and that none of them is marked as false.
 
-    Args:
-        table: The table as read.
-        layout: Roles of its columns.
-        name: The name of the dataset, for the error message.
-
     Raises:
         InvalidInput: a column `label` has two values, one for true and one for false captions, and
             neither the layout nor the name of the dataset handles it; or all captions

@@ -36,9 +36,7 @@ def validated(
     """Check the items and build a dataset from them.
 
     Args:
-        name: Name of the dataset, for errors.
         items: Items in the order of evaluation.
-        cache: Folder in which the digests of image files are cached.
         notes: Sentences for people who read the dataset's numbers; the error about a dataset without items quotes them.
 
     Raises:
@@ -121,7 +119,6 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
 
     Args:
         items: Items whose image files exist.
-        cache: Folder in which the digests of image files are cached.
     """
     digests = image_digests(items, cache)
     hasher = hashlib.blake2b(digest_size=16)
@@ -150,7 +147,6 @@ def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
 
     Args:
         items: Items whose image files exist.
-        cache: Folder in which the digests of image files are cached.
 
     Raises:
         InvalidInput: an image file cannot be read.

@@ -164,12 +164,7 @@ def _foil_cases(
 
 
 class MinimalPairScorer:
-    """Scores blocks of cases. A generative model is evaluated with the captions in both orders.
-
-    Args:
-        encoder: The encoder for pictures and texts.
-        gives_probabilities: Whether the model's scores are probabilities.
-    """
+    """Scores blocks of cases. A generative model is evaluated with the captions in both orders."""
 
     def __init__(self, encoder: Encoder, gives_probabilities: bool) -> None:
         self.encoder, self.gives_probabilities = encoder, gives_probabilities

@@ -40,8 +40,6 @@ def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
     """Raise InvalidInput if the probe `needs` "pictures" or a "gallery" and the model does not support it.
 
     Args:
-        model: The model to check.
-        probe: The probe to run on the model.
         items: The items of the run, for the cost estimate in the error message.
     """
     _refuse_misfit(model.name, model.capabilities, probe, items)

@@ -22,9 +22,7 @@ class PictureSearch:
     """Runs searches with unchanged and changed pictures. The results become columns in the table of scores.
 
     Args:
-        encoder: The encoder for pictures and texts.
         items: The items of the run; items without a picture are in no gallery.
-        cases: A function that reads all cases of the run.
     """
 
     def __init__(self, encoder: Encoder, items: Sequence[Item], cases: Reader) -> None:

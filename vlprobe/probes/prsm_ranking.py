@@ -119,12 +119,7 @@ class QueryRanking(NamedTuple):
 
 
 class GroupGallery:
-    """A gallery of pictures for the queries in one group.
-
-    Args:
-        encoder: The encoder for pictures and texts.
-        pictures: The pictures to rank.
-    """
+    """A gallery of pictures for the queries in one group."""
 
     def __init__(self, encoder: Encoder, pictures: Sequence[Picture]) -> None:
         self.encoder, self.pictures = encoder, pictures
@@ -149,7 +144,6 @@ class GroupGallery:
         """Rank the pictures for each query, and yield the results in the order of the queries.
 
         Args:
-            queries: The versions of each query.
             samples: For each query, the numbers of the candidates used for the rank correlation, or None for all.
         """
         gallery, samples, ranker = self.index, iter(samples), ranking.Ranker()
@@ -173,12 +167,10 @@ class RankingScorer:
     """Scores blocks of cases, each of which is a query in several versions.
 
     Args:
-        encoder: The encoder for pictures and texts.
         galleries: The gallery for the queries in each group, by group.
         items: The items that the queries belong to, by id.
         group_tag: The tag that defines the groups, for error messages; "" for a single group.
         n_sampled: The number of randomly drawn candidates for each query's rank correlation; 0 for all.
-        seed: The seed for sampling candidates.
     """
 
     def __init__(

@@ -48,7 +48,6 @@ def layouts(
     """Build one file for each rule (a policy, or one of its seeds) from a run's altered captions.
 
     Args:
-        cases: A function that reads the cases of a `rococo` run.
         image_names: The name that each picture gets in the file, by its stored name.
         rule: The rule to write; "" for all rules.
     """

@@ -98,8 +98,6 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
     """Build one row per query in one gallery, in the form of `SCHEMA`.
 
     Args:
-        ranks: The ranks of the candidates.
-        names: The names of the candidates in the gallery.
         partners: The item that each query's picture is mixed with; "" for captions.
     """
     clean, altered = ranks.first_clean, ranks.first
@@ -195,8 +193,6 @@ class TextGalleries:
     its seeds).
 
     Args:
-        encoder: The encoder for pictures and texts.
-        cases: A function that reads all cases of the run.
         item_number: The number of each item, by id.
         normalise: Whether to ignore case and punctuation in released captions.
     """
@@ -267,7 +263,6 @@ class PictureGalleries:
     mixing changed any pixel.
 
     Args:
-        encoder: The encoder for pictures and texts.
         pictures: The pictures by item id, in the order of the items.
         changed: For each rule, the numbers of the items whose mixed picture is in the gallery.
     """

@@ -112,7 +112,6 @@ class SeriesScorer:
     """Scores blocks of cases.
 
     Args:
-        encoder: The encoder for pictures and texts.
         series_of_item: The series of each item, by item id.
     """
 

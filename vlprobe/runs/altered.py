@@ -49,12 +49,6 @@ def write(
 ) -> dict[str, Any]:
     """Write the decoys that a run of `rococo` would add to its galleries. The models in the request are ignored.
 
-    Args:
-        request: The dataset, options and seed.
-        folder: The output folder OUT.
-        store: The store that holds the cases.
-        progress: Receives the number of pictures.
-
     Returns:
         The content of altered.json.
 

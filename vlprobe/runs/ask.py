@@ -62,10 +62,7 @@ def ask(
     """Write the question set for a request. The models in the request are ignored.
 
     Args:
-        request: The probe, options and dataset.
         folder: The output folder OUT. Answers already in it are kept.
-        store: The store that holds the cases.
-        progress: Receives the number of pictures and cases.
         copies: Whether to copy all pictures into the folder, so that it can be moved to another machine.
 
     Returns:

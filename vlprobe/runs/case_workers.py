@@ -57,9 +57,6 @@ def chunks(
     The processes run until the generator is exhausted or closed.
 
     Args:
-        items: Items in the dataset.
-        probe: The probe that makes the cases.
-        run: The run, for its options and seed.
         workers: The maximum number of processes; the duration of the first chunk decides whether
             more than one is worthwhile. If the probe loads models, this process makes all cases.
 

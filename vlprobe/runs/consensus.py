@@ -89,7 +89,6 @@ def voting_texts(captions: Iterable[str], all_words: bool = False) -> list[str]:
     """List everything that an encoder must embed to vote: each caption, and each caption with one of its nouns removed.
 
     Args:
-        captions: The captions.
         all_words: Whether to remove each word in turn instead of each noun.
     """
     return list(

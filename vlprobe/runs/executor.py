@@ -159,8 +159,6 @@ class Executor(ABC):
     """Base class for objects that score the parts of a run. Use as a context manager.
 
     Args:
-        context: The run.
-        progress: Receives the number of scored cases.
         large_parts: Whether the model is fast enough for large parts.
     """
 

@@ -136,10 +136,8 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     camera metadata.
 
     Args:
-        picture: The picture to store.
         caption: A caption on one line.
         name: The dataset name; only its letters and digits are used for the folder name.
-        cache: The cache folder.
 
     Returns:
         The dataset's folder.

@@ -215,7 +215,6 @@ class JobReport(Progress):
     """Progress receiver that writes the status file and stops the run on request.
 
     Args:
-        folder: The job's folder.
         queued: When the job entered the queue, in seconds since 1970; None means now.
     """
 

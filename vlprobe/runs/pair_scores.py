@@ -57,8 +57,6 @@ def pair_scorer(
         model: A model that compares pictures with texts. All data that it needs for the items is
             loaded or requested first.
         items: Items with a picture and a caption.
-        store: The store whose cache holds server answers.
-        progress: Receives the progress of requests to servers.
         budget: Spending limit for requests [no limit].
 
     Raises:
@@ -206,9 +204,7 @@ def score_table(
         name: The table, as for `read_items`.
         load_model: A function that loads the model; called after the table is checked.
         output: A file that does not exist yet [FILE-scored.SUFFIX].
-        column_name: The name of the new column.
         store: The store whose cache holds the scores until the table is complete.
-        progress: Receives the number of scored rows.
         budget: Spending limit for requests [no limit].
 
     Returns:

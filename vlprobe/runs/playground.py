@@ -251,7 +251,6 @@ def edits(
     Args:
         caption: One caption. Other captions for its picture are unknown, so a flip is checked only against this
             caption's words.
-        seed: The seed for all random choices.
         k: The number of words that RoCOCO replaces, 1 to 5.
         players: The models that vote on the least influential word to replace or delete; if empty,
             the word is random.

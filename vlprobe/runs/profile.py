@@ -26,11 +26,7 @@ SCORING = "encode and score"
 
 
 class Profile(Progress):
-    """Progress receiver that records the time of each stage and forwards all reports.
-
-    Args:
-        progress: The receiver to which all reports are forwarded.
-    """
+    """Progress receiver that records the time of each stage and forwards all reports."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

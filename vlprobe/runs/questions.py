@@ -57,12 +57,6 @@ def write_cases(
 ) -> None:
     """Write the cases for a run to `cases/<case key>/cases.parquet`.
 
-    Args:
-        context: The run.
-        dataset_notes: The dataset reader's notes.
-        findings: Findings from `check_data`.
-        progress: Receives the number of finished items.
-
     Raises:
         InvalidInput: a case to exclude does not exist, or none of the errata applies to the question set.
         Misfit: no item has a case.
@@ -127,11 +121,6 @@ def known_misfit(run: Run, probe: Probe, cache: Path) -> Misfit | None:
 
     Without this memo, a finished `run --probe all` would load its models again, because a probe without
     cases has no stored run: on six pictures and two demo models, 3.7 s of CPU time instead of 1.0 s.
-
-    Args:
-        run: The run, for any model.
-        probe: The run's probe.
-        cache: The store's folder.
     """
     dropped = memo.read(cache / NO_CASES).get(run.case_key) if memo.is_used() else None
     if not isinstance(dropped, dict) or not all(isinstance(n, int) for n in dropped.values()):

@@ -55,8 +55,6 @@ def execute(
     """Carry out a run request. Everything that is already stored is skipped.
 
     Args:
-        request: The request.
-        store: The store for the results.
         progress: Receives the progress; may raise an error to stop.
         models: Models that are already loaded, by name.
         dataset: The dataset, if it is already loaded.

@@ -27,7 +27,6 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
     """Select the items that a request names, in the order of the dataset.
 
     Args:
-        dataset: The dataset with all items.
         request: Selects items by `item` and `where`, then samples `sample` of them, then takes the first `limit`.
 
     Raises:
@@ -57,7 +56,6 @@ def left_out(store: Store, case_key: str, request: Request) -> list[str]:
     """Return the sorted ids of the cases that a request excludes.
 
     Args:
-        store: The store with the tags.
         case_key: Key of the same question set without exclusions, whose cases have the tags.
         request: The request, with `without` and `without_tag`.
 

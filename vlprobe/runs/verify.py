@@ -64,7 +64,6 @@ def damages(
     embeddings.
 
     Args:
-        store: The cache.
         progress: Called with (label, done, total), which count files.
         again: If given, check only the files of these entries again.
     """
@@ -326,7 +325,6 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
     """Return the manifests of the runs to remove, without duplicates. Does not remove anything.
 
     Args:
-        store: The store that holds the runs.
         keys: Run keys, or unique prefixes of them.
 
     Raises:
@@ -383,7 +381,6 @@ def unused_drops(store: Store, removed: Sequence[dict] = ()) -> list[Path]:
     were not used by a removed run are returned only if they were dropped more than a day ago.
 
     Args:
-        store: The store whose cache has the pictures.
         removed: Manifests of runs that are being removed.
     """
     used = [manifest["run"]["dataset"] for manifest in removed]

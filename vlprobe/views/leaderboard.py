@@ -131,7 +131,6 @@ def leaderboard(
     All models on a question set are tested, even if only some are listed. The best model is one of those listed.
 
     Args:
-        store: The store with the results.
         question_sets: The question sets, in the order of the columns.
         models: Models to include, if they answered the question set; empty means all.
         averaging: As in `estimates.estimates`, for metrics.

@@ -109,11 +109,7 @@ def words_of(key: str) -> tuple[str, str]:
 
 
 def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
-    """Return the patterns in cases of one kind, or NONE if the kind cannot fool a model.
-
-    Args:
-        table: The cases of the question set.
-    """
+    """Return the patterns in cases of one kind, or NONE if the kind cannot fool a model."""
     presentation = registry.load_probe(probe).presentation.kind(kind)
     if presentation.is_movement:
         return NONE

@@ -45,7 +45,6 @@ def list_trainings(store: Store, probe: str = "") -> list[tuple[QuestionSet, str
     """Return the training runs with results for at least two steps: question set, name, and the models by step.
 
     Args:
-        store: The store with the results.
         probe: The probe of the question sets; "" for any.
     """
     return [

@@ -93,7 +93,6 @@ class Task:
         """Read the answer to `prompt` and return whether it passes the rules.
 
         Args:
-            answer: The model's answer.
             earlier: Existing edits of the caption, normalized by `replies.plain`.
         """
         self.text, self.day = instructions.text_of(answer.text), answer.day
