@@ -80,16 +80,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
     for row in rows:
         is_alone = row["cluster"] == row["item"] and n_of_cluster[row["cluster"]] == 1
         (picture,), (caption, foil) = row["images"], row["texts"]
-        items.append(
-            Item(
-                row["item"],
-                Picture(Path(picture)),
-                (caption,),
-                dict(row["tags"]),
-                (foil,),
-                cluster="" if is_alone else row["cluster"],
-            )
-        )
+        cluster, image = "" if is_alone else row["cluster"], Picture(Path(picture))
+        tags = dict(row["tags"])
+        items.append(Item(row["item"], image, (caption,), tags, (foil,), cluster=cluster))
     for photograph in sorted((shipped.PUBLISHED_FOLDER / PHOTOGRAPHS).glob("*.jpg")):
         relative = COCO / photograph.name
         content = None if files.is_file(cache / relative) else redraw(relative)

@@ -127,16 +127,12 @@ def _item(row: DrawnItem, folder: Path) -> Item:
         foil_image = images[1] if len(images) == 2 else None
         return Item(row.id, images[0], row.captions, row.tags, row.foils, foil_image)
     n_before = row.n_before
-    times = tuple(number / FPS for number in range(len(images))) if n_before else ()
-    return Item(
-        row.id,
-        images[max(n_before - 1, 0)],
-        row.captions,
-        row.tags,
-        row.foils,
-        images[n_before] if n_before else None,
-        series=Series(tuple(images), times, (n_before - 0.5) / FPS if n_before else 0.0),
-    )
+    series, image, foil_image = Series(tuple(images), (), 0.0), images[0], None
+    if n_before:
+        times = tuple(number / FPS for number in range(len(images)))
+        series = Series(tuple(images), times, (n_before - 0.5) / FPS)
+        image, foil_image = images[n_before - 1], images[n_before]
+    return Item(row.id, image, row.captions, row.tags, row.foils, foil_image, series=series)
 
 
 def _picture(scene: Scene, folder: Path) -> Picture:

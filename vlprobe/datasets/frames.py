@@ -569,16 +569,12 @@ def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows
                 early.append(following.key)
                 continue
             tags = {"subset": file.stem, "video": following.video}
-            item = Item(
-                f"{file.stem}/{following.video}/{following.object}@{following.boundary:g}".replace(
-                    "/@", "@"
-                ),
-                None,
-                (previous.caption,),
-                tags | ({"object": following.object} if following.object else {}),
-                (following.caption,),
-                series=Series((), times, following.boundary),
-            )
+            if following.object:
+                tags["object"] = following.object
+            name = f"{file.stem}/{following.video}/{following.object}@{following.boundary:g}"
+            series, foils = Series((), times, following.boundary), (following.caption,)
+            item_id, captions = name.replace("/@", "@"), (previous.caption,)
+            item = Item(item_id, None, captions, tags, foils, series=series)
             item_rows.append((item, [frame.file for frame in sequence]))
     expected = "a boundary after the last frame of the caption before it"
     sources.refuse_rows(file, early, len(frames), expected)

@@ -338,13 +338,9 @@ def _new_edits(
         raise InvalidInput(
             f"The rules '{rules.name}' were changed during the run. Start the run again."
         )
+    k_same, k_diff = options["k_same"], options["k_diff"]
     return rules.edits(
-        item.captions,
-        item.id,
-        seed,
-        kinds=options["kinds"],
-        k_same=options["k_same"],
-        k_diff=options["k_diff"],
+        item.captions, item.id, seed, kinds=options["kinds"], k_same=k_same, k_diff=k_diff
     )
 
 

@@ -243,11 +243,9 @@ def work(address: str, job_id: str) -> int:
     except Cancelled as stop:
         report.write("cancelled", label=str(stop))
         return 0
-    except StoredDamage as error:
-        report.write("failed", error=str(error), remedy=error.remedy)
-        return 1
     except VlprobeError as error:
-        report.write("failed", error=str(error))
+        remedy = error.remedy if isinstance(error, StoredDamage) else ""
+        report.write("failed", error=str(error), remedy=remedy)
         return 1
     except BaseException as error:  # noqa: BLE001 - whatever kills a job is written where a person sees it
         traceback.print_exc()

@@ -38,10 +38,7 @@ GROUPS = TABLES["prsm"][0].rows
 FIVE = 5  # number of first pictures
 SIZE_COLUMNS = ["source", "model", "parameters", "samples", "value", "low", "high", "note"]
 ACCURACIES = ("t2t_accuracy", "i2t_accuracy")
-SIZE_TABLES = {
-    "generic": (8, 2),
-    "spatial": (9, 2),
-}  # with accuracies: of models that see, of texts
+SIZE_TABLES = {"generic": (8, 2), "spatial": (9, 2)}  # accuracies of models that see, of texts
 SAMPLES = "pretraining_samples"  # the metric
 FACTS = {2: 5}  # tables whose models have their parameters in another table
 CROSSED_COLUMNS = [
@@ -124,13 +121,9 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
     if edit in ("mix", "patch"):
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
     else:
-        slices = {edit.replace("-", "_"): edit}
-        slices |= (
-            {f"substitution_{k}": f"{edit}:{k}" for k in WORD_COUNTS[1:]}
-            if edit == "rand-voca"
-            else {}
-        )
-        numbers = (3, 6)
+        numbers, slices = (3, 6), {edit.replace("-", "_"): edit}
+        if edit == "rand-voca":
+            slices |= {f"substitution_{k}": f"{edit}:{k}" for k in WORD_COUNTS[1:]}
     cells = pd.concat(
         [tradeoff.published_values("rococo", number, metric) for number in numbers],
         ignore_index=True,
@@ -169,12 +162,10 @@ def published_comparisons(metric: str) -> pd.DataFrame:
     all_versions = {versions: setting for setting, versions in PRSM_VERSIONS.items()}
     cells = tradeoff.published_values("prsm", 1, measure)
     places = [split.split("/") for split in cells["slice"]]
-    columns = {
-        "model": [GROUPS[place[0]] for place in places],
-        "slice": [all_versions.get(place[2], place[2]) for place in places],
-        "value": cells["value"].to_numpy(),
-    }
-    return pd.DataFrame(columns)
+    return cells.assign(
+        model=[GROUPS[place[0]] for place in places],
+        slice=[all_versions.get(place[2], place[2]) for place in places],
+    ).loc[:, ["model", "slice", "value"]]
 
 
 def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
@@ -193,8 +184,7 @@ def published_boundaries() -> pd.DataFrame:
     """Return the values that EqBen reports in table 12: model, slice (threshold in seconds), value."""
     cells = tradeoff.published_values("eqben", 12, "boundary_accuracy")
     slices = [f"{float(split.removesuffix('s')):g}" for split in cells["slice"]]
-    columns = {"model": cells["model"].tolist(), "slice": slices, "value": cells["value"].tolist()}
-    return pd.DataFrame(columns)
+    return cells.assign(slice=slices).loc[:, ["model", "slice", "value"]]
 
 
 def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
@@ -352,12 +342,9 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
     rows = []
     for row in records(EstimateRow, of_subset):
         digest = question_set.run(row.model).model_digest
-        rows.append(
-            (
-                *("run", row.model, papers.passport_facts(store, row.model, digest)["parameters"]),
-                *(_samples(row.model), row.value, row.low, row.high, ""),
-            )
-        )
+        parameters = papers.passport_facts(store, row.model, digest)["parameters"]
+        size = "run", row.model, parameters, _samples(row.model)
+        rows.append((*size, row.value, row.low, row.high, ""))
     columns = pd.Index(SIZE_COLUMNS)
     return pd.DataFrame([*rows, *_published_sizes(metric, subset)], columns=columns)
 

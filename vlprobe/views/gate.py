@@ -93,13 +93,9 @@ def promises(
             raise InvalidInput(
                 f"'{name}={limit}' is not a valid limit. Expected a number of 0 or more."
             )
+    models, only = question_set.models, tuple(max_drops)
     table = compare_metrics(
-        store,
-        question_set,
-        question_set.models,
-        averaging,
-        only=tuple(max_drops),
-        named_slice=named_slice,
+        store, question_set, models, averaging, only=only, named_slice=named_slice
     )
     rows = {row.metric: row for row in records(DifferenceRow, table)}
     checked = []

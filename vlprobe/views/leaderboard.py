@@ -219,13 +219,8 @@ def _share_columns(
             )
         measure = MOVED if ranking.is_movement else SHARE
         metric = replace(measure, unit=ranking.unit, kinds=(kind,))
-        guess = blind.get(subtype, math.nan)
-        columns.append(
-            LeaderboardColumn(
-                *(question_set, metric, cells, kind, subtype, guess),
-                *(ranking.n_cases, ranking, groups),
-            )
-        )
+        name = kind, subtype, blind.get(subtype, math.nan), ranking.n_cases
+        columns.append(LeaderboardColumn(question_set, metric, cells, *name, ranking, groups))
     return columns
 
 

@@ -107,19 +107,9 @@ def _tables(described: list[dict]) -> dict[str, tuple[PaperTable, ...]]:
             slices, datasets, relative_to = (
                 tuple(row[name].split()) for name in ("slices", "dataset", "relative_to")
             )
-            column = Column(
-                row["group"],
-                row["title"],
-                row["metric"],
-                row["breakdown"],
-                slices,
-                datasets,
-                row["split"],
-                row["printed_metric"],
-                int(row["sign"]),
-                row["released"],
-                relative_to,
-            )
+            heading = row["group"], row["title"], row["metric"], row["breakdown"]
+            cells = datasets, row["split"], row["printed_metric"], int(row["sign"])
+            column = Column(*heading, slices, *cells, row["released"], relative_to)
             columns.setdefault((row["probe"], int(row["table"])), []).append(column)
     tables: dict[str, tuple[PaperTable, ...]] = {}
     for table in described:

@@ -20,16 +20,15 @@ from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import word_runs
-from vlprobe.views.paired_tests import SIGNIFICANCE
+from vlprobe.views.paired_tests import VERDICTS, row_verdict
 from vlprobe.views.records import CaseRow, records
 from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import ModelVerdict, model_verdict
 
 Draw = Literal["hard", "fair"]
-Segments = tuple[
-    tuple[str, bool], ...
-]  # parts of a caption, and whether each differs from the other caption
+# Parts of a caption, and whether each differs from the other caption
+Segments = tuple[tuple[str, bool], ...]
 N_QUESTIONS = 10
 FOOLED_SHARE = 2 / 3  # of the models must be fooled by a hard question: four of six
 CANDIDATES = 100  # number of cases that ten questions are picked from
@@ -177,17 +176,8 @@ def quiz_round(
         else math.nan
         for model, row, is_known in zip(models, margins, known, strict=True)
     ]
-    return QuizRound(
-        question_set.key,
-        kind,
-        draw,
-        tuple(questions[:count]),
-        models,
-        len(numbers),
-        n_all,
-        threshold,
-        tuple(shares),
-    )
+    drawn, counts = tuple(questions[:count]), (len(numbers), n_all, threshold)
+    return QuizRound(question_set.key, kind, draw, drawn, models, *counts, tuple(shares))
 
 
 def quiz_margins(
@@ -342,6 +332,7 @@ def human_baseline(
             )
         beside.append((float(model_rights.mean()) if known.any() else math.nan, difference))
     p_holm = estimate.holm([difference.p for _, difference in beside])
+    words = {"tied": "tied", "unknown": "", **VERDICTS["up"]}
     return HumanBaseline(
         n_people=len(set(people.tolist())),
         n_votes=len(votes),
@@ -349,15 +340,9 @@ def human_baseline(
         n_pictures=len(set(pictures.tolist())),
         right=right,
         models=tuple(
-            ModelBesidePeople(model, rate, difference, float(p), _verdict(difference, float(p)))
+            ModelBesidePeople(
+                model, rate, difference, float(p), words[row_verdict(difference.value, float(p))]
+            )
             for model, (rate, difference), p in zip(models, beside, p_holm, strict=True)
         ),
     )
-
-
-def _verdict(difference: CrossedMean, p: float) -> str:
-    if math.isnan(p):
-        return ""
-    if p >= SIGNIFICANCE:
-        return "tied"
-    return "better" if difference.value > 0 else "worse"

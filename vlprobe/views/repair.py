@@ -105,13 +105,8 @@ def repair_moves(
     tables = []
     for probe, names in numbers:
         if probe in keys:
-            compared = compare_metrics(
-                store,
-                question_set(store, keys[probe]),
-                (control, tuned, original),
-                unit=unit,
-                only=names,
-            )
+            questions, models = question_set(store, keys[probe]), (control, tuned, original)
+            compared = compare_metrics(store, questions, models, unit=unit, only=names)
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
             tables.append(compared.loc[compared["model"] == tuned].assign(step="loss"))
             tables.append(

@@ -19,6 +19,9 @@ RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
     *("n_items", "n_cases", "spread", "seconds", "finished", "older", "note"),
 ]
+# Fields of `RunRow` that a manifest, and the entry `run` in it, have under the same name
+OF_MANIFEST = ("key", "case_key", "n_items", "n_cases", "spread", "seconds", "finished")
+OF_RUN = ("model", "model_digest", "dataset", "dataset_digest", "probe", "limit", "seed")
 DEFAULT_SEED = 42
 SHIPPED = "Bundled results"
 OLDER = "older version"
@@ -191,13 +194,8 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
         checks = warnings.get((run["model_digest"], run["dataset_digest"]), ())
         rows.append(
             RunRow(
-                **{name: manifest[name] for name in ("key", "case_key", "n_items", "n_cases")},
-                **{name: manifest[name] for name in ("spread", "seconds", "finished")},
-                **{
-                    name: run[name]
-                    for name in ("model", "model_digest", "dataset", "dataset_digest")
-                },
-                **{name: run[name] for name in ("probe", "limit", "seed")},
+                **{name: manifest[name] for name in OF_MANIFEST},
+                **{name: run[name] for name in OF_RUN},
                 options=_describe_options(run),
                 n_units=manifest.get("n_units", manifest["n_items"]),
                 older=describe_older(run),
@@ -257,16 +255,9 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
             if not questions.shipped:
                 size = (len(rated) - n_failed) * newest.n_items, len(rated) * newest.n_items
                 rank = (0 if rated else 2, -size[0], -size[1])
-            row = QuestionSetRow(
-                key,
-                questions.label,
-                newest.dataset,
-                newest.probe,
-                list(questions.models),
-                newest.n_items,
-                newest.n_cases,
-                questions.shipped,
-            )
+            name = key, questions.label, newest.dataset, newest.probe
+            counts = newest.n_items, newest.n_cases
+            row = QuestionSetRow(*name, list(questions.models), *counts, questions.shipped)
             ranked.append((rank, row))
         return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
 
@@ -345,13 +336,6 @@ def _manifests(store: Store, key: str) -> list[dict]:
     return manifests
 
 
-def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
-    """Return the runs on the same question set that have a different version, newest first."""
-    manifests = _manifests(store, question_set.key)
-    current = same_version(manifests, question_set.runs[0].key)
-    return _run_rows(store, [manifest for manifest in manifests if manifest not in current])
-
-
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
     """Return notes about versions for the user: which displayed runs are older than the code, and which are hidden."""
     notes = [
@@ -359,8 +343,11 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
         for run in question_set.runs
         if run.older
     ]
+    manifests = _manifests(store, question_set.key)
+    current = same_version(manifests, question_set.runs[0].key)
+    others = _run_rows(store, [each for each in manifests if each not in current])
     newest: dict[str, RunRow] = {}
-    for run in older_runs(store, question_set):
+    for run in others:
         newest.setdefault(run.model, run)
     for run in newest.values():
         reason = run.older or "a newer version"
@@ -426,12 +413,9 @@ def describe_older(run: Mapping) -> str:
     """Describe how a run's versions differ from those in the current code, or return "" if they are equal."""
     probe_version, metrics = _current(run)
     changed = sorted(version(run)[1] - metrics)
-    words = (
-        [f"probe {run['probe']}@{run['probe_version']}"]
-        if run["probe_version"] != probe_version
-        else []
-    )
-    words += changed[:LISTED_METRICS]
+    words = changed[:LISTED_METRICS]
+    if run["probe_version"] != probe_version:
+        words.insert(0, f"probe {run['probe']}@{run['probe_version']}")
     if len(changed) > LISTED_METRICS:
         words.append(f"{len(changed) - LISTED_METRICS} more")
     if not words and version(run) != (probe_version, metrics):
@@ -515,11 +499,13 @@ def select(
             "compared. Repeat the older run."
         )
     counts = Counter(row.model for row in selected)
-    for index, row in enumerate(selected):
-        if counts[row.model] > 1:
-            label = f"{row.model} ({row.key[:KEY_LETTERS]})"
-            selected[index] = replace(row, model=label)
-    return QuestionSet(selected[0].case_key, selected[0].probe, tuple(selected))
+    runs_named = tuple(
+        replace(row, model=f"{row.model} ({row.key[:KEY_LETTERS]})")
+        if counts[row.model] > 1
+        else row
+        for row in selected
+    )
+    return QuestionSet(selected[0].case_key, selected[0].probe, runs_named)
 
 
 def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:

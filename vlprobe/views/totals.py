@@ -134,15 +134,11 @@ def published_name(model: str) -> str:
         model,
     )
     prefix, _, name = weights.partition(":")
-    known = (
-        PUBLISHED.get(model, "")
-        if prefix == published.PREFIX
-        else OPENCLIP.get(name, "")
-        if prefix == "openclip"
-        else name
-        if prefix in ("hf", "st")
-        else model
-    )
+    known = {
+        published.PREFIX: PUBLISHED.get(model, ""),
+        "openclip": OPENCLIP.get(name, ""),
+        **{"hf": name, "st": name},
+    }.get(prefix, model)
     return known if known in set(load()["model"]) else ""
 
 
