@@ -29,20 +29,16 @@ AVERAGING = click.option(
     type=click.Choice(AVERAGINGS),
     default=POOLED,
     show_default=True,
-    help=(
-        "How to average: micro pools all cases, as the pages do; macro averages the "
-        "per-caption means, as the papers do."
-    ),
+    help="How to average: micro pools all cases, as the pages do; macro averages the "
+    "per-caption means, as the papers do.",
 )
 UNIT = click.option(
     "--unit",
     type=click.Choice(["cosine", "spread"]),
     default="cosine",
     show_default=True,
-    help=(
-        "Unit of scores: cosine, or multiples of the model's spread, which is the standard deviation of its "
-        "cosines over mismatched pairs."
-    ),
+    help="Unit of scores: cosine, or multiples of the model's spread, which is the standard deviation of its "
+    "cosines over mismatched pairs.",
 )
 METAVARS = {
     **{"item": "ID", "where": "TAG=VALUE", "without": "CASE", "without_tag": "TAG"},
@@ -105,10 +101,8 @@ case_choices = option_group(
     click.option(
         "--errata",
         metavar="FILE",
-        help=(
-            "Exclude cases whose label is rejected in FILE, a file written by `vlprobe errata "
-            "export`."
-        ),
+        help="Exclude cases whose label is rejected in FILE, a file written by `vlprobe errata "
+        "export`.",
     ),
     run_settings("without_tag", "without"),
 )

@@ -41,10 +41,8 @@ LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high",
 PROBE_OF_RUNS = click.option(
     "--probe",
     default="",
-    help=(
-        "Probe whose runs to use if you name models instead of keys. [default: the probe that "
-        "ran last]"
-    ),
+    help="Probe whose runs to use if you name models instead of keys. [default: the probe that "
+    "ran last]",
     shell_complete=complete_names("probes"),
 )
 
@@ -57,10 +55,8 @@ PROBE_OF_RUNS = click.option(
 @click.option(
     "--kind",
     default="",
-    help=(
-        "Kind of case, such as flip, combined or paraphrase. [default: the first kind that "
-        "every model answered]"
-    ),
+    help="Kind of case, such as flip, combined or paraphrase. [default: the first kind that "
+    "every model answered]",
 )
 @click.option(
     "--by",
@@ -68,10 +64,8 @@ PROBE_OF_RUNS = click.option(
     type=click.Choice(["metric", "edit"]),
     default="metric",
     show_default=True,
-    help=(
-        "Rows of the table: metric prints one row per metric; edit prints the share of wrong "
-        "captions preferred, with one row per kind of edit and named slice."
-    ),
+    help="Rows of the table: metric prints one row per metric; edit prints the share of wrong "
+    "captions preferred, with one row per kind of edit and named slice.",
 )
 @SLICE
 @AVERAGING
@@ -135,18 +129,14 @@ def compare(
     "--detect",
     type=click.FloatRange(0, min_open=True),
     metavar="DIFFERENCE",
-    help=(
-        "Also print how many pictures are needed to detect a difference of this size, such as "
-        "0.02 for two points."
-    ),
+    help="Also print how many pictures are needed to detect a difference of this size, such as "
+    "0.02 for two points.",
 )
 @click.option(
     "--tests",
     type=click.IntRange(1, 10**6),
-    help=(
-        "Number of simultaneous tests; the significance level is .05 divided by this number. "
-        "[default: the number of rows in the table]"
-    ),
+    help="Number of simultaneous tests; the significance level is .05 divided by this number. "
+    "[default: the number of rows in the table]",
 )
 @PROBE_OF_RUNS
 @AVERAGING

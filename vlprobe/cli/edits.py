@@ -39,10 +39,8 @@ from vlprobe.errors import InvalidInput
     default=("visla",),
     show_default=True,
     metavar="KIND",
-    help=(
-        "Kind of edit to write: visla (positive and negative), prsm (P1, P2, P3), negatives, "
-        "or a single kind such as negative:swap (see docs/edits.md); repeatable."
-    ),
+    help="Kind of edit to write: visla (positive and negative), prsm (P1, P2, P3), negatives, "
+    "or a single kind such as negative:swap (see docs/edits.md); repeatable.",
 )
 @click.option(
     "--count",
@@ -70,10 +68,8 @@ from vlprobe.errors import InvalidInput
     default=3,
     type=click.IntRange(1, 10),
     show_default=True,
-    help=(
-        "Maximum number of attempts per edit. After a rejected attempt, the next request "
-        "includes the reason."
-    ),
+    help="Maximum number of attempts per edit. After a rejected attempt, the next request "
+    "includes the reason.",
 )
 @item_choices
 @DEVICE
@@ -153,10 +149,8 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 @click.option(
     "--disputes",
     is_flag=True,
-    help=(
-        "Instead of the agreement, list the edits for which at least one verdict differs from "
-        "the intended meaning."
-    ),
+    help="Instead of the agreement, list the edits for which at least one verdict differs from "
+    "the intended meaning.",
 )
 @click.option(
     "--output",

@@ -1,5 +1,6 @@
 """Commands that prepare a run: write edits and questions for a dataset, audit the dataset, and check a model."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,7 @@ from vlprobe.types import Item
     type=click.Choice(["lgip", "rococo"]),
     default="lgip",
     show_default=True,
-    help=(
-        "Probe whose edits to write; rococo writes altered captions and mixed pictures to FOLDER."
-    ),
+    help="Probe whose edits to write; rococo writes altered captions and mixed pictures to FOLDER.",
 )
 @probe_options("Set an option of the rococo probe, as in `vlprobe run`; repeatable.")
 @click.option(
@@ -137,12 +136,8 @@ def perturb(
                 )
             )
             if how == "lgip":
-                handle.write(
-                    lgip_format.line(
-                        item.image.name if item.image else "", item.captions, lgip_edits
-                    )
-                    + "\n"
-                )
+                name = item.image.name if item.image else ""
+                handle.write(lgip_format.line(name, item.captions, lgip_edits) + "\n")
                 continue
             for caption, edits in zip(item.captions, lgip_edits.edits, strict=True):
                 for text, edit in edits:
@@ -160,10 +155,8 @@ def perturb(
 @click.option(
     "--blind",
     is_flag=True,
-    help=(
-        "Print how often the true caption can be guessed without the picture, from its length "
-        "or by a classifier trained on the words of other captions."
-    ),
+    help="Print how often the true caption can be guessed without the picture, from its length "
+    "or by a classifier trained on the words of other captions.",
 )
 @FORMAT
 @click.pass_context
@@ -191,16 +184,11 @@ def _print_blind(items: Sequence[Item], how: str) -> None:
     from vlprobe.metrics import blind
 
     item_of_id = {item.id: item for item in items}
-    pairs = [
-        blind.Pair(
-            str(item.image.path) if item.image else item.unit,
-            item.tags.get("subset", ""),
-            true,
-            wrong,
-        )
-        for item_id, true, wrong in audit.alterations(items)
-        for item in [item_of_id[item_id]]
-    ]
+    pairs = []
+    for item_id, true, wrong in audit.alterations(items):
+        item = item_of_id[item_id]
+        picture = str(item.image.path) if item.image else item.unit
+        pairs.append(blind.Pair(picture, item.tags.get("subset", ""), true, wrong))
     rows = []
     for row in blind.check_pairs(pairs):
         share = row.accuracy
@@ -248,12 +236,8 @@ def doctor(
         examination = doctor_examine.examine(loaded, data, root, bar.update)
     failed = 1 if any(check.passed is False for check in examination.checks) else 0
     if how == "json":
-        click.echo(
-            json.dumps(
-                json.loads(json.dumps(asdict(examination)), parse_constant=lambda name: None),
-                indent=1,
-            )
-        )
+        content = json.loads(json.dumps(asdict(examination)), parse_constant=lambda name: None)
+        click.echo(json.dumps(content, indent=1))
         ctx.exit(failed)
     for subject, words in examination.passport.items():
         inform(f"{subject}: {words or '-'}")
@@ -308,27 +292,21 @@ def write_altered(
     "--model",
     "models",
     multiple=True,
-    help=(
-        "Text encoder to compare; pass two or more. embeddings:FOLDER reads embeddings of the "
-        "texts that --texts wrote."
-    ),
+    help="Text encoder to compare; pass two or more. embeddings:FOLDER reads embeddings of the "
+    "texts that --texts wrote.",
 )
 @click.option(
     "--texts",
     "texts_folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help=(
-        "Write the texts to this folder and stop, so that you can embed them with another program."
-    ),
+    help="Write the texts to this folder and stop, so that you can embed them with another program.",
 )
 @click.option(
     "--words",
     "n_words",
     type=click.IntRange(1),
-    help=(
-        "Print the N words that are most often the least influential (RoCOCO, figure 11 b) "
-        "instead of the agreement."
-    ),
+    help="Print the N words that are most often the least influential (RoCOCO, figure 11 b) "
+    "instead of the agreement.",
 )
 @click.option(
     "--all-words",
@@ -481,16 +459,11 @@ def score(
     typed(model)
     (name,) = loadable_names(ctx, [model])
     registry.check_name("models", name)
-    budget = Budget(price, max_cost)
+    load = functools.partial(registry.load_model, name, device, precision)
+    budget, store = Budget(price, max_cost), cache_store(ctx)
     with ProgressBar() as bar:
         scored_file, scores = pair_scores.score_table(
-            file,
-            lambda: registry.load_model(name, device, precision),
-            output,
-            column,
-            cache_store(ctx),
-            bar,
-            budget,
+            file, load, output, column, store, bar, budget
         )
     n_unknown = sum(scores != scores)
     unknown = f", {n_unknown:,} of them unknown" if n_unknown else ""

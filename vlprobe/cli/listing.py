@@ -117,24 +117,18 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
 @click.option(
     "--mark",
     type=click.Choice(["doubted", "differs", "remark"]),
-    help=(
-        "For published: print only numbers that are doubtful, that differ from another number "
-        "in the paper, or that have a remark."
-    ),
+    help="For published: print only numbers that are doubtful, that differ from another number "
+    "in the paper, or that have a remark.",
 )
 @click.option(
     "--key",
-    help=(
-        "For published: KEY of the run to compare with. [default: the newest run of each "
-        "paper's probe]"
-    ),
+    help="For published: KEY of the run to compare with. [default: the newest run of each "
+    "paper's probe]",
 )
 @click.option(
     "--model",
-    help=(
-        "For published: print the published totals of this checkpoint, such as "
-        "openclip:ViT-B-32/openai, on Winoground, SugarCrepe and ARO."
-    ),
+    help="For published: print the published totals of this checkpoint, such as "
+    "openclip:ViT-B-32/openai, on Winoground, SugarCrepe and ARO.",
 )
 @FORMAT
 @click.pass_context
@@ -189,18 +183,10 @@ def jobs(
     elif log_id:
         click.echo(jobs.log(store, log_id))
     else:
-        rows = [
-            (
-                job.id,
-                job.state,
-                ", ".join(job.models),
-                job.dataset,
-                job.task,
-                job.fraction,
-                job.error,
-            )
-            for job in jobs.jobs(store)
-        ]
+        rows = []
+        for job in jobs.jobs(store):
+            progress = job.task, job.fraction, job.error
+            rows.append((job.id, job.state, ", ".join(job.models), job.dataset, *progress))
         print_rows("id state models dataset probe done error", rows, how)
         for error in jobs.damaged(store):
             inform(f"Left out: {error}")
@@ -220,16 +206,11 @@ def option_rows(probe: str) -> list[tuple[str, str, str, str, str]]:
     """Return a row for each of a probe's options: name, type, default, allowed values and meaning."""
     from vlprobe import registry
 
-    return [
-        (
-            option.name,
-            option.type,
-            _typed_text(option.default),
-            _values(option),
-            " ".join(option.help.split()),
-        )
-        for option in registry.load_probe(probe).options
-    ]
+    rows = []
+    for option in registry.load_probe(probe).options:
+        default, meaning = _typed_text(option.default), " ".join(option.help.split())
+        rows.append((option.name, option.type, default, _values(option), meaning))
+    return rows
 
 
 def _typed_text(value: object) -> str:

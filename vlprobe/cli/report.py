@@ -53,21 +53,17 @@ def report(store: "Store", output: Path, key: str) -> None:
     "keys",
     multiple=True,
     metavar="KEY",
-    help=(
-        "Question set to publish, given by its key or by one of its runs or models; "
-        "repeatable. The site shows question sets in this order. [default: the most complete]"
-    ),
+    help="Question set to publish, given by its key or by one of its runs or models; "
+    "repeatable. The site shows question sets in this order. [default: the most complete]",
 )
 @click.option(
     "--cases",
     default=60,
     show_default=True,
     type=click.IntRange(1, 5000),
-    help=(
-        "Number of failures to publish per model and kind: this many of the worst, and this "
-        "many pictures with their worst case. For ties and for cases that did not fool the "
-        "model, half as many are published."
-    ),
+    help="Number of failures to publish per model and kind: this many of the worst, and this "
+    "many pictures with their worst case. For ties and for cases that did not fool the "
+    "model, half as many are published.",
 )
 @click.option(
     "--max-size",
@@ -85,10 +81,8 @@ def report(store: "Store", output: Path, key: str) -> None:
 @click.option(
     "--i-may-publish",
     is_flag=True,
-    help=(
-        "Also publish pictures that vlprobe did not draw. With this option, you confirm that "
-        "you have the right to publish them."
-    ),
+    help="Also publish pictures that vlprobe did not draw. With this option, you confirm that "
+    "you have the right to publish them.",
 )
 @click.option(
     "--space",
@@ -174,10 +168,8 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     "key",
     default="",
     metavar="KEY",
-    help=(
-        "Question set to draw, given by its key or by one of its runs or models. [default: "
-        "the most complete one with data for this figure]"
-    ),
+    help="Question set to draw, given by its key or by one of its runs or models. [default: "
+    "the most complete one with data for this figure]",
 )
 @click.option(
     "--width",

@@ -126,18 +126,14 @@ _conditions = option_group(
     click.option(
         "--kind",
         default="",
-        help=(
-            "Kind of case, such as flip, combined or paraphrase. [default: the first kind "
-            "that the model answered]"
-        ),
+        help="Kind of case, such as flip, combined or paraphrase. [default: the first kind "
+        "that the model answered]",
     ),
     click.option(
         "--subtype",
         default="",
-        help=(
-            "Type of edit, such as color, number or object for wrong captions, and simple or "
-            "advanced for rewordings."
-        ),
+        help="Type of edit, such as color, number or object for wrong captions, and simple or "
+        "advanced for rewordings.",
     ),
     click.option("--rule", default="", help="Only cases made by this edit rule."),
     click.option(
@@ -152,29 +148,23 @@ _conditions = option_group(
         "--caption",
         default="",
         metavar="NAME=VALUE",
-        help=(
-            "Only cases in this bin of a breakdown by caption, such as 'text_alone=The text "
-            "alone does not decide'."
-        ),
+        help="Only cases in this bin of a breakdown by caption, such as 'text_alone=The text "
+        "alone does not decide'.",
     ),
     click.option(
         "--unseen-by",
         default="",
-        help=(
-            "Only failures of dual encoders with this cause: the text tower hardly moved "
-            "(words), the image tower hardly moved (picture), both hardly moved (both), both "
-            "moved (match), or unknown."
-        ),
+        help="Only failures of dual encoders with this cause: the text tower hardly moved "
+        "(words), the image tower hardly moved (picture), both hardly moved (both), both "
+        "moved (match), or unknown.",
     ),
     click.option(
         "--exclude",
         "excluded",
         multiple=True,
         metavar="NAME=VALUE",
-        help=(
-            "Leave out cases with this value, such as subtype=color, tag:background=sea or "
-            "'pair=four>five'; repeatable."
-        ),
+        help="Leave out cases with this value, such as subtype=color, tag:background=sea or "
+        "'pair=four>five'; repeatable.",
     ),
 )
 
@@ -185,10 +175,8 @@ _conditions = option_group(
     "keys",
     multiple=True,
     metavar="KEY",
-    help=(
-        "Question set to include, given by its key or by one of its runs or models; "
-        "repeatable. [default: all]"
-    ),
+    help="Question set to include, given by its key or by one of its runs or models; "
+    "repeatable. [default: all]",
 )
 @click.option(
     "--model",
@@ -210,10 +198,8 @@ _conditions = option_group(
     "--baseline",
     default="",
     metavar="NAME",
-    help=(
-        "With --by kind or --by edit, also print each model's difference from this model, or "
-        "'tied' if the difference is not significant."
-    ),
+    help="With --by kind or --by edit, also print each model's difference from this model, or "
+    "'tied' if the difference is not significant.",
 )
 @AVERAGING
 @click.option(
@@ -305,20 +291,16 @@ def leaderboard(
     "--crossed",
     default="",
     metavar="KIND=OUTCOME",
-    help=(
-        "Only triplets with this outcome for the other kind of question: --kind i2t --outcome "
-        "held --crossed t2t=fooled lists triplets that fool the model only without the "
-        "picture."
-    ),
+    help="Only triplets with this outcome for the other kind of question: --kind i2t --outcome "
+    "held --crossed t2t=fooled lists triplets that fool the model only without the "
+    "picture.",
 )
 @click.option(
     "--sort",
     default="worst",
     show_default=True,
-    help=(
-        "Order of the cases: worst, best, closest (smallest margins first), models (most "
-        "models fooled first) or dataset."
-    ),
+    help="Order of the cases: worst, best, closest (smallest margins first), models (most "
+    "models fooled first) or dataset.",
 )
 @click.option(
     "--page", default=1, type=click.IntRange(1, 10**9), show_default=True, help="Page to print."
@@ -391,10 +373,8 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
 @click.option(
     "--outcome",
     default="",
-    help=(
-        "With --cases, list only cases with this outcome: learned, forgotten, always right, "
-        "never right or unknown."
-    ),
+    help="With --cases, list only cases with this outcome: learned, forgotten, always right, "
+    "never right or unknown.",
 )
 @AVERAGING
 @UNIT
@@ -502,10 +482,8 @@ def remove_slice(store: "Store", name: str) -> None:
     "--init",
     "writes_init",
     is_flag=True,
-    help=(
-        "Write a script for `duckdb -init` that creates a view of each table, and print the "
-        "path of the script."
-    ),
+    help="Write a script for `duckdb -init` that creates a view of each table, and print the "
+    "path of the script.",
 )
 @FORMAT
 @pass_results

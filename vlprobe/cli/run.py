@@ -46,10 +46,8 @@ ALL = "all"
     "--dataset",
     "datasets",
     multiple=True,
-    help=(
-        "Name of a dataset; repeatable. Each probe runs on the datasets it applies to. "
-        "[default: the probe's demo data]"
-    ),
+    help="Name of a dataset; repeatable. Each probe runs on the datasets it applies to. "
+    "[default: the probe's demo data]",
     shell_complete=complete_names("datasets"),
 )
 @click.option(
@@ -74,10 +72,8 @@ ALL = "all"
 @click.option(
     "--workers",
     type=int,
-    help=(
-        "Number of threads that decode pictures and of processes that edit captions. "
-        "[default: one per core, up to 16]"
-    ),
+    help="Number of threads that decode pictures and of processes that edit captions. "
+    "[default: one per core, up to 16]",
 )
 @run_settings("memory")
 @click.option(

@@ -56,10 +56,8 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
     "remotes",
     multiple=True,
     metavar="URL",
-    help=(
-        "URL below which tables may be downloaded even if --root is set; repeatable. "
-        "[default: none]"
-    ),
+    help="URL below which tables may be downloaded even if --root is set; repeatable. "
+    "[default: none]",
 )
 @click.option(
     "--read-only",
@@ -71,10 +69,8 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
     "people",
     multiple=True,
     metavar="WHO",
-    help=(
-        "Require a sign-in (docs/security.md), and admit WHO: an email address, @domain, or * "
-        "for everyone with an account at the provider; repeatable."
-    ),
+    help="Require a sign-in (docs/security.md), and admit WHO: an email address, @domain, or * "
+    "for everyone with an account at the provider; repeatable.",
 )
 @click.option(
     "--quiz", is_flag=True, help="Enable rooms, in which a class takes the quiz on Play together."
@@ -216,10 +212,8 @@ def _refuse_port_in_use(address: str, port: int) -> None:
 @click.option(
     "--allow-run",
     is_flag=True,
-    help=(
-        "Let the agent run probes, which uses this machine's processors, writes to the cache and reads "
-        "files that the agent names."
-    ),
+    help="Let the agent run probes, which uses this machine's processors, writes to the cache and reads "
+    "files that the agent names.",
 )
 @click.pass_context
 def mcp(ctx: click.Context, allow_run: bool) -> None:

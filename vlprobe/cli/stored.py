@@ -113,9 +113,7 @@ def verify(ctx: click.Context, repair: bool) -> None:
     "host",
     default="",
     metavar="URL",
-    help=(
-        "URL of a mirror with the same folders as COCO's server. [default: images.cocodataset.org]"
-    ),
+    help="URL of a mirror with the same folders as COCO's server. [default: images.cocodataset.org]",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context

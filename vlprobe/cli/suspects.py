@@ -20,10 +20,8 @@ KEY = click.argument("key", shell_complete=complete_runs)
 @click.option(
     "--kind",
     default="",
-    help=(
-        "Kind of case, such as flip, combined or paraphrase. [default: the first kind that every "
-        "model answered]"
-    ),
+    help="Kind of case, such as flip, combined or paraphrase. [default: the first kind that every "
+    "model answered]",
 )
 @click.option(
     "--accuracy",

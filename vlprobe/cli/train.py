@@ -34,10 +34,8 @@ from vlprobe.training.request import TrainRequest as Default
     "--loss",
     default=Default.loss,
     show_default=True,
-    help=(
-        "Weighted sum of losses, such as clip+0.5*eqsim. Losses: clip, sigmoid, hardneg, eqsim, sc, vc, "
-        "consistency, flip."
-    ),
+    help="Weighted sum of losses, such as clip+0.5*eqsim. Losses: clip, sigmoid, hardneg, eqsim, sc, vc, "
+    "consistency, flip.",
 )
 @click.option("--steps", default=Default.steps, show_default=True, help="Number of training steps.")
 @click.option(
@@ -46,10 +44,8 @@ from vlprobe.training.request import TrainRequest as Default
 @click.option(
     "--piece",
     default=Default.piece,
-    help=(
-        "Number of rows per forward pass of a tower. Smaller values need less memory; 0 "
-        "processes all rows at once."
-    ),
+    help="Number of rows per forward pass of a tower. Smaller values need less memory; 0 "
+    "processes all rows at once.",
 )
 @click.option("--rate", default=Default.rate, show_default=True, help="Peak learning rate.")
 @click.option(
@@ -63,20 +59,16 @@ from vlprobe.training.request import TrainRequest as Default
     "--close",
     default=Default.close,
     show_default=True,
-    help=(
-        "For eqsim, the number of close pairs per row; for hardneg, the number of hard "
-        "negatives per row."
-    ),
+    help="For eqsim, the number of close pairs per row; for hardneg, the number of hard "
+    "negatives per row.",
 )
 @click.option(
     "--eqsim",
     type=click.Choice(["hybrid", "v1", "v2", "v2-close", "v1+v2-close"]),
     default=Default.eqsim,
     show_default=True,
-    help=(
-        "Variant of eqsim: hybrid uses v2 on close pairs and v1 on the others; the other "
-        "variants are from EqBen's table 6, and EqBen itself uses v1+v2-close."
-    ),
+    help="Variant of eqsim: hybrid uses v2 on close pairs and v1 on the others; the other "
+    "variants are from EqBen's table 6, and EqBen itself uses v1+v2-close.",
 )
 @click.option(
     "--margin",

@@ -246,29 +246,15 @@ def _foil_findings(rows: TextColumns, captions_per_item: np.ndarray) -> list[Aud
             )
     is_glued = np.zeros(n_foils, dtype=bool)
     is_glued[list(glued.words())] = True
-    return [
-        *(
-            _finding(kind, rows, items, marked)
-            for kind, marked in (
-                (UNCHANGED, unchanged),
-                (TRUE_FOIL, is_true),
-                (ORDER_ONLY, order_only),
-                (GLUED, is_glued),
-            )
-        ),
-        *(
-            _finding(
-                (name, STYLE.format(feature, *marked.mean(axis=1))),
-                rows,
-                items,
-                marked[0] != marked[1],
-            )
-            for name, feature, marked in (
-                ("upper_case", UPPER_CASE, upper),
-                ("full_stop", FULL_STOP, stop),
-            )
-        ),
-    ]
+    kinds = [(UNCHANGED, unchanged), (TRUE_FOIL, is_true), (ORDER_ONLY, order_only)]
+    kinds.append((GLUED, is_glued))
+    for name, feature, marked in (
+        ("upper_case", UPPER_CASE, upper),
+        ("full_stop", FULL_STOP, stop),
+    ):
+        meaning = STYLE.format(feature, *marked.mean(axis=1))
+        kinds.append(((name, meaning), marked[0] != marked[1]))
+    return [_finding(kind, rows, items, marked) for kind, marked in kinds]
 
 
 def alterations(items: Iterable[Item]) -> list[Alteration]:

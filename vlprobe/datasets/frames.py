@@ -197,12 +197,8 @@ def read(
             f"{', '.join(needed)}, and optionally {', '.join(OPTIONAL)}."
         )
     frame_by_row = {key: _frame(key, row, is_video) for key, row in rows}
-    sources.refuse_rows(
-        file,
-        [key for key, frame in frame_by_row.items() if frame is None],
-        len(rows),
-        EXPECTED_ROWS,
-    )
+    faulty = [key for key, frame in frame_by_row.items() if frame is None]
+    sources.refuse_rows(file, faulty, len(rows), EXPECTED_ROWS)
     frames = [frame for frame in frame_by_row.values() if frame]
     _refuse_lacks(file, frames, choice)
     if writes_captions:

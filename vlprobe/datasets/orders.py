@@ -103,11 +103,7 @@ def _item(file: Path, key: str, row: Mapping[str, str]) -> Item:
     """Convert a table row to an item that does not have its pictures yet."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     tags = {column: value for column, value in row.items() if column not in COLUMNS and value}
-    return Item(
-        f"{file.stem}/{row.get('id') or key}",
-        None,
-        (row["query"],),
-        {"subset": file.stem, **tags},
-        (row["edit"],) if row.get("edit") else (),
-        series=Series((), edit_order=tuple(map(candidates.index, edited))),
-    )
+    item_id, tags = f"{file.stem}/{row.get('id') or key}", {"subset": file.stem, **tags}
+    foils = (row["edit"],) if row.get("edit") else ()
+    series = Series((), edit_order=tuple(map(candidates.index, edited)))
+    return Item(item_id, None, (row["query"],), tags, foils, series=series)

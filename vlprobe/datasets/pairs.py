@@ -128,12 +128,8 @@ def _row(key: str, subset: str, row: dict) -> _Row:
         }
         votes = None
     tags = {"subset": subset, **{tag: str(value) for tag, value in tags.items() if value != ""}}
-    return _Row(
-        Item(key, None, (caption,), tags, (foil,)),
-        images,
-        not isinstance(votes, int) or votes >= VOTES,
-        further,
-    )
+    is_valid = not isinstance(votes, int) or votes >= VOTES
+    return _Row(Item(key, None, (caption,), tags, (foil,)), images, is_valid, further)
 
 
 def _fields(row: dict) -> tuple[str, ...]:

@@ -78,14 +78,8 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
         picture, *captions = [row[column].strip() for column in needed]
         negative = (row.get(columns["negative"]) or "").strip()
         foils = (negative,) if negative else ()
-        item = Item(
-            f"{file.stem}/{key}",
-            None,
-            tuple(captions),
-            {"subset": file.stem},
-            foils,
-            cluster=Path(picture).stem,
-        )
+        item_id, tags, cluster = f"{file.stem}/{key}", {"subset": file.stem}, Path(picture).stem
+        item = Item(item_id, None, tuple(captions), tags, foils, cluster=cluster)
         file_rows.append((item, [picture]))
     return file_rows, sources.unread_columns(
         file, (row for _, row in rows), [*filter(None, columns.values()), "id"]

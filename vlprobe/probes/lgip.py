@@ -85,9 +85,7 @@ PRESENTATION = Presentation(
             lie="a rewording",
             verb="is moved by",
             lies="rewordings",
-            question=(
-                "A rewording keeps the meaning of the caption, so the score should stay the same."
-            ),
+            question="A rewording keeps the meaning of the caption, so the score should stay the same.",
             body="edit",
             edit_label="Reworded",
             edit_column="reworded",
@@ -161,29 +159,23 @@ class Lgip(file_options.ProbeWithEdits):
             name="k_same",
             default=6,
             label="Rewordings per caption (max)",
-            help=(
-                "More rewordings give more cases. The limit applies only to LGIP's kinds of edit."
-            ),
+            help="More rewordings give more cases. The limit applies only to LGIP's kinds of edit.",
             minimum=0,
         ),
         Option(
             name="k_diff",
             default=6,
             label="Wrong captions per caption (max)",
-            help=(
-                "More wrong captions give more cases. The limit applies only to LGIP's kinds "
-                "of edit."
-            ),
+            help="More wrong captions give more cases. The limit applies only to LGIP's kinds "
+            "of edit.",
             minimum=0,
         ),
         Option(
             name="tag",
             default="rule",
             label="How advanced rewordings are recognized",
-            help=(
-                "rule uses the rule that made the rewording; marker uses the paper's test for "
-                "marker words."
-            ),
+            help="rule uses the rule that made the rewording; marker uses the paper's test for "
+            "marker words.",
             choices=lgip.TAGS,
         ),
         file_options.edits_option(

@@ -131,10 +131,8 @@ class ChangedPictures(Probe):
             name="severities",
             default=(3,),
             label="Severities",
-            help=(
-                "Strength of the changes, from 1 (barely visible) to 5 (strong). Choose "
-                "several severities to see curves."
-            ),
+            help="Strength of the changes, from 1 (barely visible) to 5 (strong). Choose "
+            "several severities to see curves.",
             choices=picture_changes.SEVERITIES,
             min_values=1,
             expected="whole numbers from 1 to 5",
@@ -271,11 +269,8 @@ def _captions(
     if item.foils:
         texts = item.captions[0], item.foils[0]
         return texts, Edit("flip", "", "foil", *_different_words(*texts))
-    edits = lgip.in_english(
-        item.captions,
-        lgip.edits(item.captions, item.id, seed=seed, kinds=("flip",), k_diff=1),
-        foreign,
-    )
+    flips = lgip.edits(item.captions, item.id, seed=seed, kinds=("flip",), k_diff=1)
+    edits = lgip.in_english(item.captions, flips, foreign)
     for caption, of_caption in zip(item.captions, edits.edits, strict=True):
         for text, edit in of_caption:
             return (caption, text), edit

@@ -92,20 +92,16 @@ class Prsm(file_options.ProbeWithEdits):
             name="gallery",
             default="",
             label="Pictures of",
-            help=(
-                "Dataset whose pictures are ranked. If empty, the pictures of the queries' "
-                "dataset are ranked."
-            ),
+            help="Dataset whose pictures are ranked. If empty, the pictures of the queries' "
+            "dataset are ranked.",
             refers_to="dataset",
         ),
         Option(
             name="group",
             default="",
             label="Grouped by the tag",
-            help=(
-                "Each query ranks only the pictures that have the same value of this tag as "
-                "the query. If empty, each query ranks all pictures."
-            ),
+            help="Each query ranks only the pictures that have the same value of this tag as "
+            "the query. If empty, each query ranks all pictures.",
         ),
         file_options.edits_option(
             "Edits with the same meaning become the versions of a query, instead of the "
@@ -115,10 +111,8 @@ class Prsm(file_options.ProbeWithEdits):
             name="sampled",
             default=0,
             label="Candidates for the rank correlation (0 = all)",
-            help=(
-                "Number of candidates sampled per query to estimate the rank correlation, for "
-                "galleries that are too large to sort."
-            ),
+            help="Number of candidates sampled per query to estimate the rank correlation, for "
+            "galleries that are too large to sort.",
             minimum=MIN_SAMPLED,
             off_value=0,
             expected=f"0 (all candidates) or at least {MIN_SAMPLED}",
@@ -191,12 +185,8 @@ class Prsm(file_options.ProbeWithEdits):
         candidates = (
             registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
         )
-        galleries = {
-            group: GroupGallery(encoder, pictures)
-            for group, pictures in grouped_pictures(
-                candidates, options["group"], run.dataset
-            ).items()
-        }
+        grouped = grouped_pictures(candidates, options["group"], run.dataset)
+        galleries = {name: GroupGallery(encoder, pictures) for name, pictures in grouped.items()}
         return RankingScorer(
             encoder,
             galleries,

@@ -50,10 +50,8 @@ PRESENTATION = Presentation(
             question="The last frame before the boundary and the first frame after it should fit their captions best "
             "of all neighboring frames.",
             body="series",
-            legend=(
-                "Solid frame: the frames next to the true boundary. Dashed frame: the "
-                "boundary that the model predicts."
-            ),
+            legend="Solid frame: the frames next to the true boundary. Dashed frame: the "
+            "boundary that the model predicts.",
             several_comparisons=True,
         ),
         "order": KindPresentation(
@@ -63,10 +61,8 @@ PRESENTATION = Presentation(
             winner="another candidate",
             question="The candidate that people ranked first should score highest.",
             body="series",
-            legend=(
-                "From left to right in human order. Solid frame: ranked first by people. "
-                "Dashed frame: ranked first by the model."
-            ),
+            legend="From left to right in human order. Solid frame: ranked first by people. "
+            "Dashed frame: ranked first by the model.",
             several_comparisons=True,
         ),
     },

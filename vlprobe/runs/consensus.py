@@ -91,16 +91,11 @@ def voting_texts(captions: Iterable[str], all_words: bool = False) -> list[str]:
     Args:
         all_words: Whether to remove each word in turn instead of each noun.
     """
-    return list(
-        dict.fromkeys(
-            text
-            for caption in captions
-            for text in (
-                caption,
-                *(influence.without(caption, *span) for span in _spans(caption, all_words)),
-            )
-        )
-    )
+    texts: dict[str, None] = {}
+    for caption in captions:
+        shortened = (influence.without(caption, *span) for span in _spans(caption, all_words))
+        texts |= dict.fromkeys((caption, *shortened))
+    return list(texts)
 
 
 def _spans(caption: str, all_words: bool) -> list[Span]:

@@ -196,17 +196,11 @@ class Player:
                 return self._matched(canvases, texts)
         vectors = self.texts(texts)
         row = np.arange(len(texts))
-        rows_of_scores = [
-            np.max(
-                [
-                    cases.cosines(vector[None], np.zeros_like(row), vectors, row)
-                    for vector in image_vectors
-                ],
-                axis=0,
-            )
-            for image_vectors in self.images(canvases)
+        of_vectors = [
+            [cases.cosines(vector[None], np.zeros_like(row), vectors, row) for vector in of_image]
+            for of_image in self.images(canvases)
         ]
-        return np.stack(rows_of_scores)
+        return np.stack([np.max(of_image, axis=0) for of_image in of_vectors])
 
     def _matched(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
         model = cast(PairScorer, self.model)

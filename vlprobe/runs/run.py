@@ -116,15 +116,8 @@ def execute_plan(
             }
             for question in questions_of
         ]
-        missing = [
-            name
-            for name in settings.models
-            if any(
-                name not in manifest_of
-                for manifest_of, lacks in zip(answers, lacking, strict=True)
-                if not lacks
-            )
-        ]
+        with_cases = [each for each, lacks in zip(answers, lacking, strict=True) if not lacks]
+        missing = [name for name in settings.models if any(name not in each for each in with_cases)]
         is_on_ray = missing and settings.executor == "ray"  # even if no cluster can be reached
         connecting = functools.partial(progress.update, "Connecting to the Ray cluster", 0, 1)
         with ray_cluster.joined(connecting) if is_on_ray else contextlib.nullcontext():
@@ -372,12 +365,10 @@ def _with_whole_paths(item: Item) -> Item:
         for name in ("image", "foil_image")
         if (picture := getattr(item, name))
     }
-    series = item.series and replace(
-        item.series,
-        pictures=tuple(
-            replace(picture, path=picture.path.resolve()) for picture in item.series.pictures
-        ),
-    )
+    series = item.series
+    if series:
+        whole = (replace(picture, path=picture.path.resolve()) for picture in series.pictures)
+        series = replace(series, pictures=tuple(whole))
     return replace(item, **pictures, series=series)
 
 
@@ -443,13 +434,8 @@ def _examine(
                 memory=request.memory << 20,
             )
             stack.enter_context(contextlib.closing(encoder))
-        doctor_examine.examine(
-            model,
-            dataset,
-            context.store.root,
-            progress.update,
-            encoder.stored_images if encoder and embeds_images(model) else None,
-        )
+        images = encoder.stored_images if encoder and embeds_images(model) else None
+        doctor_examine.examine(model, dataset, context.store.root, progress.update, images)
 
 
 def _is_examined(context: RunContext, dataset: Dataset) -> bool:

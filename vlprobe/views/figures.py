@@ -136,11 +136,9 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
 def published_depths(setting: str) -> pd.DataFrame:
     """Return the overlap that PRSM reports for CLIP over all versions of a query: model, slice (depth), value."""
     splits = {name: f"{name.lower()}/{versions}" for name, versions in PRSM_VERSIONS.items()}
-    names = (
-        {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
-        if setting in splits
-        else {}
-    )
+    names = {}
+    if setting in splits:
+        names = {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
     tables = [
         tradeoff.published_values("prsm", 1, f"local_{depth}").assign(depth=depth)
         for depth in DEPTHS[1:]
@@ -267,11 +265,9 @@ def edit_distances(
     texts = table.loc[table["subtype"] == subset, "texts"] if subset else table["texts"]
     if not len(texts):
         return histograms({}, np.empty(0))
+    pairs = ((0, 1), (0, 2), (1, 2))
     distances = np.array(
-        [
-            [Levenshtein.distance(triplet[i], triplet[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
-            for triplet in texts
-        ]
+        [[Levenshtein.distance(three[i], three[j]) for i, j in pairs] for three in texts]
     )
     step = max(math.ceil(np.quantile(distances, EDIT_QUANTILE) / bins), 1)
     return histograms(

@@ -40,12 +40,10 @@ def bucket(case_filter: Filter, name: str) -> Filter:
 
 def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
     """Count a filter's cases in each of BUCKETS and in "all", ignoring the outcomes that the filter selects."""
-    counts = {
-        second_outcome: outcomes(
-            store, question_set, replace(case_filter, other_outcome=second_outcome)
-        )
-        for second_outcome in ("fooled", "held", "")
-    }
+    counts = {}
+    for second_outcome in ("fooled", "held", ""):
+        of_second = replace(case_filter, other_outcome=second_outcome)
+        counts[second_outcome] = outcomes(store, question_set, of_second)
     by_bucket = {
         name: counts[second_outcome][outcome] for name, (outcome, second_outcome) in BUCKETS.items()
     }

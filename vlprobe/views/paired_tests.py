@@ -596,17 +596,11 @@ class PairedCells:
                 value = n_believed[units] / n_answers[units]
                 measures[name] = Measure(value, n_answers[units], units)
         shares = estimate.estimates(list(measures.values()), self.n_units, True)
-        rows = [
-            SubtypeShare(
-                subtype=name,
-                n_answers=int(answered[self._rows[name]].sum()),
-                n_believed=int(fooled[self._rows[name]].sum()),
-                share=share.value,
-                low=share.low,
-                high=share.high,
-            )
-            for name, share in zip(measures, shares, strict=True)
-        ]
+        rows = []
+        for name, share in zip(measures, shares, strict=True):
+            n_answers, n_fooled = (int(each[self._rows[name]].sum()) for each in (answered, fooled))
+            interval = share.value, share.low, share.high
+            rows.append(SubtypeShare(name, n_answers, n_fooled, *interval))
         return tuple(sorted(rows, key=lambda row: (-row.n_answers, row.subtype)))
 
 
@@ -1092,14 +1086,10 @@ def leaders(
     metrics, levels = question_set.metrics, chances(store, question_set)
     fit = fit_models(store, question_set)
     table = records(EstimateRow, estimates.estimates(store, question_set, "all", averaging, unit))
-    by_metric = {
-        name: leader(
-            [row for row in table if row.metric == name and row.model in fit],
-            metric.direction,
-            levels[name],
-        )
-        for name, metric in metrics.items()
-    }
+    by_metric = {}
+    for name, metric in metrics.items():
+        values = [row for row in table if row.metric == name and row.model in fit]
+        by_metric[name] = leader(values, metric.direction, levels[name])
     tests: dict[str, tuple[list[str], set[str]]] = {}  # by best model: its metrics, and all rivals
     for name, tied in by_metric.items():
         if tied.state == "tied" and name not in NOT_OF_MODELS:

@@ -328,12 +328,10 @@ def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str
                 matches = [printed.get((model, *place)) for place in places]
                 known = [cell for cell in matches if cell]
                 is_whole = len(known) == len(places)
-                value = (
-                    column.sign * float(np.mean([cell[0] for cell in known]))
-                    if is_whole
-                    else math.nan
-                )
-                notes = dict.fromkeys(note for _, note in known if note) if is_whole else ()
+                if not is_whole:
+                    known = [(math.nan, "")]
+                value = column.sign * float(np.mean([cell[0] for cell in known]))
+                notes = dict.fromkeys(note for _, note in known if note)
                 rows.append((label or model, index, value, "; ".join(notes)))
     return rows
 
@@ -490,14 +488,8 @@ def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]
     """Return facts about a model from its stored model checks: its parameters (millions) and
     embedding_dimension. Unknown values are NaN.
     """
-    passport: Mapping[str, str] = next(
-        (
-            examination.passport
-            for examination in examine.load(store)
-            if (examination.model, examination.model_digest) == (model, digest)
-        ),
-        {},
-    )
+    examined = {(each.model, each.model_digest): each for each in reversed(examine.load(store))}
+    passport = examined[model, digest].passport if (model, digest) in examined else {}
     n_weights = passport.get("parameters", "").replace(",", "")
     dimension = passport.get("embedding", "").partition(" ")[0]
     return {

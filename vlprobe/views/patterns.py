@@ -165,19 +165,9 @@ def _tested(
     clear = np.flatnonzero((q <= Q) & (lift >= LIFT))
     ends = np.full((2, len(keys)), np.nan)
     ends[:, clear] = np.divide(clustered.rate_interval(groups.only(clear)), bases[clear])
-    columns = zip(
-        keys,
-        groups.n_cases.astype(int).tolist(),
-        groups.n_events.astype(int).tolist(),
-        groups.n_clusters.tolist(),
-        groups.rates.tolist(),
-        bases.tolist(),
-        (groups.n_events - bases * groups.n_cases).tolist(),
-        lift.tolist(),
-        *ends.tolist(),
-        p.tolist(),
-        q.tolist(),
-        strict=True,
-    )
+    counts = groups.n_cases.astype(int), groups.n_events.astype(int), groups.n_clusters
+    excess = groups.n_events - bases * groups.n_cases
+    numbers = (*counts, groups.rates, bases, excess, lift, *ends, p, q)
+    columns = zip(keys, *(column.tolist() for column in numbers), strict=True)
     listed = [Pattern(key, *views_groups.words_of(key), *numbers) for key, *numbers in columns]
     return tuple(sorted(listed, key=lambda pattern: (-pattern.excess, pattern.key)))

@@ -48,11 +48,9 @@ def _bytes(value: Any) -> int:
         return sum(map(_bytes, value.values()))
     if isinstance(value, pd.DataFrame):
         return int(value.memory_usage().sum())
-    return (
-        value.get_total_buffer_size()
-        if isinstance(value, pa.Table)
-        else getattr(value, "nbytes", SMALL)
-    )
+    if isinstance(value, pa.Table):
+        return value.get_total_buffer_size()
+    return getattr(value, "nbytes", SMALL)
 
 
 _cache = SingleFlightCache(KEPT_BYTES, _bytes)

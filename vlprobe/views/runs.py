@@ -499,13 +499,10 @@ def select(
             "compared. Repeat the older run."
         )
     counts = Counter(row.model for row in selected)
-    runs_named = tuple(
-        replace(row, model=f"{row.model} ({row.key[:KEY_LETTERS]})")
-        if counts[row.model] > 1
-        else row
-        for row in selected
-    )
-    return QuestionSet(selected[0].case_key, selected[0].probe, runs_named)
+    for index, row in enumerate(selected):
+        if counts[row.model] > 1:
+            selected[index] = replace(row, model=f"{row.model} ({row.key[:KEY_LETTERS]})")
+    return QuestionSet(selected[0].case_key, selected[0].probe, tuple(selected))
 
 
 def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:

@@ -125,14 +125,10 @@ def published_name(model: str) -> str:
         model: A name on the Hugging Face hub, or a vlprobe model name: `hf:NAME`,
             `openclip:ARCH/TAG`, or a preset of a paper such as `visla:vit-b-32`.
     """
-    weights = next(
-        (
-            family.presets[model.partition(":")[2]].weights
-            for family in presets.FAMILIES
-            if model in family.NAMES
-        ),
-        model,
-    )
+    weights = model
+    for family in presets.FAMILIES:
+        if model in family.NAMES:
+            weights = family.presets[model.partition(":")[2]].weights
     prefix, _, name = weights.partition(":")
     known = {
         published.PREFIX: PUBLISHED.get(model, ""),

@@ -164,12 +164,11 @@ def trade_off_by_type(
         sides[COMBINED] = (overall, combined)
     else:
         order = question_set.presentation.value_order
+        ranks = {name: rank for rank, name in enumerate(order)}
+        names = sorted(set(ups["slice"]), key=lambda name: (ranks.get(name, len(order)), name))
         sides = {
             name: (downs.loc[downs["slice"] == name], ups.loc[ups["slice"] == name])
-            for name in sorted(
-                set(ups["slice"]),
-                key=lambda name: (order.index(name) if name in order else len(order), name),
-            )
+            for name in names
         }
     tables = [_points(*tables).assign(type=name) for name, tables in sides.items()]
     return pd.concat(tables, ignore_index=True).dropna(subset=["y"], ignore_index=True)

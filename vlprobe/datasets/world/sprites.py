@@ -291,11 +291,8 @@ def boat(pen: Pen, c: Tones) -> None:
     """Draw a sailboat whose hull and two sails have the color."""
     pen.body(WOOD, mix(c.ink, DARK, 0.5), box(47.5, 6, 51.5, 74))
     pen.body(c.base, c.ink, poly("51,6 68,11 51,16"))
-    pen.body(
-        mix(c.base, c.light, 0.55),
-        c.ink,
-        blob("55,18 55,40 55,65 75,65 94,65 80,42 66,26", steps=4),
-    )
+    jib = blob("55,18 55,40 55,65 75,65 94,65 80,42 66,26", steps=4)
+    pen.body(mix(c.base, c.light, 0.55), c.ink, jib)
     pen.body(c.light, c.ink, blob("44,22 34,36 22,52 12,65 28,65 44,65 44,44", steps=4))
     pen.fill(c.base, limb(2, "58,56 86,56"), limb(2, "58,46 79,46"), limb(2, "22,56 41,56"))
     pen.body(c.base, c.ink, blob("3,70 50,73 97,70 90,84 78,94 50,95 24,94 10,84", steps=4))
@@ -417,11 +414,8 @@ def bird(pen: Pen, c: Tones) -> None:
         pen.body(BEAK, c.ink, limb(2.4, leg), limb(2.4, toes))
     pen.body(c.shade, c.ink, poly("26,58 2,50 3,58 1,62 6,66 4,72 28,72"))
     pen.body(BEAK, c.ink, poly("86,29 100,36 86,41"))
-    pen.body(
-        c.base,
-        c.ink,
-        blob("20,62 40,50 54,40 62,22 76,15 88,22 90,36 84,50 80,68 66,81 44,82 27,75"),
-    )
+    outline = "20,62 40,50 54,40 62,22 76,15 88,22 90,36 84,50 80,68 66,81 44,82 27,75"
+    pen.body(c.base, c.ink, blob(outline))
     pen.fill(c.light, blob("84,52 79,67 66,78 58,78 66,66 74,52"))
     pen.body(c.shade, c.ink, blob("62,50 66,60 54,73 36,74 14,70 32,62 46,52"))
     pen.fill(c.base, limb(1.8, "54,56 44,63 32,67"), limb(1.8, "58,63 48,69 38,71"))
