@@ -159,12 +159,10 @@ def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
 def _metric_column(store: Store, question_set: QuestionSet, averaging: str) -> LeaderboardColumn:
     table = estimates.estimates(store, question_set, averaging=averaging).dropna(subset=["value"])
     rows = records(EstimateRow, table)
-    names = dict.fromkeys([*question_set.presentation.main_metrics, *question_set.metrics])
-    directed = [
-        question_set.metrics[name]
-        for name in names
-        if name in question_set.metrics and question_set.metrics[name].direction != "none"
-    ]
+    metrics = question_set.metrics
+    names = dict.fromkeys([*question_set.presentation.main_metrics, *metrics])
+    directed = [metrics[name] for name in names if name in metrics]
+    directed = [each for each in directed if each.direction != "none"]
     known = {row.metric for row in rows}
     metric = next((each for each in directed if each.name in known), directed[0])
     fit = fit_models(store, question_set)
