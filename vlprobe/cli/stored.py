@@ -86,9 +86,8 @@ def verify(ctx: click.Context, repair: bool) -> None:
     damages = verify.damages(store)
     for damage in damages:
         click.echo(f"{damage.path}: {damage.why}")
-    still = (
-        verify.damages(store, again=damages) if repair and damages else []
-    )  # without files that were created again in the meantime
+    # Without files that were created again in the meantime
+    still = verify.damages(store, again=damages) if repair and damages else []
     verify.repair(still)
     gone = sum(bool(damage.drop) for damage in still)
     if not damages:

@@ -32,10 +32,7 @@ NOTES = {  # for people who read the numbers
         "swap_obj/108 was removed from SugarCrepe later; all published answers include it.",
     ),
     "VALSE": (
-        (
-            "Foils that fewer than two of three annotators distinguished from the caption are "
-            "excluded."
-        ),
+        "Foils that fewer than two of three annotators distinguished from the caption are excluded.",
     ),
 }
 PICTURES = Path("pictures")  # start of the names of pictures, relative to a cache

@@ -141,14 +141,9 @@ def judge_parts(
             writers["scores"].write(_scores_table(context.run.key, block, rows))
             for name, table in block.side_tables.items():
                 writers[name].write(table)
-    return Judged(
-        estimates=judge.estimates(),
-        sums=judge.sums(),
-        n_units=scored.n_units,
-        erased=erased,
-        note=str(survey.get("note", "")),
-        files=[writer.line for writer in writers.values()],
-    )
+    lines = [writer.line for writer in writers.values()]
+    note = str(survey.get("note", ""))
+    return Judged(judge.estimates(), judge.sums(), scored.n_units, erased, note, lines)
 
 
 def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Table:
@@ -168,13 +163,14 @@ def _side_table(
     run_key: str, numbers: pa.ChunkedArray, scored: pa.Table, schema: pa.Schema
 ) -> pa.Table:
     """Extract the columns for a side table from a block of scored cases. Missing columns are filled with nulls."""
-    columns = {
-        field.name: scored[field.name].cast(field.type)
-        if field.name in scored.column_names
-        else pa.nulls(len(scored), field.type)
-        for field in schema
-    }
-    return pa.table({"run": pa.repeat(run_key, len(scored)), "case": numbers, **columns})
+    columns = {"run": pa.repeat(run_key, len(scored)), "case": numbers}
+    for field in schema:
+        is_known = field.name in scored.column_names
+        column = (
+            scored[field.name].cast(field.type) if is_known else pa.nulls(len(scored), field.type)
+        )
+        columns[field.name] = column
+    return pa.table(columns)
 
 
 class _ScoredParts:

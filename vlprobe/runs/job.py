@@ -10,7 +10,6 @@ Folders whose names are not job ids, such as copies made by a file manager, are 
 
 import dataclasses
 import json
-import os
 import re
 import sys
 import time
@@ -134,14 +133,10 @@ def run_requests(request: Request | PlanRequest) -> tuple[Request, ...]:
 def folders(root: Path) -> list[Path]:
     """Return the folders of all jobs that have a request, sorted by job id."""
     try:
-        names = sorted(os.listdir(root / "jobs"))
+        paths = sorted((root / "jobs").iterdir())
     except OSError:
         return []
-    return [
-        root / "jobs" / name
-        for name in names
-        if ID.fullmatch(name) and is_job(root / "jobs" / name)
-    ]
+    return [path for path in paths if ID.fullmatch(path.name) and is_job(path)]
 
 
 def is_job(folder: Path) -> bool:

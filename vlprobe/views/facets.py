@@ -162,7 +162,6 @@ def _tags(
                 [name, [cases_table.path], name],
             ).fetchnumpy()
         values, codes = np.unique(np.asarray(table["value"], dtype=str), return_inverse=True)
-        groups[f"tag:{name}"] = PatternGroups(
-            np.asarray(table["case"]), codes, tuple(values.tolist())
-        )
+        numbers, names = np.asarray(table["case"]), tuple(values.tolist())
+        groups[f"tag:{name}"] = PatternGroups(numbers, codes, names)
     return groups

@@ -92,14 +92,10 @@ def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
     for examination in examine.load(store):
         names = tuple(check.name for check in examination.checks if check.passed is False)
         failed.setdefault((examination.model_digest, examination.dataset_digest), names)
-    rows = [
-        Warned(
-            run.model,
-            registry.is_control(run.model),
-            str(store.run(run.key).manifest()["note"]),
-            failed.get((run.model_digest, run.dataset_digest), ()),
-        )
-        for run in question_set.runs
-    ]
-    known = [row for row in rows if row.note or row.failed]
-    return tuple(sorted(known, key=lambda row: (row.is_control, registry.natural_order(row.model))))
+    rows = []
+    for run in question_set.runs:
+        note = str(store.run(run.key).manifest()["note"])
+        of_run = failed.get((run.model_digest, run.dataset_digest), ())
+        if note or of_run:
+            rows.append(Warned(run.model, registry.is_control(run.model), note, of_run))
+    return tuple(sorted(rows, key=lambda row: (row.is_control, registry.natural_order(row.model))))

@@ -18,7 +18,7 @@ from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import fit_models
 from vlprobe.views.rows import CaseTable
-from vlprobe.views.runs import QuestionSet
+from vlprobe.views.runs import QuestionSet, list_kinds
 from vlprobe.views.wall import WallCard
 
 COUNT = 60  # maximum number of failures
@@ -68,24 +68,16 @@ def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     Kinds that can fool a model precede kinds that only measure movement. Within both groups, kinds
     with pictures come first; otherwise, the order is the probe's.
     """
-    presentation = question_set.presentation
+    kinds_here = list_kinds(store, question_set.key, question_set.probe)
     path = store.files([question_set.key], "cases")
+    ranks = {}
     with store.cursor() as cursor:
-        kinds_here = cursor.execute("SELECT DISTINCT kind FROM read_parquet(?)", [path]).fetchall()
-        with_pictures = {
-            kind: cursor.execute(  # stops at the first row; counting would read all pictures
-                "SELECT 1 FROM read_parquet(?) WHERE kind = ? AND len(images) > 0 LIMIT 1",
-                [path, kind],
-            ).fetchone()
-            is not None
-            for (kind,) in kinds_here
-        }
-    names = [name for name in presentation.kinds if name in with_pictures]
-    return tuple(
-        sorted(
-            names, key=lambda name: (presentation.kind(name).is_movement, not with_pictures[name])
-        )
-    )
+        for kind in kinds_here:
+            # Stops at the first row; counting would read all pictures
+            statement = f"SELECT 1 FROM read_parquet(?) WHERE {_WITH_PICTURES} LIMIT 1"
+            has_pictures = bool(cursor.execute(statement, [path, kind]).fetchone())
+            ranks[kind] = question_set.presentation.kind(kind).is_movement, not has_pictures
+    return tuple(sorted(kinds_here, key=ranks.__getitem__))
 
 
 def showcases(
@@ -210,18 +202,14 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
             "FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) GROUP BY ALL",
             [store.files(list(runs), "scores"), kind],
         ).fetchall()
-    return tuple(
-        LieCount(
-            runs[key].model,
-            subtype,
-            n_cases * runs[key].n_orders,
-            # If the order decides, one of two answers is wrong; below 0, both are.
-            0 if is_movement else n_believed + n_below * (runs[key].n_orders - 1),
-            moved if is_movement else math.nan,
-            runs[key].n_orders,
-        )
-        for key, subtype, n_cases, n_believed, n_below, moved in table
-    )
+    counts = []
+    for key, subtype, n_cases, n_tied_or_below, n_below, moved in table:
+        model, n_orders = runs[key].model, runs[key].n_orders
+        # If the order decides, one of two answers is wrong; below 0, both are.
+        n_believed = 0 if is_movement else n_tied_or_below + n_below * (n_orders - 1)
+        moved = moved if is_movement else math.nan
+        counts.append(LieCount(model, subtype, n_cases * n_orders, n_believed, moved, n_orders))
+    return tuple(counts)
 
 
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:

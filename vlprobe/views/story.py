@@ -149,11 +149,10 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
     numbers = _candidates(store, question_set, kind)
     body = stored_body(question_set.probe, kind)
     number = views_rows.case_number(store, question_set, case_id) if case_id else None
-    if number not in CaseTable(store, question_set.key).numbers("kind = ?", [kind]):
-        number = None
-    if number is None and not len(numbers):
-        return None
-    if number is None:
+    of_kind = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+    if number is None or number not in of_kind:
+        if not len(numbers):
+            return None
         number = int(numbers[0])
     indices = np.flatnonzero(numbers == number)
     position = int(indices[0]) + 1 if len(indices) else 0

@@ -192,17 +192,12 @@ def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Errat
     verdicts = _verdicts(store, question_set)
     notes = {each.case: each.note for each in annotations.read(store, question_set.key).current}
     rows = _rows(store, question_set, sorted(verdicts))
-    return [
-        Erratum(
-            errata.question_digest(row.images, row.texts),
-            verdicts[row.case],
-            reviewer,
-            tuple(name.rpartition("/")[2] for name in row.images),
-            tuple(row.texts),
-            notes.get(row.case, ""),
-        )
-        for row in rows
-    ]
+    signed = []
+    for row in rows:
+        verdict = errata.question_digest(row.images, row.texts), verdicts[row.case], reviewer
+        images = tuple(name.rpartition("/")[2] for name in row.images)
+        signed.append(Erratum(*verdict, images, tuple(row.texts), notes.get(row.case, "")))
+    return signed
 
 
 def matching_cases(
