@@ -1,13 +1,28 @@
 """Command that fine-tunes OpenCLIP models."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import click
 
-from vlprobe.cli.arguments import DEVICE, FORMAT, PRECISION, cache_store, loadable_names, typed
+from vlprobe.cli.arguments import (
+    DEVICE,
+    FORMAT,
+    PRECISION,
+    Command,
+    cache_store,
+    loadable_names,
+    typed,
+)
 from vlprobe.cli.output import ProgressBar, inform, print_rows
 from vlprobe.training.request import TrainRequest as Default
+
+
+def _setting(name: str, meaning: str, **limits: Any) -> Callable[[Command], Command]:
+    """Build the option for a field of `TrainRequest`, with the field's default."""
+    option, default = f"--{name.replace('_', '-')}", getattr(Default, name)
+    return click.option(option, default=default, show_default=True, help=meaning, **limits)
 
 
 @click.command()
@@ -30,79 +45,48 @@ from vlprobe.training.request import TrainRequest as Default
     metavar="FILE.safetensors",
     help="File for the weights. A model card and a log are written next to this file.",
 )
-@click.option(
-    "--loss",
-    default=Default.loss,
-    show_default=True,
-    help="Weighted sum of losses, such as clip+0.5*eqsim. Losses: clip, sigmoid, hardneg, eqsim, sc, vc, "
+@_setting(
+    "loss",
+    "Weighted sum of losses, such as clip+0.5*eqsim. Losses: clip, sigmoid, hardneg, eqsim, sc, vc, "
     "consistency, flip.",
 )
-@click.option("--steps", default=Default.steps, show_default=True, help="Number of training steps.")
-@click.option(
-    "--batch-size", default=Default.batch_size, show_default=True, help="Number of rows per batch."
-)
-@click.option(
-    "--piece",
-    default=Default.piece,
-    help="Number of rows per forward pass of a tower. Smaller values need less memory; 0 "
+@_setting("steps", "Number of training steps.")
+@_setting("batch_size", "Number of rows per batch.")
+@_setting(
+    "piece",
+    "Number of rows per forward pass of a tower. Smaller values need less memory; 0 "
     "processes all rows at once.",
 )
-@click.option("--rate", default=Default.rate, show_default=True, help="Peak learning rate.")
-@click.option(
-    "--warm-up", default=Default.warm_up, show_default=True, help="Number of warm-up steps."
-)
-@click.option("--decay", default=Default.decay, show_default=True, help="Weight decay.")
+@_setting("rate", "Peak learning rate.")
+@_setting("warm_up", "Number of warm-up steps.")
+@_setting("decay", "Weight decay.")
 @click.option(
     "--freeze", type=click.Choice(["image", "text"]), default=None, help="Tower to freeze."
 )
-@click.option(
-    "--close",
-    default=Default.close,
-    show_default=True,
-    help="For eqsim, the number of close pairs per row; for hardneg, the number of hard "
+@_setting(
+    "close",
+    "For eqsim, the number of close pairs per row; for hardneg, the number of hard "
     "negatives per row.",
 )
-@click.option(
-    "--eqsim",
-    type=click.Choice(["hybrid", "v1", "v2", "v2-close", "v1+v2-close"]),
-    default=Default.eqsim,
-    show_default=True,
-    help="Variant of eqsim: hybrid uses v2 on close pairs and v1 on the others; the other "
+@_setting(
+    "eqsim",
+    "Variant of eqsim: hybrid uses v2 on close pairs and v1 on the others; the other "
     "variants are from EqBen's table 6, and EqBen itself uses v1+v2-close.",
+    type=click.Choice(["hybrid", "v1", "v2", "v2-close", "v1+v2-close"]),
 )
-@click.option(
-    "--margin",
-    default=Default.margin,
-    show_default=True,
-    help="For eqsim, the largest difference that is not penalized (margin).",
-)
-@click.option(
-    "--scores",
+@_setting("margin", "For eqsim, the largest difference that is not penalized (margin).")
+@_setting(
+    "scores",
+    "For eqsim, the type of scores to compare.",
     type=click.Choice(["cosine", "softmax"]),
-    default=Default.scores,
-    help="For eqsim, the type of scores to compare.",
 )
 @click.option("--curriculum", is_flag=True, help="For flip, train on the weakest flips first.")
-@click.option(
-    "--seed", default=Default.seed, show_default=True, help="Seed for all random choices."
-)
-@click.option(
-    "--validate-every",
-    default=Default.validate_every,
-    show_default=True,
-    help="Number of steps between validations.",
-)
+@_setting("seed", "Seed for all random choices.")
+@_setting("validate_every", "Number of steps between validations.")
 @DEVICE
 @PRECISION
-@click.option(
-    "--workers",
-    default=Default.workers,
-    show_default=True,
-    help="Number of threads that decode pictures.",
-)
-@click.option(
-    "--threads", default=Default.threads, help="Number of PyTorch threads; 0 lets PyTorch decide."
-)
+@_setting("workers", "Number of threads that decode pictures.")
+@_setting("threads", "Number of PyTorch threads; 0 lets PyTorch decide.")
 @FORMAT
 @click.pass_context
 def train(
