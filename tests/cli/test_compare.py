@@ -412,9 +412,10 @@ def test_words_are_no_commands_in_latex():
     words = [r"[a] \input{b}", "50 %\n& c_d", "$x^2$ ~ #1"]
     table = pd.DataFrame({"a_b": words, "n": [1.0, -2.0, np.nan]})
     lines = latex_lines(table)
-    assert lines[1] == r"\begin{tabular}{lr}" and lines[-1] == r"\end{tabular}"
-    assert lines[2:5] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
-    assert lines[5:-2] == [
+    assert lines[1:3] == [r"\begin{adjustbox}{max width=\textwidth}", r"\begin{tabular}{lr}"]
+    assert lines[-2:] == [r"\end{tabular}", r"\end{adjustbox}"]
+    assert lines[3:6] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
+    assert lines[6:-3] == [
         r"{[}a] \textbackslash{}input\{b\} & 1.0000 \\",
         r"50 \% \& c\_d & $-$2.0000 \\",
         r"\$x\textasciicircum{}2\$ \textasciitilde{} \#1 & - \\",

@@ -82,7 +82,7 @@ def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, key
     first, _, *lines = text("markdown").splitlines()
     assert first.startswith("| Type | Model | Fooled |") and len(lines) == len(rows)
     assert "&lt;" not in text("markdown") and ":" not in lines[0]
-    assert text("latex").count(r" \\") == 1 + len(rows) and "\u2212" not in text("latex")
+    assert text("latex").count(" \\\\\n") == 1 + len(rows) and "\u2212" not in text("latex")
 
 
 def test_the_rows_of_the_plot_are_those_of_the_command(every_probe, keys):
@@ -91,5 +91,5 @@ def test_the_rows_of_the_plot_are_those_of_the_command(every_probe, keys):
     names = {model: model for model in question_set.models}
     table = rows_table(tests, question_set.presentation.kind("flip"), names)
     assert table["difference"].tolist() == [row.difference for row in tests.rows]
-    assert formatted(table, "latex").splitlines()[2] == r"\toprule"
+    assert formatted(table, "latex").splitlines()[3] == r"\toprule"
     assert formatted(table, "markdown").startswith("| baseline | kind |")

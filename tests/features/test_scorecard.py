@@ -24,7 +24,7 @@ from vlprobe.render.forest import (
 )
 from vlprobe.render.html.compare import rows_table
 from vlprobe.render.html.elements import mark
-from vlprobe.render.leaderboard import latex_table
+from vlprobe.render.leaderboard import formatted_table
 from vlprobe.render.words import value_label
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -202,8 +202,8 @@ def test_the_letters_of_some_models_are_those_of_the_ties_among_them(published, 
     assert [whole.cells[model].group for model in (a, b, c)] == ["a", "ab", "b"]
     few = whole.narrowed((b, c))
     assert {cell.group for cell in few.cells.values()} == {"a"}
-    assert "textbf" not in latex_table([few], {})
-    assert "textbf" in latex_table([whole.narrowed((a, c))], {})
+    assert "textbf" not in formatted_table([few], {}, "latex")
+    assert "textbf" in formatted_table([whole.narrowed((a, c))], {}, "latex")
 
 
 def test_the_finding_is_about_the_models_on_the_page(monkeypatch, published, columns):
@@ -499,11 +499,25 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
     at = open_page(monkeypatch, store, "compare", set=question_set.key)
     ((_, figure, _, caption, _),) = menus
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
-    drawn = figure()
-    values = {trace.customdata[0][0]: trace.x[0] for trace in drawn.data}
-    assert values == {
-        model: pytest.approx(cell.estimate.value) for model, cell in columns[0].cells.items()
-    }
+    printed, facts = paper.printed_figure(store, question_set, "scorecard", "text")
+    assert facts.startswith(caption)  # of the page and of the command
+    for drawn in (paper.print_style(figure()), printed):
+        marks = {tuple(trace.customdata[0]): trace for trace in drawn.data}
+        assert len(marks) == len(columns) * len(columns[0].cells)
+        for column in columns:
+            for model, cell in column.cells.items():
+                mark, row = marks[model, column.subtype], cell.estimate
+                low, high = row.value - row.low, row.high - row.value
+                assert (mark.x[0], mark.error_x.arrayminus[0], mark.error_x.array[0]) == (
+                    pytest.approx((row.value, low, high))
+                )
+        notes = [note.text for note in drawn.layout.annotations]
+        counts = [note.rpartition("<br>")[2] for note in notes if "cases" in note]
+        assert counts == [f"{column.n_cases:,} cases" for column in columns]
+        letters = sorted(re.sub("</?b>", "", note) for note in notes if "cases" not in note)
+        assert letters == sorted(cell.group for column in columns for cell in column.cells.values())
+        assert "<b>SugarCrepe, Near-identical pairs (EqBen)</b>: fooled" in drawn.layout.title.text
+        assert drawn.layout.height <= 9 * 96
 
 
 def test_a_model_renamed_meanwhile_has_its_new_name_in_the_exported_figure(
@@ -547,12 +561,14 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         value = columns[0].cells[GPT].estimate.value
         share = 1 - value if is_right else value
         assert rows[0].split(" | ")[1].startswith(f"{100 * share:.1f} % (")
+        assert rf"{100 * share:.1f} \%" in scorecard.text("latex")
         latex = scorecard.text("latex")
-        assert latex.count("\\\\\n") == 3 + len(shown) and "Bold: clearly best." in latex
+        assert latex.count("\\\\\n") == 3 + 2 * len(shown) and "Bold: clearly best." in latex
         bold = [
             column for column in columns if sum(cell.is_best for cell in column.cells.values()) == 1
         ]
         assert 1 < len(bold) < len(columns) and latex.count("textbf") == len(bold)
+        assert "".join(rows).count("**") == 2 * len(bold)
     table = scorecard.table()
     assert len(table) == len(shown) * len(columns)
     assert {"model", "model_name", "dataset", "dataset_name"} <= set(table)

@@ -141,7 +141,7 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
         == (table["source"] == "published").sum()
     )
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
-    assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[5]
+    assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[6]
     assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions, drawn)}
 
 

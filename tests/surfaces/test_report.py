@@ -28,7 +28,7 @@ from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import report, selection
 from vlprobe.surfaces.site import pages
 
-SCORECARD = 'aria-label="All models, and which of them are tied"'
+SCORECARD = 'aria-label="Scorecard of all models"'
 ONE, OTHER = "control:random", "guess"
 NASTY = 'A <script>alert(1)</script> "dog" & =cmd is on a bench.'
 
@@ -168,7 +168,8 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
     for run in question_set.runs:  # the numbers of the table, counted a case at a time
         margins = pd.read_parquet(noted.files([run.key], "scores")[0])["margin"].to_numpy()
         believed = [margin <= 0 for margin in margins[kinds == kind] if not math.isnan(margin)]
-        assert f"<td>{numbers.number(sum(believed) / len(believed), 'rate')}<br>" in first
+        share = numbers.number(sum(believed) / len(believed), "rate")
+        assert f"<b>{share.removesuffix(' %')}</b>" in first
 
 
 def test_a_report_names_the_page_that_opens_first():

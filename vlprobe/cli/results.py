@@ -229,7 +229,7 @@ def leaderboard(
     """
     from vlprobe import views
     from vlprobe.errors import InvalidInput, NotFound
-    from vlprobe.render.leaderboard import describe_columns, in_words, latex_table
+    from vlprobe.render.leaderboard import describe_columns, formatted_table, in_words
     from vlprobe.render.model_index import model_index
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
@@ -271,10 +271,10 @@ def leaderboard(
             for each in question_sets:
                 print_slice_notes(store, each.key)
         print_words(describe_columns(columns, renamed), how)
-        if how == "latex":
-            click.echo(latex_table(columns, renamed), nl=False)
-        else:
+        if how == "table":
             print_table(in_words(columns, renamed), how)
+        else:
+            click.echo(formatted_table(columns, renamed, how), nl=False)
 
 
 @click.command()

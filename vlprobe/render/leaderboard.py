@@ -5,31 +5,32 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vlprobe.render.numbers import WAYS, signed, unit_of, with_interval
+from vlprobe.render.numbers import WAYS, interval, number, signed, unit_of, with_interval
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.text_tables import latex_lines
+from vlprobe.render.text_tables import BELOW, formatted
 from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 
-def latex_table(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> str:
-    """Format the leaderboard as LaTeX, with tie letters as superscripts.
+def formatted_table(
+    columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str], how: str
+) -> str:
+    """Format the leaderboard as "markdown" or "latex", with tie letters, and clearly best values in bold.
 
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
     """
     models = ranked_models(columns)
-    table = in_words(columns, renamed, has_letters=False)
+    table = in_words(columns, renamed, how)
     groups = [[column.cell(model).group for model in models] for column in columns]
-    letters = dict(zip(table.columns[1:], groups, strict=True))
-    return "".join(f"{line}\n" for line in latex_lines(table, letters))
+    return formatted(table, how, dict(zip(table.columns[1:], groups, strict=True)))
 
 
 def in_words(
     columns: Sequence[LeaderboardColumn],
     renamed: Mapping[str, str],
-    has_letters: bool = True,
+    how: str = "table",
     models: Sequence[str] = (),
     heads: Sequence[str] = (),
 ) -> pd.DataFrame:
@@ -39,7 +40,7 @@ def in_words(
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
-        has_letters: Whether the cells contain the tie letters.
+        how: "table" for cells with the tie letters; "latex" for intervals below the values.
         models: Models of the rows, in order; empty means all, best first.
         heads: Different headings of the columns; empty means dataset, probe, kind and type of edit.
     """
@@ -53,7 +54,9 @@ def in_words(
             cell = column.cell(model)
             row = cell.estimate
             value = with_interval(row.value, row.low, row.high, unit) if row else ""
-            letters = cell.group if has_letters else ""
+            if row and how == "latex":
+                value = f"{number(row.value, unit)}{BELOW}{interval(row.low, row.high, unit)}"
+            letters = cell.group if how == "table" else ""
             texts.append(
                 " ".join(filter(None, [value, compared(cell, unit), letters or cell.note]))
             )

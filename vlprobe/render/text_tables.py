@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,6 +22,11 @@ NARROWEST = 10  # minimum width for a column of sentences
 NAME = 28  # minimum width for a column of names, which often differ only at the end
 GAP = "  "
 UNKNOWN = "-"
+BELOW = "\v"  # in a cell, before text that LaTeX shows on a second line
+LONG, HEAD = 40, 12  # rows of a LaTeX table, letters in a line of its titles
+NUMBER = re.compile(
+    r"[-+−<]? ?\.?\d[\d.,]*( %)?( \([^)]*\))?(\v.*)?|-|n/a|not run|no value|", re.DOTALL
+)
 LATEX = {  # special characters that a backslash cannot escape
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -105,7 +111,9 @@ def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], lis
     return lines, changed
 
 
-def formatted(table: "pd.DataFrame", how: str) -> str:
+def formatted(
+    table: "pd.DataFrame", how: str, tie_letters: Mapping[str, Sequence[str]] | None = None
+) -> str:
     """Format a table as "csv", "json", "markdown" or "latex", for commands and for the pages' *Export* menus.
 
     Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, and Markdown and LaTeX
@@ -115,62 +123,87 @@ def formatted(table: "pd.DataFrame", how: str) -> str:
         return table.map(defused).to_csv(index=False)
     if how == "json":
         return f"{table.to_json(orient='records', indent=1, date_format='iso')}\n"
-    lines = {"markdown": markdown_lines, "latex": latex_lines}[how](table)
+    lines = {"markdown": markdown_lines, "latex": latex_lines}[how](table, tie_letters)
     return "".join(f"{line}\n" for line in lines)
 
 
-def markdown_lines(table: "pd.DataFrame") -> list[str]:
-    """Format a table as Markdown, with all markup and HTML in its text escaped."""
+def markdown_lines(
+    table: "pd.DataFrame", tie_letters: Mapping[str, Sequence[str]] | None = None
+) -> list[str]:
+    """Format a table as Markdown, with all markup and HTML in its text escaped (see `formatted`)."""
     head = [markdown_text(str(name)) for name in table]
     rule = ["---:" if number else "---" for number in _are_numbers(table).values()]
-    rows = zip(
-        *([markdown_text(cell(value, str(name))) for value in table[name]] for name in table),
-        strict=True,
-    )
+    columns = {
+        str(name): [markdown_text(cell(value, str(name))) for value in table[name]]
+        for name in table
+    }
+    for name, letters in (tie_letters or {}).items():
+        columns[name] = _marked_values(
+            [name] * len(letters), columns[name], letters, "**{}**", " {}"
+        )
+    rows = zip(*columns.values(), strict=True)
     return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
 
 
 def latex_lines(
     table: "pd.DataFrame", tie_letters: Mapping[str, Sequence[str]] | None = None
 ) -> list[str]:
-    """Format a table as LaTeX with rules from the booktabs package, with all commands in its text escaped.
+    """Format a table as LaTeX, with all commands in its text escaped (see `formatted`).
 
-    The column `group` of a table of metrics becomes superscripts of the values.
-
-    Args:
-        tie_letters: Letters of tied models, by column, for a table with one column per metric.
+    A table that is wider than the text is shrunk, and one with more than LONG rows is split. Text after BELOW in a
+    cell becomes a row with small letters. The column `group` of a table of metrics becomes superscripts of values.
     """
+    texts = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {
-        str(name): [latex_text(cell(value, str(name))) for value in table[name]] for name in table
+        name: [latex_text(text.partition(BELOW)[0]) for text in column]
+        for name, column in texts.items()
     }
     if {"metric", "value", "group"} <= columns.keys():
         groups = columns.pop("group")
         columns["value"] = _marked_values(columns["metric"], columns["value"], groups)
     for name, letters in (tie_letters or {}).items():
         columns[name] = _marked_values([name] * len(letters), columns[name], letters)
-    is_number = _are_numbers(table)
+    is_number = {name: all(map(NUMBER.fullmatch, texts[name])) for name in columns}
     alignment = "".join("r" if is_number[name] else "l" for name in columns)
-    head, *rows = (
-        f"{' & '.join(row)} \\\\"
-        for row in (map(latex_text, columns), *zip(*columns.values(), strict=True))
-    )
-    return [
-        r"% Needs \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{{alignment}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *rows,
-        r"\bottomrule",
-        r"\end{tabular}",
+    below = zip(*(_small_lines(texts[name]) for name in columns), strict=True)
+    rows = [
+        f"{' & '.join(row)} \\\\" + (f"\n{' & '.join(small)} \\\\" if any(small) else "")
+        for row, small in zip(zip(*columns.values(), strict=True), below, strict=True)
     ]
+    head = [_latex_head(name, "r" if is_number[name] else "l") for name in columns]
+    lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
+    for start in range(0, max(len(rows), 1), LONG):
+        lines += [
+            *(r"\begin{adjustbox}{max width=\textwidth}", rf"\begin{{tabular}}{{{alignment}}}"),
+            *(r"\toprule", f"{' & '.join(head)} \\\\", r"\midrule"),
+            *rows[start : start + LONG],
+            *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
+        ]
+    return lines
+
+
+def _small_lines(texts: Sequence[str]) -> list[str]:
+    """Return the second lines of cells as LaTeX with small letters."""
+    second = [latex_text(text.partition(BELOW)[2]) for text in texts]
+    return [rf"{{\scriptsize {text}}}" if text else "" for text in second]
+
+
+def _latex_head(name: str, side: str) -> str:
+    """Return a title of a column as LaTeX, on several lines if it is long."""
+    lines = textwrap.wrap(name, HEAD, break_long_words=False)
+    text = r" \\ ".join(map(latex_text, lines))
+    return rf"\begin{{tabular}}[b]{{@{{}}{side}@{{}}}}{text}\end{{tabular}}" if lines[1:] else text
 
 
 def _marked_values(
-    metrics: Sequence[str], values: Sequence[str], groups: Sequence[str]
+    metrics: Sequence[str],
+    values: Sequence[str],
+    groups: Sequence[str],
+    bold: str = r"\textbf{{{}}}",
+    letters: str = r"\textsuperscript{{{}}}",
 ) -> list[str]:
-    r"""Add the letters of tied models to LaTeX values, and print the best value of a metric in bold if no model is tied
-    with it.
+    r"""Add the letters of tied models to values, and print the best value of a metric in bold if no model is tied with
+    it.
 
     >>> _marked_values("mmnn", ["1", "2", "3", "4"], ["a", "b", "a", "ab"])
     ['\\textbf{1}\\textsuperscript{a}', '2\\textsuperscript{b}', '3\\textsuperscript{a}', '4\\textsuperscript{ab}']
@@ -181,8 +214,8 @@ def _marked_values(
     marked = []
     for metric, value, group in rows:
         if "a" in group and n_best[metric] == 1 < n_compared[metric]:
-            value = rf"\textbf{{{value}}}"
-        marked.append(rf"{value}\textsuperscript{{{group}}}" if group else value)
+            value = bold.format(value)
+        marked.append(value + letters.format(group) if group else value)
     return marked
 
 

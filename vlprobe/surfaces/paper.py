@@ -16,25 +16,23 @@ import plotly.graph_objects as go
 from PIL import Image
 
 from vlprobe import views
-from vlprobe.case.card import preferred, wrong_captions
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
+from vlprobe.features.compare.data import Scorecard
 from vlprobe.features.tradeoff.data import (
     WIDE_ONLY,
     trade_off_data,
     trade_off_figure,
 )
 from vlprobe.features.tradeoff.data import caption as trade_off_caption
-from vlprobe.metrics.tie_groups import group_letters
-from vlprobe.render import charts, findings, forest
+from vlprobe.render import charts, forest
 from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
-from vlprobe.render.charts.theme import LETTERS, arms, finished, inked, named_rows, safe, wrapped
-from vlprobe.render.html.compare import scorecard_reading
-from vlprobe.render.sentences import capitalized, sentence_names
+from vlprobe.render.charts.theme import LETTERS, inked, wrapped
+from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import dataset_name, slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
-from vlprobe.views.paired_tests import MOST_COMPARED, PairedTests
+from vlprobe.views.paired_tests import MOST_COMPARED
 from vlprobe.views.runs import QuestionSet
 
 Width = Literal["column", "text"]
@@ -46,7 +44,6 @@ HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 MOST_HEIGHT = 864  # pixels, 9 inches: the text of a page
 LEAST_LETTERS = 6  # pixels
 LETTER, LEGEND_LINE = 8, 20  # pixels of a letter and a line in the legend
-ROW, MARGINS = 30, 80  # pixels of the scorecard
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
 
@@ -154,54 +151,15 @@ def case_map(store: Store, question_set: QuestionSet) -> Drawing:
 
 
 def scorecard(store: Store, question_set: QuestionSet) -> Drawing:
-    """Draw all models, best first, with a letter for each group of tied models."""
-    kind = views.runs.choose_kind(store, question_set, "")
-    tests = views.paired_tests.rank_models(store, question_set, kind)
-    figure = scorecard_figure(store, question_set, tests)
-    return figure, scorecard_caption(store, question_set, tests)
-
-
-def scorecard_caption(store: Store, question_set: QuestionSet, tests: PairedTests) -> str:
-    """Return the facts for the caption of `scorecard_figure`."""
-    names = sentence_names(question_set.models, display_names.read(store))
-    return f"{findings.ranking(tests, names)} {scorecard_reading(tests)} {RESAMPLED}"
-
-
-def scorecard_figure(store: Store, question_set: QuestionSet, tests: PairedTests) -> go.Figure:
-    """Draw the shares of all models, of which `tests` compares every pair."""
-    presentation = question_set.presentation.kind(tests.kind)
-    names = sentence_names(question_set.models, display_names.read(store))
-    looks = styles(views.runs.models(store))
-    letters = group_letters(tests.tie_groups)
-    ordered = [*tests.fit, *(each for each in tests.contestants if not each.is_fit)]
-    figure = go.Figure()
-    for row, each in enumerate(ordered):
-        color, symbol = looks[each.model]
-        figure.add_scatter(
-            x=[each.share],
-            y=[row],
-            error_x=arms([each.share], [each.low], [each.high], color),
-            mode="markers",
-            marker={"color": color, "symbol": symbol, "size": 11},
-            name=safe(names[each.model]),
-            customdata=[[each.model]],
-        )
-        figure.add_annotation(
-            x=1,
-            xref="paper",
-            y=row,
-            text=letters.get(each.model, ""),
-            showarrow=False,
-            xanchor="left",
-            xshift=6,
-        )
-    named_rows(figure, [names[each.model] for each in ordered], 40)
-    finished(figure, MARGINS + ROW * len(ordered))
-    happened = f"{capitalized(wrong_captions(presentation))} {preferred(presentation)}"
-    title = "Moved on average" if tests.is_movement else happened
-    figure.update_xaxes(title=f"{title} · lower is better", rangemode="tozero", zeroline=False)
-    figure.update_xaxes(tickformat=".0%" if tests.unit == "rate" else "")
-    return figure.update_layout(showlegend=False, margin={"r": 40})
+    """Draw the scorecard from the Compare page: all models, with a letter for each group of tied models."""
+    renamed = display_names.read(store)
+    card = Scorecard(
+        views.leaderboard.leaderboard(store, [question_set], by="edit"),
+        sentence_names(question_set.models, renamed),
+        styles(views.runs.models(store)),
+        renamed=renamed,
+    )
+    return card.figure(), f"{card.caption()} {RESAMPLED}"
 
 
 FIGURES: Mapping[str, Callable[[Store, QuestionSet], Drawing]] = {

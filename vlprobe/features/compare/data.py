@@ -4,21 +4,26 @@ To add a column, append a `LeaderboardColumn` to the result of `scorecard_column
 `_cell`.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import htpy
 import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from vlprobe.render.charts.styles import Looks
+from vlprobe.render.charts.theme import LETTERS, arms, finished, named_rows, safe, wrapped
 from vlprobe.render.forest import correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import capitalized, count_word, counted, joined, listed
-from vlprobe.render.text_tables import formatted, latex_lines, latex_text, markdown_text
+from vlprobe.render.text_tables import formatted, latex_text, markdown_text
 from vlprobe.render.words import dataset_name, presentations, value_label, wrong
 from vlprobe.views.leaderboard import (
     LeaderboardCell,
@@ -33,6 +38,10 @@ MOST_NAMED = 3  # columns that the heading names for a model
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
+PANELS = 4  # columns in a row of the figure
+LANE, HEAD, MARGIN = 18, 62, 60  # pixels of the figure: a model, the title of a column, the rest
+MOST_LANES = 36  # more rows of models need more columns for a page
+WIDE, NARROW = 40, 17  # letters in a line
 IN_SEARCHES = (
     "RoCOCO columns show the share of altered captions ranked above the true one. Trade-off "
     "shows the drop rate: the share of searches that altered captions spoil."
@@ -85,17 +94,8 @@ class Scorecard:
 
     def text(self, how: str) -> str:
         """Format the table on the page as `vlprobe leaderboard` prints it: `how` is "latex" or "markdown"."""
-        heads = [self.title(column) for column in self.columns]
-        if len({column.question_set.key for column in self.columns}) > 1:
-            heads = [
-                f"{dataset_name(column.question_set.runs[0].dataset, self.renamed)}, "
-                f"{presentations()[column.question_set.probe].name}: {head}"
-                for head, column in zip(heads, self.columns, strict=True)
-            ]
         columns = self._shown
-        heads = distinct_heads(heads, columns)
-        table = in_words(columns, self.renamed, how != "latex", self.rows, heads)
-        base = self.names.get(self.baseline)
+        table = in_words(columns, self.renamed, how, self.rows, self._heads)
         table["model"] = [
             f"{self.names[model]} (baseline)" if model == self.baseline else self.names[model]
             for model in self.rows
@@ -110,18 +110,112 @@ class Scorecard:
         n_after = len(whole) - len(table) - 1
         groups = [[column.cell(model).group for model in self.rows] for column in columns]
         letters = {
-            head: ["", *group, *[""] * n_after] for head, group in zip(heads, groups, strict=True)
+            head: ["", *group, *[""] * n_after]
+            for head, group in zip(table.columns[1:], groups, strict=True)
         }
-        caption = joined(
+        text = {"latex": latex_text, "markdown": markdown_text}[how](self._facts())
+        return f"{formatted(whole, how, letters)}\n{text}\n"
+
+    @property
+    def _heads(self) -> list[str]:
+        """Titles of the columns. With several question sets, they name the dataset and the test."""
+        heads = [self.title(column) for column in self.columns]
+        if len({column.question_set.key for column in self.columns}) > 1:
+            heads = [
+                f"{self._set_name(column)}: {head}"
+                for head, column in zip(heads, self.columns, strict=True)
+            ]
+        return distinct_heads(heads, self.columns)
+
+    def _set_name(self, column: LeaderboardColumn) -> str:
+        run = column.question_set.runs[0]
+        return f"{dataset_name(run.dataset, self.renamed)}, {presentations()[run.probe].name}"
+
+    def _facts(self, is_figure: bool = False) -> str:
+        """Return the facts for the caption of the table, or of the figure, which has no differences."""
+        base = "" if is_figure else self.names.get(self.baseline)
+        return joined(
             f"{'Right' if self.is_right else 'Fooled'}, with 95 % intervals.",
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
             f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             "Models that share a letter are tied." if self._has_letters else "",
-            "Bold: clearly best." if how == "latex" else "",
+            "Bold: clearly best.",
         )
-        if how == "latex":
-            return "\n".join([*latex_lines(whole, letters), "", latex_text(caption), ""])
-        return f"{formatted(whole, how)}\n{markdown_text(caption)}\n"
+
+    def caption(self) -> str:
+        """Return the facts for the caption of `figure`: the finding and what the letters mean."""
+        return joined(*self.finding(), self._facts(is_figure=True))
+
+    def figure(self) -> go.Figure:
+        """Draw a small figure for each column, with one row per model: shares, 95 % intervals and letters of ties."""
+        columns, rows = self._shown, self.rows
+        is_long = len(rows) * math.ceil(len(columns) / PANELS) > MOST_LANES
+        across = min(len(columns), PANELS + 2 * is_long)
+        down = math.ceil(len(columns) / across)
+        height = LANE * len(rows)
+        is_alike = len({column.metric.unit for column in columns}) == 1
+        figure: Any = make_subplots(
+            *(down, across),
+            shared_yaxes=True,
+            subplot_titles=[
+                f"<b>{wrapped(head, WIDE if across == 1 else NARROW)}</b><br>{column.n_cases:,} cases"
+                for head, column in zip(self._heads, columns, strict=True)
+            ],
+            horizontal_spacing=0.08,
+            vertical_spacing=HEAD / (down * (height + HEAD)),
+        )
+        named_rows(figure, [self.names[model] for model in rows], WIDE)
+        figure.update_layout(shapes=[], overwrite=True)
+        figure.update_annotations(font_size=LETTERS)
+        for place, column in enumerate(columns):
+            axes = {"row": place // across + 1, "col": place % across + 1}
+            cells = [(row, model, column.cell(model)) for row, model in enumerate(rows)]
+            for row, model, cell in cells:
+                if (each := cell.estimate) is None:
+                    continue
+                color, symbol = self.looks[model]
+                figure.add_scatter(
+                    x=[each.value],
+                    y=[row],
+                    error_x=arms([each.value], [each.low], [each.high], color),
+                    mode="markers",
+                    marker={"color": color, "symbol": symbol, "size": 9},
+                    name=safe(self.names[model]),
+                    customdata=[[model, column.subtype]],
+                    **axes,
+                )
+                number_of_axis = place + 1 if place else ""
+                figure.add_annotation(
+                    text=f"<b>{cell.group}</b>" if self._top(column) == [model] else cell.group,
+                    x=1,
+                    y=row,
+                    xref=f"x{number_of_axis} domain",
+                    yref=f"y{number_of_axis}",
+                    showarrow=False,
+                    xanchor="left",
+                    font_size=LETTERS - 2,
+                )
+            figure.update_xaxes(
+                rangemode="tozero",
+                tickformat=".0%" if column.metric.unit == "rate" else "",
+                nticks=3,
+                tickangle=0,
+                showticklabels=not is_alike or place + across >= len(columns),
+                **axes,
+            )
+        if is_alike:
+            figure.update_xaxes(matches="x")
+        title = " · ".join(dict.fromkeys(map(self._set_name, columns)))
+        measure = "right, higher is better" if self.is_right else "fooled, lower is better"
+        if all(map(self._moves, columns)):
+            measure = "movement, lower is better"
+        finished(figure, MARGIN + down * (height + HEAD))
+        return figure.update_layout(
+            title={"text": f"<b>{safe(title)}</b>: {measure}", "font": {"size": LETTERS + 1}}
+            | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10}},
+            showlegend=False,
+            margin={"t": HEAD + 30, "r": 48, "b": 30},
+        )
 
     def finding(self) -> tuple[str, str]:
         """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
@@ -279,8 +373,13 @@ class Scorecard:
     def _has_rule(self) -> bool:
         return any(column.blind < FULL for column in self.columns)
 
-    def html(self, differences: Address, cases: Address, sorts: Callable[[int], str]) -> str:
-        """Return the table as HTML.
+    def html(
+        self,
+        differences: Address = lambda *_: "",
+        cases: Address = lambda *_: "",
+        sorts: Callable[[int], str] = lambda _: "",
+    ) -> str:
+        """Return the table as HTML. Functions that return "" make no links.
 
         Args:
             differences: Function that returns the URL of the paired differences behind a cell.
@@ -340,9 +439,7 @@ class Scorecard:
         order = "descending" if self.is_reversed != is_mirrored else "ascending"
         order = order if place == self.sort else None
         arrow = {"ascending": " ▲", "descending": " ▼", None: ""}[order]
-        title = htpy.a(".vp-go", href=address, target="_self", title="Sort by this column")[
-            self.title(column)
-        ]
+        title = _link(address, "Sort by this column")[self.title(column)]
         count = htpy.small[f"{column.n_cases:,}"]
         return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count]
 
@@ -391,19 +488,12 @@ class Scorecard:
         bar = htpy.span(".vp-bar.vp-right" if is_mirrored else ".vp-bar")[
             htpy.span(style=f"width:{width:.1f}%")
         ]
-        link = htpy.a(
-            ".vp-go",
-            href=differences(column, model),
-            target="_self",
-            title=self.tooltip(column, cell),
-        )
+        link = _link(differences(column, model), self.tooltip(column, cell))
         count = None
         if cell.n_fooled:
             happen = "do not fool" if is_mirrored else "fool"
             label = f"{cell.n_fooled:,} cases that {happen} {self.names[model]}: Explore"
-            count = htpy.a(
-                ".vp-go.vp-count", href=cases(column, model), target="_self", title=label
-            )[self._count(column, cell)]
+            count = _link(cases(column, model), label, ".vp-go.vp-count")[self._count(column, cell)]
         elif is_mirrored and value > 0:  # right in one order only
             count = htpy.span(".vp-count")[self._count(column, cell)]
         numbers = htpy.span(".vp-numbers")[
@@ -442,6 +532,13 @@ class Scorecard:
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))
+
+
+def _link(address: str, title: str, css: str = ".vp-go") -> htpy.Element:
+    """Return a link within the page, or an element with only the title if there is no address."""
+    if not address:
+        return htpy.span(title=title)
+    return htpy.a(css, href=address, target="_self", title=title)
 
 
 def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:

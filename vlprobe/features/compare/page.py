@@ -21,7 +21,6 @@ from vlprobe.dashboard.state import (
     quiet,
     renamed,
     set_labels,
-    store,
     view,
     write_choice,
 )
@@ -107,20 +106,8 @@ def draw_scorecard() -> None:
     for name in dict.fromkeys(subtype.removeprefix(PREFIX) for subtype in subtypes):
         if name in slices and slices[name].caveat:
             quiet(slices[name].caveat)
-    figure, caption = None, ""
-    if len(subjects) == 1 and (tests := _tests(columns)):
-        figure = partial(paper.scorecard_figure, store(), subjects[0].question_set, tests)
-        caption = paper.scorecard_caption(store(), subjects[0].question_set, tests)
-    export.draw_menu("scorecard", figure, scorecard.table, caption, scorecard.text)
-
-
-def _tests(columns: Sequence[LeaderboardColumn]) -> views.paired_tests.PairedTests | None:
-    """Return the tests that rank all models on the kind of case that `vlprobe figure scorecard` draws, if they are
-    in a column, or else those of the first column.
-    """
-    kind = view(views.runs.default_kind, columns[0].question_set)
-    whole = [column for column in columns if not column.subtype]
-    return min(whole, key=lambda column: column.kind != kind).ranking
+    caption = f"{scorecard.caption()} {paper.RESAMPLED}"
+    export.draw_menu("scorecard", scorecard.figure, scorecard.table, caption, scorecard.text)
 
 
 def _can_fool(subject: PageSubject) -> bool:

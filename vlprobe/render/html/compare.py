@@ -1,38 +1,27 @@
-"""Compare models in HTML: a scorecard with brackets around tied models, and tables of differences."""
+"""Compare models in HTML: tables of differences."""
 
-import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import pandas as pd
 
-from vlprobe.case.card import preferred, wrong_captions
-from vlprobe.metrics.blind import METHODS, BlindAccuracy
-from vlprobe.metrics.tie_groups import group_letters, group_names
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.findings import power_of_ties
 from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import (
     TOO_FEW,
     between,
     chance,
-    interval,
     number,
     signed,
     unit_of,
 )
-from vlprobe.render.sentences import capitalized, counted, joined
 from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
-from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import DifferenceRow, PairedTest, PairedTests
 from vlprobe.views.records import records
 
-MOST_BRACKETS = 12  # more groups are shown with letters only
-MEMBER = "border-left:3px solid var(--vp-press);padding-left:6px"
-PASSED = "border-left:1px dotted var(--vp-edge)"  # a model between two members of a group
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
 WORDS = {
     "better": "better",
@@ -164,79 +153,3 @@ def _cell(row: DifferenceRow, unit: str) -> str:
         )
     small = "".join(f"<br>{tag('small', line)}" for line in lines)
     return f"<td>{value} {word}{small}</td>"
-
-
-def scorecard(
-    tests: PairedTests,
-    kind: KindPresentation,
-    looks: Looks,
-    names: Mapping[str, str],
-    blind: BlindAccuracy | None = None,
-) -> str:
-    """Return a table of all models: share, interval, and a bracket with a letter for each group of tied models.
-
-    Args:
-        tests: The tests that `views.paired_tests.rank_models` returns.
-        blind: Accuracy of the best method that guesses without the picture, shown in the last row.
-    """
-    groups = tests.tie_groups
-    letters = group_letters(groups)
-    ordered = [*tests.fit, *(each for each in tests.contestants if not each.is_fit)]
-    places = {each.model: place for place, each in enumerate(ordered)}
-    share = f"{wrong_captions(kind)} {preferred(kind)}"
-    share = "Moved on average" if tests.is_movement else capitalized(share)
-    is_drawn = len(groups) <= MOST_BRACKETS
-    columns = len(groups) if is_drawn else 1
-    head = column_heads(["Model", share])
-    head += f'<th scope="colgroup" colspan="{max(columns, 1)}">Tied</th>'
-    rows = []
-    for place, each in enumerate(ordered):
-        label = model_label(looks[each.model], names[each.model])
-        value = _with_interval(each.share, each.low, each.high, tests.unit)
-        if not each.is_fit:
-            reason = "control" if each.is_control else "failed a check"
-            cells = f'<td colspan="{max(columns, 1)}">{tag("small", reason)}</td>'
-        elif is_drawn:
-            cells = "".join(
-                _bracket(group, letter, each.model, place, places)
-                for group, letter in zip(groups, group_names(len(groups)), strict=True)
-            )
-        else:
-            cells = tag("td", letters.get(each.model, ""))
-        rows.append(f'<tr><th scope="row">{label}</th><td>{value}</td>{cells}</tr>')
-    if blind is not None:
-        guess = blind.accuracy
-        value = _with_interval(1 - guess.value, 1 - guess.high, 1 - guess.low, "rate")
-        label = f"<em>No picture</em><br>{tag('small', METHODS[blind.method])}"
-        rows.append(
-            f'<tr><th scope="row">{label}</th><td>{value}</td><td colspan="{max(columns, 1)}"></td></tr>'
-        )
-    return table("All models, and which of them are tied", head, rows)
-
-
-def _with_interval(value: float, low: float, high: float, unit: str) -> str:
-    """Format a value with its interval on a separate line, so that the brackets fit next to it on a phone."""
-    if math.isnan(value):
-        return number(value, unit)
-    limits = interval(low, high, unit) or f"- ({TOO_FEW})"
-    return f"{number(value, unit)}<br>{tag('small', limits)}"
-
-
-def _bracket(
-    group: Sequence[str], letter: str, model: str, place: int, places: Mapping[str, int]
-) -> str:
-    """Return the cell for a model in the column for a group of tied models."""
-    if model in group:
-        return f'<td style="{MEMBER}">{html.escape(letter)}</td>'
-    is_between = places[group[0]] < place < places[group[-1]]
-    return f'<td style="{PASSED}"></td>' if is_between else "<td></td>"
-
-
-def scorecard_reading(tests: PairedTests) -> str:
-    """Explain the letters in the scorecard, and how large a difference between tied models could have been detected."""
-    return joined(
-        "Models that share a letter are tied: no paired test by picture tells them apart (p adjusted for "
-        f"{counted(len(tests.rows), 'pair')}, {tests.correction}). Being tied is not "
-        "transitive, so a model can have several letters.",
-        power_of_ties(tests),
-    )

@@ -14,6 +14,8 @@ import htpy
 from vlprobe import __version__, registry, views
 from vlprobe.case import html
 from vlprobe.case.card import case_card
+from vlprobe.features.compare.data import Scorecard
+from vlprobe.metrics.blind import METHODS
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
@@ -113,14 +115,24 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
     compared = views.paired_tests.compare_models(store, question_set, models, kind_name, UNIT)
     renamed = display_names.read(store)
     finding = verdict(compared, kind, renamed)
-    tests = views.paired_tests.rank_models(store, question_set, kind_name)
+    columns = views.leaderboard.leaderboard(store, [question_set], by="kind")
+    scorecard = Scorecard(
+        [column for column in columns if column.kind == kind_name] or columns[:1],
+        sentence_names(subject.models, renamed),
+        subject.model_looks,
+        renamed=renamed,
+    )
     guess = views.estimates.best_guess(store, question_set, kind_name)
-    names = sentence_names(subject.models, renamed)
     return [
         htpy.h2[finding.heading],
         htpy.p[finding.detail],
-        embed(html_compare.scorecard(tests, kind, subject.model_looks, names, guess)),
-        len(subject.rated) > 1 and remark(html_compare.scorecard_reading(tests)),
+        embed(scorecard.html()),
+        len(subject.rated) > 1 and remark(scorecard.reading()),
+        guess
+        and remark(
+            f"Without the picture, {render_numbers.number(1 - guess.accuracy.value, 'rate')} are wrong. "
+            f"{METHODS[guess.method]}"
+        ),
     ]
 
 

@@ -131,7 +131,7 @@ def _footer() -> htpy.Element:
 
 def style() -> str:
     """Return the style sheet for pages in files, with the dashboard's colors, tables and cases, and the frame."""
-    sheets = (DASHBOARD / "cases.css", HERE / "site.css")
+    sheets = (DASHBOARD / "cases.css", DASHBOARD / "compare.css", HERE / "site.css")
     return "\n".join([SHEET, *(sheet.read_text(encoding="utf-8") for sheet in sheets)])
 
 
