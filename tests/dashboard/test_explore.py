@@ -406,6 +406,8 @@ def test_each_model_must_or_must_not_be_fooled(show_page, compared: Store, key: 
         at.button_group(key=f"who_{index}").set_value(verdict).run()
         assert not at.exception
         assert sorted(card_ids(at)) == sorted(ids_of(compared, question_set, chosen))
+        n_all = views.cases.outcomes(compared, question_set, chosen.any_outcome())["all"]
+        assert wall(at)["note"].startswith(f"of {n_all:,} questions") == (verdict != "any")
     index = models.index(ONE)
     for verdict, outcome in (("held", "held"), ("any", "all"), ("fooled", "fooled")):
         at.button_group(key=f"who_{index}").set_value(verdict).run()

@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import plotly.io
@@ -23,6 +24,7 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
 from vlprobe import views
 from vlprobe.dashboard import decks, embeddings
 from vlprobe.dashboard.embeddings import N_NEAREST
+from vlprobe.dashboard.lab import suspects as lab_suspects
 from vlprobe.dashboard.loaded import load_player
 from vlprobe.dashboard.state import model_name, plain
 from vlprobe.errors import InvalidInput
@@ -138,6 +140,22 @@ def test_a_lasso_on_the_map_of_embeddings_selects_the_cases_of_its_points(
     ]
     assert region_label(written["region"]) == label
     assert region_cases(written["region"]).tolist() == inside
+
+
+def test_the_mark_of_the_shown_suspect_opens_no_case(monkeypatch):
+    suspects = [SimpleNamespace(id=name) for name in "ab"]
+    session = {"suspect_list": {"selection": {"rows": [0]}}}
+    page = SimpleNamespace(session_state=session, query_params={})
+    monkeypatch.setattr(lab_suspects, "st", page)
+    lab_suspects._open(SimpleNamespace(suspects=suspects), suspects[0])
+    assert page.query_params == {}
+    lab_suspects._open(SimpleNamespace(suspects=suspects), suspects[1])
+    assert page.query_params == {"case": "a"}
+
+
+def test_the_color_scale_of_shares_says_that_it_is_cut():
+    figure = point_map(np.zeros((2, 2)), np.array([0.2, 0.7]), ["a", "b"], "Share fooled", 0.5)
+    assert figure.data[0].marker.colorbar.ticktext == ("0%", "25%", "50% or more")
 
 
 def test_a_damaged_selection_in_a_link_is_said_and_dropped(show_page, bundled, scenes_key):

@@ -125,6 +125,18 @@ def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
+def test_a_queued_job_waits_with_all_its_models_and_says_for_what(
+    show_page, compared: Store, alive: None
+):
+    job_id = waiting(compared, (RANDOM, CONSTANT), "queued", label="Waiting for cpu")
+    try:
+        job = jobs.read(compared, job_id)
+        assert {each.state for each in progress.model_progress(job, [], None)} == {"waiting"}
+        assert "Waiting for cpu. " in words(show_page(compared, "run", job=job_id))
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
 def test_models_of_a_job_are_done_asked_or_next(show_page, compared: Store, alive: None):
     models = ("demo:softmax", RANDOM, CONSTANT)
     job_id = waiting(compared, models, "running", label=f"{RANDOM}: edits", done=1.0, total=4.0)

@@ -294,6 +294,14 @@ def test_every_condition_of_a_filter_is_a_term_of_one_clause():
     assert not views.filter.Filter(ONE, contains="scores").where((), ()).needs_scores
 
 
+def test_commas_between_searched_words_do_not_matter_but_in_a_phrase_they_do():
+    plain, listed, phrase = (
+        views.filter.Filter(ONE, contains=text).where((), ()).values
+        for text in ("bench snow", "bench, snow;", '"bench, snow"')
+    )
+    assert plain == listed != phrase
+
+
 def test_searches_lost_to_their_own_mixture_are_none_where_nothing_is_searched(
     compared: Store, key: str
 ):

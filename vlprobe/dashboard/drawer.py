@@ -229,8 +229,8 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
     if card.kind in movement_kinds() or not (card.true_text and card.wrong_text):
         return []
     sentences = []
-    of_kind = subject.question_set, card.kind
-    if views.suspects.are_suspect(store(), *of_kind, np.array([card.case]))[0]:
+    of_case = subject.question_set, card.kind, np.array([card.case])
+    if views.suspects.are_suspect(store(), *of_case)[0]:
         sentences.append(
             "The label may be wrong: at least two thirds of the strong models reject it. Judge it in the view Suspect "
             "labels."

@@ -199,7 +199,7 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     counted["all"] = counts(subject, case_filter.any_outcome())["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
-    if n_chosen < counted["all"] and not case_filter.lost_to:
+    if n_chosen < counted["all"]:
         # The facets show the model's rate; among cases chosen by answers, a second one would only confuse
         return f"of {counted['all']:,} questions"
     n_orders = subject.question_set.run(case_filter.model).n_orders

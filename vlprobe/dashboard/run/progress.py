@@ -187,7 +187,8 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
         for reason in job.left_out:
             quiet(f"Left out {reason}")
         if not job.ended:
-            quiet(f"{span(time.time() - job.created)} so far. You can leave this page.")
+            waits = f"{job.label}. " if job.state == "queued" else ""
+            quiet(f"{waits}{span(time.time() - job.created)} so far. You can leave this page.")
         elif job.label:
             total = span(job.updated - job.created)
             quiet(f"{job.label.rstrip('.')} after {total}, with waiting and loading.")
