@@ -19,7 +19,6 @@ from vlprobe.storage import access
 pytestmark = pytest.mark.browser
 
 TEXT = "() => document.querySelector('#host').shadowRoot.querySelector('.root').textContent"
-DAY = 86_400  # seconds
 COUNT = "(selector) => document.querySelector('#host').shadowRoot.querySelectorAll(selector).length"
 
 
@@ -30,7 +29,7 @@ def component_props(text: str, **changes: object) -> dict:
     score = {"name": text, "path": "", "color": "", "total": "1", "unit": text, "pips": ["right"]}
     return {
         "place": text, "heading": text, "status": text, "picture": PIXEL, "ahead": "", "alt": text,
-        "captions": [caption, caption], "question": 0, "open": True, "next": "", "clock": 0, "keys": True,
+        "captions": [caption, caption], "question": 0, "open": True, "next": "", "keys": True,
         "scores": [score], "note": text, "voter": "", **changes,
     }  # fmt: skip
 
@@ -174,24 +173,6 @@ def test_the_last_screen_has_the_score_beside_the_name_and_credits_also_in_the_p
         blank.get_by_text("Save as a picture").click()
     drawn = blank.evaluate("() => window.drawn")
     assert "From X." in drawn and "Photos: https://a.example/1 CC BY 2.0" in drawn
-
-
-def test_the_clock_runs_out_once(blank):
-    blank.clock.install(time=0)
-    blank.clock.pause_at(DAY)  # else it goes on by itself, too, while a busy machine draws
-    try:
-        mount(blank, "quiz", component_props("a", clock=10))
-        blank.clock.run_for(9_500)
-        assert blank.evaluate("() => window.sent") == []
-        blank.clock.run_for(5_000)
-        assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": -1}]]
-        blank.evaluate(
-            "(data) => window.draw(data)", component_props("a", clock=10, open=False, next="Next")
-        )
-        blank.clock.run_for(20_000)
-        assert len(blank.evaluate("() => window.sent")) == 1
-    finally:
-        blank.clock.resume()
 
 
 @pytest.mark.full

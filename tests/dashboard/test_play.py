@@ -176,22 +176,6 @@ def test_a_vote_counts_once_and_a_late_one_not_at_all(show_quiz, screen: Screen)
     assert solo(at).votes == [0]
 
 
-def test_where_the_clock_runs_out_there_was_no_vote_and_it_counts_as_wrong(
-    show_quiz, screen: Screen
-):
-    at = show_quiz(round="3", quiz="fair")
-    assert [at.button(key="clock").label, screen.told["clock"]] == ["No clock", 0]
-    seen = []
-    for _ in page.CLOCKS:
-        at.button(key="clock").click().run()
-        seen.append(screen.told["clock"])
-    assert seen == [10, 20, 0]
-    vote(at, page.NO_VOTE, 0)
-    assert solo(at).person.states == ("wrong",) and not any(
-        one["own"] for one in screen.told["captions"]
-    )
-
-
 def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_same(
     show_quiz, screen: Screen
 ):

@@ -2,7 +2,7 @@
 //
 // data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
-// (label of the button, "" without one), clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
+// (label of the button, "" without one), keys, scores [{name, path, color, total, unit, pips [state]}],
 // end {detail, pictures [source], rows [score], credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before),
 // slides (the last screen's way back to the slides).
@@ -98,7 +98,6 @@ class Quiz {
     if (focus) this.focus(moved || opened ? "" : focus);
     if (this.status.textContent !== data.status) this.status.textContent = data.status;
     if (data.ahead) new Image().src = data.ahead;
-    this.tick(moved);
     if (data.voter) {
       const voter = kept("localStorage", KEPT) || data.voter; // else it has a secret for as long as the page is open
       if (voter === data.voter) kept("localStorage", KEPT, voter);
@@ -201,11 +200,10 @@ class Quiz {
 
   question(data) {
     this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
-    this.clock = make("span", "clock number");
     const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), sign(ARROW));
     const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
       ...data.captions.map((caption, index) => option(caption, index, data, this)),
-      make("div", "foot", next, this.clock, data.keys && this.keys(data)));
+      make("div", "foot", next, data.keys && this.keys(data)));
     return make("div", "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
   }
 
@@ -252,31 +250,7 @@ class Quiz {
     event.preventDefault();
   }
 
-  tick(moved) {
-    if (moved || !this.data.clock || !this.data.open) {
-      clearInterval(this.timer);
-      this.timer = 0;
-    }
-    if (!this.data.clock || !this.data.open) return;
-    if (!this.timer) {
-      this.left = this.data.clock;
-      this.timer = setInterval(() => this.second(), 1000);
-    }
-    this.clock.textContent = `${this.left} s`;
-  }
-
-  second() {
-    this.left -= 1;
-    this.clock.textContent = `${this.left} s`;
-    if (this.left > 0) return;
-    clearInterval(this.timer);
-    this.timer = 0;
-    this.vote(-1);
-  }
-
   leave() {
-    clearInterval(this.timer);
-    this.timer = 0;
     document.removeEventListener("keydown", this.listen);
   }
 }

@@ -22,9 +22,7 @@ const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", verdict:
   figures: [], bars: [], limit: 0, note: "", notes: [], on: true };
 
 // A slide with text is shown once it has words.
-function isShown(slide) {
-  return slide.on && (slide.titled || !slide.id.startsWith("text:"));
-}
+const isShown = (slide) => slide.on && (slide.titled || !slide.id.startsWith("text:"));
 
 function picture(shown, pictures) {
   const source = pictures[shown.key] || "";
@@ -67,13 +65,7 @@ function drawOption(option, index, votes, nModels) {
   return [make("span", "sign", sign), words];
 }
 
-function drawFigure(one) {
-  return [make("b", "", one.figure), make("span", "label", one.label), make("span", "quiet", one.detail)];
-}
-
-function percent(share) {
-  return `${Math.min(Math.max(share, 0), 1) * 100}%`;
-}
+const percent = (share) => `${Math.min(Math.max(share, 0), 1) * 100}%`;
 
 function drawBar(bar, limit) {
   const fill = make("i", "fill");
@@ -115,7 +107,9 @@ function draw(slide, pictures, level, votes) {
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
   if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2, or a caption, to count each vote; 0 clears."));
   const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
-  const parts = [list("figures", slide.figures, drawFigure), list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
+  const figures = list("figures", slide.figures, (one) =>
+    [make("b", "", one.figure), make("span", "label", one.label), make("span", "quiet", one.detail)]);
+  const parts = [figures, list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
   parts.push(slide.note && written("p", "note quiet", slide.note));
   const body = make("div", `slide ${slide.layout} is-${slide.id}`);
   body.style.setProperty("--pictures", Math.max(slide.pictures.length, 1));
@@ -224,8 +218,7 @@ class Show {
 
   take(data, send, keep) {
     this.leave();
-    this.listening = new AbortController();
-    const { signal } = this.listening;
+    const { signal } = (this.listening = new AbortController());
     document.addEventListener("fullscreenchange", this.full, { signal });
     document.addEventListener("keydown", this.starts, { signal });
     for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, this.release, { capture: true, signal });
@@ -513,10 +506,7 @@ class Show {
     this.count.textContent = `${place + 1} of ${this.slides.length}`;
     this.status.textContent = `Slide ${place + 1} of ${this.slides.length}. ${slide.spoken}`;
     this.tell();
-    [...this.dots.children].forEach((dot, each) => {
-      dot.classList.toggle("on", each === place);
-      each === place ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current");
-    });
+    [...this.dots.children].forEach((dot, each) => (dot.ariaCurrent = each === place ? "step" : null));
   }
 
   // The notes of the open slide: below it, and with the title of the next one in the window for a second screen.

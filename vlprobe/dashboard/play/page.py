@@ -48,8 +48,6 @@ from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.views.quiz import Draw, QuizRound
 
-CLOCKS = {0: "No clock", 10: "10 seconds", 20: "20 seconds"}
-NO_VOTE = -1  # the time ran out
 KEY = "solo_quiz"  # of the component
 
 
@@ -58,13 +56,12 @@ class Solo:
     """One round of the quiz for a single person."""
 
     quiz: QuizRound
-    # Index of the caption taken for true, or NO_VOTE
-    votes: list[int] = field(default_factory=list)
+    votes: list[int] = field(default_factory=list)  # index of the caption taken for true
     index: int = 0  # index of the current question
 
     @property
     def person(self) -> Participant:
-        """The person with the results so far. A missed vote counts as wrong."""
+        """The person with the results so far."""
         votes = zip(self.votes, self.quiz.questions, strict=False)
         states = tuple(STATES[vote == question.true_index] for vote, question in votes)
         return Participant("You", states)
@@ -84,7 +81,6 @@ def draw_quiz(bar: DeltaGenerator) -> None:
         return
     with bar:
         st.space("stretch")
-        clock = _clock()
         press("New round", new_seed, icon="replay", type="tertiary", key="new_round")
         with st.popover("Questions", icon=":material/tune:", type="tertiary", key="quiz_questions"):
             picked = pick_round()
@@ -101,7 +97,7 @@ def draw_quiz(bar: DeltaGenerator) -> None:
             icon=":material/image_not_supported:",
         )
         return
-    _draw_solo(subject, _solo(quiz), clock)
+    _draw_solo(subject, _solo(quiz))
     frame.say_strangers(subject)  # below, where a phone shows both answers first
 
 
@@ -118,17 +114,6 @@ def _draw_nothing() -> None:
     link_page("run", "Run a test", icon="play_arrow")
 
 
-def _clock() -> int:
-    """Draw a button that switches between time limits for a vote. Returns the current limit in seconds, 0 for none."""
-    seconds = st.session_state.setdefault("quiz_clock", 0)
-    choices = list(CLOCKS)
-    following = choices[(choices.index(seconds) + 1) % len(choices)]
-    change = st.session_state.__setitem__, "quiz_clock", following
-    settings = {"key": "clock", "type": "tertiary", "help": "Time limit for a vote."}
-    press(CLOCKS[seconds], *change, icon="timer", **settings)
-    return seconds
-
-
 def _solo(quiz: QuizRound) -> Solo:
     """Return the user's votes in the current round. If the questions have changed, the round starts again."""
     solo = st.session_state.get("quiz_solo")
@@ -138,7 +123,7 @@ def _solo(quiz: QuizRound) -> Solo:
 
 
 @st.fragment
-def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
+def _draw_solo(subject: PageSubject, solo: Solo) -> None:
     """Draw the current question. A vote or a step to the next question reruns only this part of the page."""
     _take(solo)
     quiz = solo.quiz
@@ -154,12 +139,10 @@ def _draw_solo(subject: PageSubject, solo: Solo, clock: int) -> None:
     is_last = solo.index + 1 == len(quiz.questions)
     vote = solo.votes[solo.index] if is_told else None
     values: dict[str, object] = {
-        "clock": clock,
         "next": ("See the result" if is_last else "Next question") if is_told else "",
         "scores": render_quiz.scores_data(everybody) if solo.votes else [],
     }
-    state = None if vote == NO_VOTE else vote, is_told, (0, 0)
-    draw_question(subject, quiz, solo.index, *state, values, key=KEY)
+    draw_question(subject, quiz, solo.index, vote, is_told, (0, 0), values, key=KEY)
 
 
 def _draw_end(
@@ -210,7 +193,7 @@ def _take(solo: Solo) -> None:
     is_told = len(solo.votes) > solo.index
     if isinstance(vote, dict) and vote.get("question") == solo.index and not is_told:
         caption = vote.get("caption")
-        if type(caption) is int and caption in (0, 1, NO_VOTE):
+        if type(caption) is int and caption in (0, 1):
             solo.votes.append(caption)
     elif sent_by(KEY, "slides"):
         open_page("present", {"tab": "slides"})
@@ -347,7 +330,6 @@ def draw_question(
         "question": index,
         "open": not is_told and own_vote is None,
         "next": "",
-        "clock": 0,
         "keys": True,
         "scores": [],
         "note": render_quiz.how_drawn(quiz),
