@@ -480,7 +480,7 @@ def test_compare_warns_of_slices_of_every_compared_model_and_of_no_other(
     one_of = [each for each in tests.contestants if each.model == OTHER]
     tests = replace(tests, contestants=tuple(one_of))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compare, "view", lambda query: query(store_copy))
+        patch.setattr(compare, "view", lambda query, *names: query(store_copy, *names))
         patch.setattr(compare, "quiet", said.append)
         compare._warn_of_slices(tests)
     slices = [line.split(" contains only")[0].removeprefix("The slice ") for line in said]

@@ -53,7 +53,6 @@ from vlprobe.scoring import thumbnails
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
-from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.paired_tests import MOST_RANKED, PairedTest, PairedTests
 from vlprobe.views.wall import WallCard
@@ -312,9 +311,7 @@ def _warn_of_slices(comparison: PairedTests) -> None:
     those that were selected by an area of a map or by several models' answers.
     """
     compared = {each.model for each in comparison.contestants}
-    for name, named in view(views.named_slices.read).items():
-        if f"{PREFIX}{name}" not in comparison.subtypes:
-            continue
+    for named in view(views.named_slices.of_columns, comparison.subtypes):
         if named.caveat and not named.selected_by:
             quiet(named.caveat)
         for model, outcome in named.selected_by:
@@ -322,7 +319,7 @@ def _warn_of_slices(comparison: PairedTests) -> None:
                 continue
             what, how = ("fool", "worse") if outcome == "fooled" else ("do not fool", "better")
             quiet(
-                f"The slice {name} contains only cases that {what} {model_name(model)}, so that "
+                f"The slice {named.name} contains only cases that {what} {model_name(model)}, so that "
                 f"model looks {how} in this slice's row than it is."
             )
 

@@ -311,7 +311,8 @@ class _Comparison:
         if len(tied) <= MOST_SKILLS:
             on = nouns([row.subtype for row in tied])
         detectable = power([row.detectable for row in tied], self.tests.unit)
-        return joined(f"The two are tied on {on}.", detectable)
+        there = detectable.replace("A true", "There, a true", 1)
+        return joined(f"The two are tied on {on}.", there)
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
         """Describe the rivals that the heading does not name. Rivals with equal results share a sentence."""

@@ -121,6 +121,11 @@ def read(store: Store) -> dict[str, NamedSlice]:
     return store.listing_fact(("slices", SLICES.version(store)), lambda: _parse(store))
 
 
+def of_columns(store: Store, names: Collection[str]) -> list[NamedSlice]:
+    """Return the slices among the names of columns or rows ("slice:NAME")."""
+    return [named for name, named in read(store).items() if f"{PREFIX}{name}" in names]
+
+
 def _parse(store: Store) -> dict[str, NamedSlice]:
     slices = {}
     for name, text in SLICES.read(store).items():

@@ -32,7 +32,6 @@ from vlprobe.render.wall import narrowed
 from vlprobe.surfaces import paper
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
-from vlprobe.views.named_slices import PREFIX
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
@@ -101,11 +100,10 @@ def draw_scorecard() -> None:
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
     quiet(scorecard.reading())
-    slices = view(views.named_slices.read)
-    subtypes = (column.subtype for column in columns if column.subtype.startswith(PREFIX))
-    for name in dict.fromkeys(subtype.removeprefix(PREFIX) for subtype in subtypes):
-        if name in slices and slices[name].caveat:
-            quiet(slices[name].caveat)
+    subtypes = tuple(column.subtype for column in columns)
+    for named in view(views.named_slices.of_columns, subtypes):
+        if named.caveat:
+            quiet(named.caveat)
     caption = f"{scorecard.caption()} {paper.RESAMPLED}"
     export.draw_menu("scorecard", scorecard.figure, scorecard.table, caption, scorecard.text)
 
