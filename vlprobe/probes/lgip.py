@@ -150,7 +150,7 @@ class Lgip(file_options.ProbeWithEdits):
         Option(
             name="flips",
             default=flips.TYPES,
-            label="Types of wrong word",
+            label="Types of wrong words",
             help="Which words LGIP's flips change, also in reworded captions.",
             choices=flips.TYPES,
             min_values=1,
@@ -209,7 +209,7 @@ class Lgip(file_options.ProbeWithEdits):
             or {"flip", "combined"}.isdisjoint(cast(LgipOptions, options)["kinds"])
         ):
             raise InvalidInput(
-                "Types of wrong word are chosen, but no edit uses them. Only the rules 'strict' and "
+                "Types of wrong words are chosen, but no edit uses them. Only the rules 'strict' and "
                 "'paper' do, for edits of kind 'flip' or 'combined'. Choose these, or remove the "
                 "option 'flips'."
             )
