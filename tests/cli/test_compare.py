@@ -113,6 +113,9 @@ def test_compare_by_edit_has_the_rows_of_the_page(cache):
     believed = {model: float((rows["margin"] <= 0).mean()) for model, rows in scores.items()}
     assert table.loc["all", "base"] == pytest.approx(believed["control:random"])
     assert table.loc["all", "value"] == pytest.approx(believed["guess"])
+    n_cases = {model: len(rows) for model, rows in scores.items()}
+    assert set(table.loc[["all"], "n_cases"]) == set(n_cases.values()) and "n_lies" not in table
+    assert set(table["baseline"]) == {"control:random"}
 
 
 def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they_are_of_one_model(

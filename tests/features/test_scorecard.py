@@ -298,6 +298,7 @@ def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(pu
     of_base = table[table["model"] == GPT]
     assert (of_base["n_halves"] > 0).all() and set(of_base["verdict"]) == {"baseline"}
     assert (table.loc[table["model"] != GPT, "n_halves"] == 0).all()
+    assert "note" not in table  # no value is missing
 
 
 def test_a_type_of_edit_has_one_name(published, columns):
@@ -506,7 +507,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
         assert len(marks) == len(columns) * len(columns[0].cells)
         for column in columns:
             for model, cell in column.cells.items():
-                mark, row = marks[model, column.subtype], cell.estimate
+                mark, row = marks[model, column.kind, column.subtype], cell.estimate
                 low, high = row.value - row.low, row.high - row.value
                 assert (mark.x[0], mark.error_x.arrayminus[0], mark.error_x.array[0]) == (
                     pytest.approx((row.value, low, high))

@@ -67,7 +67,8 @@ def test_a_scorecard_a_curve_and_a_map_have_the_stored_numbers(question_set):
     store, questions = question_set
     estimates = views.estimates.estimates(store, questions).set_index(["metric", "model"])["value"]
     scorecard, _ = paper.printed_figure(store, questions, "scorecard", "text")
-    shares = {trace["customdata"][0][0]: trace["x"][0] for trace in scorecard.data}
+    marks = {tuple(trace["customdata"][0]): trace["x"][0] for trace in scorecard.data}
+    shares = {model: marks[model, "flip", ""] for model in MODELS}
     assert shares == {
         model: pytest.approx(1 - estimates["positive_rate", model]) for model in MODELS
     }

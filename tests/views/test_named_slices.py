@@ -199,7 +199,7 @@ def test_the_finding_of_a_comparison_in_a_slice_is_that_of_its_cases(
     by_edit = CliRunner().invoke(main, [*line, "--by", "edit", "--format", "json"])
     rows = json.loads(by_edit.stdout)
     assert {row["subtype"] for row in rows} <= {"all", "color"}
-    assert {row["n_lies"] for row in rows} == {len(numbers)}
+    assert {row["n_cases"] for row in rows} == {len(numbers)}
     with pytest.raises(InvalidInput, match="'Colors' has no cases of the kind 'paraphrase'"):
         compare_models(store, question_set, MODELS[:2], "paraphrase", named_slice="Colors")
 

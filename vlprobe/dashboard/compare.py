@@ -566,8 +566,8 @@ def rows_table(
     comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the rows of the forest plot as a table, with one column per field, and with names as on the page."""
-    table = comparison.table().rename(columns={"n_lies": "n_cases"})
-    table.insert(0, "baseline", comparison.baseline.model)
+    table = comparison.table()
+    table.insert(0, "baseline", table.pop("baseline"))
     table.insert(1, "kind", comparison.kind)
     table["baseline_name"] = names[comparison.baseline.model]
     table["model_name"] = [names[model] for model in table["model"]]

@@ -261,7 +261,7 @@ def ranked_models(columns: Sequence[LeaderboardColumn], first: int = 0) -> list[
 
 
 def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
-    """Return one row per model and question set. Unknown numbers are NaN, and `note` has the reason."""
+    """Return one row per model and column. Unknown numbers are NaN, and `note`, if there is one, has the reason."""
     rows = []
     for model in ranked_models(columns):
         for column in columns:
@@ -285,7 +285,7 @@ def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
                     "note": cell.note,
                 }
             )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).drop(columns=[] if any(row["note"] for row in rows) else ["note"])
 
 
 def _compared(column: LeaderboardColumn, model: str) -> dict[str, object]:

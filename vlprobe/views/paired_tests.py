@@ -241,8 +241,11 @@ class PairedTests:
         ]
 
     def table(self) -> pd.DataFrame:
-        """Return the test results as a table, without the column `baseline`."""
-        return pd.DataFrame([asdict(row) for row in self.rows]).drop(columns="baseline")
+        """Return the test results as a table, with the numbers of cases as `n_cases`."""
+        rows = pd.DataFrame([asdict(row) for row in self.rows]).rename(
+            columns={"n_lies": "n_cases"}
+        )
+        return rows.assign(baseline=self.baseline.model)
 
 
 def _ranked(shares: Iterable[ModelShare]) -> tuple[ModelShare, ...]:

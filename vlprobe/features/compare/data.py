@@ -181,7 +181,7 @@ class Scorecard:
                     mode="markers",
                     marker={"color": color, "symbol": symbol, "size": 9},
                     name=safe(self.names[model]),
-                    customdata=[[model, column.subtype]],
+                    customdata=[[model, column.kind, column.subtype]],
                     **axes,
                 )
                 number_of_axis = place + 1 if place else ""
