@@ -107,7 +107,7 @@ def test_a_comparison_in_a_slice_is_that_of_the_command(cache):
     whole = answer(cache, "compare", models=MODELS).structured_content
     call(cache, "slice", "remove", "Colors")
     assert compared["rows"] == json.loads(printed.stdout)
-    assert compared["rows"][0]["n_lies"] < whole["rows"][0]["n_lies"]
+    assert compared["rows"][0]["n_cases"] < whole["rows"][0]["n_cases"]
 
 
 @pytest.mark.parametrize(
