@@ -4,12 +4,31 @@ import re
 
 import pytest
 
-from tests.browser.conftest import HOSTILE_CAPTIONS, idle, visit
+from tests.browser.conftest import HOSTILE_CAPTIONS, PIXEL, idle, mount, visit
 from tests.browser.test_walk import SETS
 
 pytestmark = pytest.mark.browser
 
 HOME = "{}/?set=" + SETS["lgip"]
+
+
+def test_another_one_stays_under_the_pointer_whatever_the_captions(blank):
+    box = {"style": "lie", "label": "The lie"}
+    picture = {"source": PIXEL, "name": "a.png", "alt": "", "label": "", "credit": None}
+    cases = [
+        {"id": str(place), "place": place, "heading": ["One."] * n_lines, "pictures": [picture]}
+        | {"boxes": [box | {"line": [["A red dog. " * n_words, ""]]}] * 2, "marks": [], "more": 0}
+        | {"verdict": "", "right": None, "href": "#", "why": False, "present": ""}
+        for place, (n_lines, n_words) in enumerate([(2, 1), (2, 7), (3, 1)])
+    ]
+    blank.set_viewport_size({"width": 1280, "height": 900})
+    mount(blank, "home", {"kicker": "Which?", "only": False, "cases": cases})
+    another = blank.get_by_role("button", name="Another one")
+    tops = []
+    for _ in cases:
+        tops.append(another.bounding_box()["y"])
+        another.click()
+    assert len(set(tops)) == 1
 
 
 @pytest.mark.full  # 4 s; test_keyboard.py does so by keys

@@ -365,7 +365,9 @@ def test_verdicts_on_the_first_screen_are_those_of_the_scores(show_try_it):
     for row, score in zip(sent["rows"], scores[:-1], strict=True):
         (verdict,) = row["verdicts"]
         if row["kind"] == "wording":
-            assert float(verdict["text"]) == pytest.approx(score - true, abs=6e-4)
+            assert float(verdict["text"].removeprefix("score ")) == pytest.approx(
+                score - true, abs=6e-4
+            )
         else:
             assert verdict["state"] == ("fooled" if score >= true else "right")
     state = "fooled" if scores[-1] >= true else "right"
@@ -388,7 +390,8 @@ def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(show_try_it):
     assert true(key="caption").value == "A wall with zyx on it."
     assert beat["verdicts"] == [{"state": "tie", "text": "a tie"}] and beat["count"] == "0 of 1"
     assert beat["note"] == (
-        "A tie does not count here: Tiny CLIP scores both captions the same. Unknown words: “xyz”. "
+        "A tie does not count here: Tiny CLIP scores both captions the same. "
+        "Words unknown to Tiny CLIP: “xyz”. "
     )
 
 

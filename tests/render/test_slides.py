@@ -207,7 +207,7 @@ def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
         (D, ""),
     ]
     assert "Coin flip, a control: 1.0 %." in slide.note
-    assert slide.title == "22.8 % of the lies are believed."
+    assert slide.title == "10.0 to 40.0 % of the lies are believed."
     assert any("Coin flip: 1.0 % (10 of 1,000)" in line for line in slide.notes)
     assert any("6 pairs of models" in line and "5 differ clearly" in line for line in slide.notes)
     (first, *_) = slide.bars

@@ -16,12 +16,10 @@ from vlprobe.registry import is_control
 from vlprobe.render.numbers import number, power
 from vlprobe.render.sentences import (
     MOST_NAMES,
-    capitalized,
     common,
     count_word,
     counted,
     does_better,
-    frequency,
     joined,
     listed,
     nouns,
@@ -451,18 +449,6 @@ def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
     models = [] if len(tests.fit) < 3 or tests.best else tests.unbeaten
     ahead = listed([names[model] for model in models])
     return f"No model is clearly better than {ahead}." if ahead else ""
-
-
-def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
-    """Return a heading that says how often wrong captions fool a model.
-
-    >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "decoys", "preferred")
-    ('12.6 % of the lies are believed.', '61.0 % of the decoys are preferred.')
-    >>> frequency_sentence(0, 9, "near twins", "not told apart"), frequency_sentence(9, 9, "lies", "believed")
-    ('None of the near twins is not told apart.', 'All of the lies are believed.')
-    """
-    how_many = capitalized(frequency(count, total))
-    return f"{how_many} of the {lies} {'are' if count else 'is'} {happened}."
 
 
 # Trade-offs: the leaders at two metrics.

@@ -8,7 +8,7 @@ on request.
 import contextlib
 import random
 import shlex
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -44,7 +44,7 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.html.influence import colored_words, heat, legend, line, strongest, worded
 from vlprobe.render.html.playground import glance, headline, mixed, table
-from vlprobe.render.sentences import drawn_only, listed, sentence_names
+from vlprobe.render.sentences import drawn_only, sentence_names
 from vlprobe.render.words import distinct
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
@@ -161,8 +161,9 @@ def _page() -> None:
     toys = [names[player.name] for player in players if player.name.startswith("demo:")]
     if toys and not picture.is_drawn:
         caution.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
-    with results:
-        _say_unknown_words(players, caption, names, unlearned)
+    with caution:
+        if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
+            quiet(f"{remark} All unknown words look the same to a model.")
     with glances:
         st.html(glance(edits, answers, styles, names))
         st.markdown(READ)
@@ -191,28 +192,6 @@ def _page() -> None:
     _mixing(players, picture.canvas, caption, shelf, picture.item, styles, names)
     _keeping([player.name for player in players], picture.canvas, caption)
     _link(bool(picture.item))
-
-
-def _say_unknown_words(
-    players: Sequence[Player],
-    caption: str,
-    names: Mapping[str, str],
-    unlearned: Mapping[str, Set[str]],
-) -> None:
-    """Draw a remark about words of the caption that models never learned."""
-    by_words: dict[tuple[str, ...], list[str]] = {}
-    for player in players:
-        unknown = unlearned.get(player.name, ())
-        words = [word for word in runs_playground.words_of(caption) if word in unknown]
-        if words:
-            by_words.setdefault(tuple(dict.fromkeys(words)), []).append(names[player.name])
-    for words, models in by_words.items():
-        unknown_words = listed([f"“{word}”" for word in words])
-        whom = "it" if len(models) == 1 else "them"
-        quiet(
-            f"Words unknown to {listed(models)}: {unknown_words}. All unknown words look the same "
-            f"to {whom}."
-        )
 
 
 def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:

@@ -1,6 +1,6 @@
 """The first screen of Try it: one edit of each kind with the verdict of each model, and a game to beat the models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 import streamlit as st
@@ -189,18 +189,29 @@ def _explain_ties(
         return ""
     unlearned = runs_playground.unlearned(tied, [claim])
     new = set(runs_playground.words_of(claim)) - set(runs_playground.words_of(caption))
-    words = sorted(word for word in new if any(word in each for each in unlearned.values()))
-    why = f" Unknown words: {listed([f'“{word}”' for word in words])}." if words else ""
+    why = unknown_words(sorted(new), unlearned, names)
     who = listed([names[player.name] for player in tied])
     verb = "scores" if len(tied) == 1 else "score"
-    return f"A tie does not count here: {who} {verb} both captions the same.{why} "
+    return f"A tie does not count here: {who} {verb} both captions the same. {why} "
+
+
+def unknown_words(
+    words: Sequence[str], unlearned: Mapping[str, Set[str]], names: Mapping[str, str]
+) -> str:
+    """Say which of the words models do not know, or return "" if they know all of them."""
+    by_words: dict[str, list[str]] = {}
+    for model, unknown in unlearned.items():
+        if of_model := [f"“{word}”" for word in dict.fromkeys(words) if word in unknown]:
+            by_words.setdefault(listed(of_model), []).append(names[model])
+    remarks = (f"Words unknown to {listed(by_words[each])}: {each}." for each in by_words)
+    return " ".join(remarks)
 
 
 def _moved(move: float) -> Values:
     """Return the change of a score as a verdict; NaN is unknown."""
     if np.isnan(move):
         return {"state": "unknown", "text": "unknown"}
-    return {"state": "moved", "text": f"{move:+.3f}"}
+    return {"state": "moved", "text": f"score {move:+.3f}"}
 
 
 def _changed(canvas: Canvas, kind: str) -> Canvas:

@@ -192,18 +192,17 @@ def _who_is_better(
 def _headline(
     contestants: Sequence[ModelShare], standings: PairedTests, kind: KindPresentation
 ) -> str:
-    """Say how often all models together are fooled, or how far their scores move."""
+    """Say how often the best and the worst model are fooled, or how far scores move on average."""
     if standings.is_movement:
         mean = sum(contestant.share for contestant in contestants) / len(contestants)
         if standings.unit == "rate":
             return f"{number(mean, 'rate')} of the top pictures change."
         return f"A score moves by {mean:.3f} on average."
-    n_lies = sum(contestant.n_lies for contestant in contestants)
-    n_believed = sum(contestant.n_believed for contestant in contestants)
-    if not n_lies:
-        return "No model gave an answer."
-    happened = card_type(kind).believed
-    return findings.frequency_sentence(n_believed, n_lies, kind.lies, happened)
+    lowest, highest = (pick(each.share for each in contestants) for pick in (min, max))
+    shares = number(lowest, "rate")
+    if shares != number(highest, "rate"):
+        shares = interval(lowest, highest, "rate")
+    return f"{shares} of the {kind.lies} are {card_type(kind).believed}."
 
 
 def _scale(contestants: Sequence[ModelShare], standings: PairedTests) -> float:
