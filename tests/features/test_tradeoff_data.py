@@ -9,6 +9,7 @@ from itertools import combinations
 
 import pytest
 
+from tests.conftest import tiers
 from vlprobe.features.tradeoff import data as tradeoff
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render.charts.names import LETTER, LINE, NARROW, WIDTHS
@@ -192,7 +193,7 @@ def boxes(tradeoff_plot, width: int) -> list[tuple[str, tuple[float, float, floa
 
 
 @pytest.mark.parametrize("spread", [1, 0.3, 0.1])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", tiers(range(6), (0, 1)))
 def test_names_meet_neither_each_other_nor_the_edge_at_any_width(seed: int, spread: float):
     draws = random.Random(seed)
     points = []
