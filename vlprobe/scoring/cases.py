@@ -52,8 +52,8 @@ def case_scorer(
     Returns:
         A function that takes cases and returns a table with `scores` (float32, n_images * n_texts per case),
         `text_scores` (cosines between the texts, in the order 01, 02, 12), `erased` (whether the model cannot tell the
-        first two texts apart, so that it cannot see the edit), `margin` and, with `has_twins`, `picture_similarity`
-        (cosine of the two pictures, NaN if a case has one).
+        first two texts apart, so that it cannot see the edit), `margin` and, with `has_twins` and a model that embeds
+        pictures, `picture_similarity` (cosine of the two pictures, NaN if a case has one).
     """
 
     def score(cases: pa.Table) -> pa.Table:
@@ -71,7 +71,7 @@ def case_scorer(
         within = np.arange(len(row)) - _starts(n_pairs)[row]
         left = image_of[first_image[row] + within // n_texts[row]]
         right = text_of[first_text[row] + within % n_texts[row]]
-        twins = np.full(len(n_images), np.nan, dtype=np.float32)
+        twins = None
         if answers_cases(encoder.model):
             values = encoder.model.answers(cases)
         elif encoder.scores_pairs:
@@ -85,6 +85,7 @@ def case_scorer(
             values = cosines(vectors, left, text_vectors, right)
             two = np.flatnonzero(n_images == 2)
             first = first_image[two]
+            twins = np.full(len(n_images), np.nan, dtype=np.float32)
             twins[two] = cosines(vectors, image_of[first], vectors, image_of[first + 1])
         else:
             values = np.full(len(left), np.nan, dtype=np.float32)
@@ -116,7 +117,7 @@ def case_scorer(
                 "erased": pa.array(erased),
             }
         )
-        if has_twins:
+        if has_twins and twins is not None:
             table = table.append_column("picture_similarity", pa.array(twins))
         rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**score_columns(table))
         return table.append_column("margin", pa.array(margins(rows).astype(np.float32)))
