@@ -134,6 +134,7 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
     first = drawn.points[0]
     assert whole.loc[first.model, "name"] == names[first.model]
     words = in_columns(STORE, questions, drawn, names)
+    assert all(name[0].isupper() for name in words["Type"])
     assert len(words) == len(table) and list(words)[:2] == ["Type", "Model"]
     assert words.loc[0, "Positive rate"].startswith(f"{100 * first.y:.1f} % (")
     assert (

@@ -19,7 +19,7 @@ from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
 from vlprobe.render.numbers import TOO_FEW, number, unit_of, with_interval
-from vlprobe.render.sentences import joined, listed
+from vlprobe.render.sentences import capitalized, joined, listed
 from vlprobe.render.symbols import heading
 from vlprobe.render.words import value_label
 from vlprobe.storage.store import Store
@@ -363,7 +363,7 @@ def in_columns(
     if trade_off.other:
         figures[f"All, {trade_off.other.changed}"] = trade_off.other
     by_type = trade_offs_by_type(store, question_set, trade_off)
-    figures |= {value_label(name): figure for name, figure in by_type.items()}
+    figures |= {capitalized(value_label(name)): each for name, each in by_type.items()}
     return pd.DataFrame(
         {
             "Type": name,
