@@ -185,7 +185,7 @@ def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(
     counted(shipped, "folders")
     counted(display_names, "read")
     show_page(page)
-    assert n_calls["read"] == 1
+    assert n_calls["read"] <= 2  # the page, and the caption of a figure to export
     assert n_calls["folders"] <= 3  # the frame's own; a model's name alone took one each
 
 
