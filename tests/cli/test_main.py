@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import vlprobe
 from tests.conftest import make_tiny
 from vlprobe import registry
 from vlprobe.cli import main
+from vlprobe.errors import InvalidInput
 from vlprobe.perturb.lgip import ALL_KINDS
 from vlprobe.storage import memo
 from vlprobe.views.published import SOURCES
@@ -376,3 +378,11 @@ def test_both_answers_to_a_triplet_are_shown_and_filtered(every_probe):
     listed = json.loads(call(cache, *words, "--format", "json").stdout)
     assert len(listed) == cell["n_cases"]
     assert "t2t=fooled" in call(cache, *words[:-1], "words", code=1).stderr
+
+
+def test_the_address_of_a_cluster_without_ray_is_refused_and_nothing_runs(tiny, tmp_path):
+    words = ("run", "--model", "demo:weak", "--dataset", tiny, "--ray-address", "10.0.0.7:6379")
+    assert "--ray-address needs --executor ray." in call(tmp_path, *words, code=2).stderr
+    assert not list((tmp_path / "runs").glob("*"))
+    with pytest.raises(InvalidInput, match="needs executor='ray'"):
+        vlprobe.run("demo:weak", tiny, cache=tmp_path, ray_address="10.0.0.7:6379")

@@ -124,19 +124,19 @@ def test_the_verdict_on_many_captions_is_given_once_and_a_damaged_one_again(tmp_
     captions = [*ENGLISH, *FOREIGN["French"]]
     expected = dict.fromkeys(FOREIGN["French"], "fr")
     assert foreign_captions(captions, tmp_path) == expected
-    kept = tmp_path / languages.MEMO
-    (digest,) = json.loads(kept.read_text())
+    (kept,) = (tmp_path / "languages").iterdir()
     asked: list[int] = []
     judge = language.foreign_captions
     monkeypatch.setattr(
         language, "foreign_captions", lambda texts: asked.append(len(texts)) or judge(texts)
     )
     assert foreign_captions(captions[::-1], tmp_path) == expected and not asked
-    for damaged in ("", "[]", {digest: 3}, {digest: {"of other data": "fr"}}):
-        kept.write_text(damaged if isinstance(damaged, str) else json.dumps(damaged))
+    for damaged in ("", "[]", '{"foreign": 3}', '{"foreign": {"of other data": "fr"}}'):
+        kept.write_text(damaged)
         assert foreign_captions(captions, tmp_path) == expected
     assert asked == [len(captions)] * 4
-    assert foreign_captions(captions, kept) == expected  # a file in place of a folder: not cached
+    nowhere = tmp_path / "languages" / kept.name  # a file in the place of a folder: told, not kept
+    assert foreign_captions(captions, nowhere) == expected
 
 
 def test_perturb_says_how_many_it_leaves_unedited(tmp_path):

@@ -126,6 +126,8 @@ def run(
         from vlprobe.runs import ray_cluster
 
         ray_cluster.allow(ray_address)
+    elif ray_address:
+        raise click.UsageError("--ray-address needs --executor ray.")
     typed(*settings["models"], *datasets, *probes, *parse_pairs(options).values())
     settings["models"] = tuple(loadable_names(ctx, settings["models"]))
     requests = _requests(datasets, probes, parse_pairs(options), settings)

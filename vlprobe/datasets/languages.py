@@ -1,15 +1,17 @@
-"""Detect captions that are not in English. Results for many captions are cached in `cache/languages.json`."""
+"""Detect captions that are not in English. The result for each set of captions is cached in
+`cache/languages/<digest>.json`.
+"""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from vlprobe.errors import InvalidInput
 from vlprobe.perturb import language
-from vlprobe.storage import files, memo
+from vlprobe.storage import files
 
-MEMO = "languages.json"
-MOST = 64  # sets of captions whose results are cached, the latest ones
 VERSION = 3  # of the results: raise it whenever one changes
 # Minimum number of captions for which results are cached: fewer take less than half a second
 REMEMBERED = 500
@@ -26,13 +28,20 @@ def foreign_captions(captions: Collection[str], cache: Path | None) -> Mapping[s
     if len(every) < REMEMBERED or cache is None:
         return language.foreign_captions(every)
     digest = hashlib.sha256(json.dumps([VERSION, every]).encode()).hexdigest()[:32]
-    rows = dict(memo.read(cache / MEMO))
-    try:
-        foreign = files.convert(rows.pop(digest), dict[str, str])
-        if foreign.keys() <= set(every):
-            return foreign
-    except (KeyError, ValueError):  # not cached, or damaged
-        pass
-    foreign = language.foreign_captions(every)
-    memo.write(cache / MEMO, rows | {digest: foreign}, MOST)
+    path = cache / "languages" / f"{digest}.json"
+    foreign = _remembered(path, every)
+    if foreign is None:
+        foreign = language.foreign_captions(every)
+        with contextlib.suppress(InvalidInput):
+            files.write_bytes(path, json.dumps({"foreign": foreign}).encode(), durable=False)
     return foreign
+
+
+def _remembered(path: Path, captions: Collection[str]) -> Mapping[str, str] | None:
+    """Return the cached result for a set of captions; None if there is no valid result in the file."""
+    try:
+        foreign = files.parse_json_object(files.read(path).decode())["foreign"]
+        verdict = files.convert(foreign, dict[str, str])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return verdict if verdict.keys() <= set(captions) else None

@@ -366,9 +366,7 @@ def remove(store: Store, manifests: Sequence[dict]) -> int:
     unanswered = set() if unread or store.mirror else case_keys - answered
     if store.mirror:
         for key in sorted(keys):
-            # The manifest first, which marks the run as complete
-            store.mirror.remove([f"index/runs/{key}.{SCHEMA}.json"])
-            store.mirror.remove(store.mirror.names(f"runs/{key}"))
+            store.mirror.remove_run(key)
     folders = [store.root / "runs" / key for key in sorted(keys)]
     folders += [store.root / "cases" / key for key in sorted(unanswered)]
     folders += unused_drops(store, manifests)

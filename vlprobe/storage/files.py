@@ -249,12 +249,7 @@ def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 def write_json(path: Path, value: object) -> None:
     """Replace a file atomically with the value as JSON. Raises InvalidInput."""
-    write_bytes(path, to_json(path, value))
-
-
-def to_json(path: Path, value: object) -> bytes:
-    """Serialize a value for a file as indented JSON. Raises InvalidInput if it contains a lone surrogate."""
-    return _json(path, value, indent=1, sort_keys=True)
+    write_bytes(path, _json(path, value, indent=1, sort_keys=True))
 
 
 def _json(path: Path, value: object, **options: Any) -> bytes:

@@ -7,9 +7,9 @@
     runs/<run key>/parts/<part>.<sha256>.parquet   a finished part of an incomplete run
     embeddings/...                        as in a local store
 
-An entry is written once, under a key computed from everything that determines its content. A finished entry is uploaded
-whole, its manifest last, so that an interrupted upload stays invisible; the next run finishes it again from its parts.
-Tables are named by their content, so a second writer's identical bytes are harmless.
+An entry is written once, under a key computed from everything that determines its content. Its manifest is uploaded
+last, so that an interrupted upload stays invisible. Tables from a second writer never replace existing ones. An entry
+that is not uploaded yet has a `pending.json` instead of its manifest.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,29 +40,33 @@ LISTED_SECONDS = 3.0  # minimum time between two refreshes
 UNREACHED_SECONDS = 30.0  # the same after a failed refresh, which may have kept a page waiting
 
 
-def open_mirror(cache: str) -> "Mirror | None":
-    """Open the local mirror of a remote store, creating its folder on this machine if needed.
-
-    Returns None if the cache is given as a folder rather than a URL. Raises InvalidInput for an unsupported URL.
-    """
-    if not re.match("[A-Za-z][A-Za-z0-9+.:-]+:/", cache):
-        return None
-    if "@" in cache:  # before an error repeats it
+def is_url(cache: object) -> bool:
+    """Return whether a cache is given as a URL rather than a folder. Raises InvalidInput for an unsupported URL."""
+    text = str(cache)
+    if not re.match("[A-Za-z][A-Za-z0-9+.:-]+:/", text):
+        return False
+    if "@" in text:  # before an error repeats it
         raise InvalidInput(
             "The URL of the cache contains a user or password. Set them in the environment instead."
         )
-    scheme, separator, path = cache.rstrip("/").partition("://")
-    if not separator and "://" not in cache:
+    if "://" not in text:
         raise InvalidInput(
             f"'{cache}' is neither a folder nor a URL. Expected s3://BUCKET/FOLDER, with two slashes."
         )
+    return True
+
+
+def open_mirror(url: str) -> "Mirror":
+    """Open the local mirror of a remote store, creating its folder on this machine if needed. Raises InvalidInput."""
+    address = url.rstrip("/")
+    scheme, _, path = address.partition("://")
     if scheme in ("file", "local"):
         raise InvalidInput(
-            f"'{cache}' is a local folder. Pass its path instead: --cache {path or '/'}."
+            f"'{url}' is a local folder. Pass its path instead: --cache {path or '/'}."
         )
     if not path or scheme in ("http", "https"):
         raise InvalidInput(
-            f"'{cache}' has no bucket. Expected s3://BUCKET/FOLDER. Set the server's address in AWS_ENDPOINT_URL."
+            f"'{url}' has no bucket. Expected s3://BUCKET/FOLDER. Set the server's address in AWS_ENDPOINT_URL."
         )
     try:
         above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
@@ -70,11 +74,11 @@ def open_mirror(cache: str) -> "Mirror | None":
         raise InvalidInput(
             f"The mirror folder cannot be used ({error}). Set a different folder in {MIRROR}."
         ) from None
-    address = f"{scheme}://{path}"
     words = re.sub("[^A-Za-z0-9]+", "-", address)[:60].strip("-")
     root = above / f"{words}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
-    _write_once(root / MARK, address.encode())
-    return _mirrors.setdefault(root, Mirror(address, root))
+    mirror = _mirrors.setdefault(root, Mirror(address, root))
+    mirror.write_file(root / MARK, address.encode())
+    return mirror
 
 
 def mirror_of(folder: Path) -> "Mirror | None":
@@ -93,12 +97,10 @@ def mirror_of(folder: Path) -> "Mirror | None":
     return None
 
 
-def write_examination(path: Path, content: Mapping[str, object]) -> None:
-    """Write an examination to a file, after its upload if the file is in a mirror."""
-    serialized = files.to_json(path, content)
+def publish(path: Path) -> None:
+    """Upload a file in a mirror to the index of its remote store. Does nothing if the file is not in a mirror."""
     if mirror := mirror_of(path.parent):
-        mirror.put(f"index/{mirror.name(path)}", serialized)
-    files.write_bytes(path, serialized)
+        mirror.put(f"index/{mirror.name(path)}", path)
 
 
 @functools.cache  # each page and each refresh would repeat it
@@ -116,14 +118,12 @@ class Mirror:
         self._next_refresh = 0.0
         self._lock = threading.Lock()
 
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[Any]:
-        """Open fsspec's file system of the objects. Its errors become InvalidInput."""
-        from fsspec.implementations.dirfs import DirFileSystem
+    @functools.cached_property
+    def _opened(self) -> tuple[Any, str]:
+        return open_file_system(self.url)
 
-        with translate_errors(self.url):
-            remote, path = open_file_system(self.url)
-            yield DirFileSystem(path, remote)
+    def _path(self, name: str) -> str:
+        return f"{self._opened[1]}/{name}"
 
     def name(self, path: Path) -> str:
         """Return the object name for a local file."""
@@ -135,17 +135,24 @@ class Mirror:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all objects in a folder and its subfolders."""
-        with self.opened() as remote:
-            return remote.find(folder)
+        with translate_errors(self.url):
+            listing = self._opened[0].find(self._path(folder), detail=True)
+        start = len(self._opened[1]) + 1
+        return [path[start:] for path, facts in listing.items() if facts.get("type") == "file"]
 
-    def read_all(self, names: Collection[str]) -> dict[str, bytes]:
+    def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
         """Download small objects concurrently and return their bytes by name. Missing objects are left out."""
-        with self.opened() as remote:
-            contents = remote.cat(list(names), on_error="return") if names else {}
+        with translate_errors(self.url):
+            paths = {self._path(name): name for name in names}
+            contents = self._opened[0].cat(list(paths), on_error="return") if paths else {}
             for content in contents.values():
                 if isinstance(content, Exception) and not isinstance(content, FileNotFoundError):
                     raise content
-        return {name: data for name, data in contents.items() if isinstance(data, bytes)}
+        return {paths[path]: data for path, data in contents.items() if isinstance(data, bytes)}
+
+    def read(self, name: str) -> bytes | None:
+        """Return the bytes of a small object, or None if it is missing."""
+        return self.read_all([name]).get(name)
 
     def fetch(self, name: str, path: Path, is_intact: Callable[[Path], bool] | None = None) -> None:
         """Copy an object to a file. The file appears only if the copy is intact; otherwise raises StoredDamage.
@@ -156,9 +163,9 @@ class Mirror:
             is_intact: Checks the copy. By default, a table's checksum must begin with the digits in its name.
         """
         with files.cache_writer(path) as handle:
-            with self.opened() as remote:
+            with translate_errors(self.url):
                 try:
-                    remote.get_file(name, handle.name)
+                    self._opened[0].get_file(self._path(name), handle.name)
                 except FileNotFoundError:
                     raise StoredDamage(f"'{self.address(name)}' no longer exists.") from None
             copy = Path(handle.name)
@@ -171,18 +178,23 @@ class Mirror:
     def put(self, name: str, content: Path | bytes) -> None:
         """Upload a file, or the bytes of a small object."""
         refuse_writing()
-        with self.opened() as remote:
+        with translate_errors(self.url):
             if isinstance(content, Path):
-                remote.put_file(str(content), name)
+                self._opened[0].put_file(str(content), self._path(name))
             else:
-                remote.pipe_file(name, content)
+                self._opened[0].pipe_file(self._path(name), content)
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects. Missing objects are ignored."""
         refuse_writing()
         for name in names:
-            with self.opened() as remote, contextlib.suppress(FileNotFoundError):
-                remote.rm_file(name)
+            with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
+                self._opened[0].rm_file(self._path(name))
+
+    def remove_run(self, key: str) -> None:
+        """Remove a run from the remote store. The manifest, which marks the run as complete, is removed first."""
+        self.remove([f"index/runs/{key}.{SCHEMA}.json"])
+        self.remove(self.names(f"runs/{key}"))
 
     def refresh(self, now: bool = False) -> None:
         """Download new manifests and examinations, and delete local manifests whose entries were removed remotely.
@@ -232,7 +244,29 @@ class Mirror:
         is_whole = _is_json if name.startswith("index/models/") else parse_manifest
         if path is None or not is_whole(content):
             raise StoredDamage(f"'{self.address(name)}' is damaged.")
-        _write_once(path, content)
+        self.write_file(path, content)
+
+    def write_file(self, path: Path, content: bytes) -> None:
+        """Write a file unless it already has the content, because a new modification time invalidates page caches."""
+        if not path.exists() or path.read_bytes() != content:
+            with files.cache_writer(path) as handle:
+                handle.write(content)
+
+    def upload_pending(self) -> None:
+        """Upload finished entries and examinations that are intact and missing remotely.
+
+        Raises InvalidInput if the URL cannot be reached or written.
+        """
+        self.refresh(now=True)
+        self.put("writable", b"")
+        for pending in sorted(self.root.glob("*/*/pending.json")):
+            MirroredEntry(pending.parent, self).upload()
+        local = {f"index/models/{path.name}": path for path in self.root.glob("models/*.json")}
+        for name in sorted(local.keys() - set(self.names("index/models") if local else ())):
+            if _is_json(files.read(local[name])):
+                self.put(name, local[name])
+            else:
+                warn_once(f"'{local[name]}' is damaged and is not uploaded. Delete it.")
 
 
 class MirroredEntry(Entry):
@@ -255,9 +289,10 @@ class MirroredEntry(Entry):
         return super().manifest()
 
     def _fetch_manifest(self, again: bool = False) -> None:
-        if again or not (self.folder / "manifest.json").exists():
-            for name, content in self.mirror.read_all([self.index]).items():
-                self.mirror.save(name, content)
+        if (self.folder / "manifest.json").exists() and not again:
+            return
+        if (content := self.mirror.read(self.index)) is not None:
+            self.mirror.save(self.index, content)
 
     def table_path(self, name: str) -> Path:
         """Return the path to a table, after downloading it if it is missing or damaged. Raises InvalidInput."""
@@ -279,12 +314,13 @@ class MirroredEntry(Entry):
 
     def parts(self) -> set[str]:
         """Return the names of all finished parts. Parts that are only local are uploaded, and all others downloaded."""
-        tables = map(TABLE.fullmatch, self.mirror.names(f"{self.name}/parts"))
-        uploaded = {Path(table[1]).name: table[0] for table in tables if table}
+        objects = self.mirror.names(f"{self.name}/parts")
+        tables = {name: TABLE.fullmatch(Path(name).name) for name in objects}
+        uploaded = {table[1]: name for name, table in tables.items() if table}
         local = super().parts()
-        for name in local - set(uploaded):
+        for name in sorted(local - set(uploaded)):
             self._upload_part(name)
-        for name in set(uploaded) - local:
+        for name in sorted(set(uploaded) - local):
             path = self.folder / "parts" / f"{name}.parquet"
             try:
                 self.mirror.fetch(uploaded[name], path)
@@ -311,35 +347,43 @@ class MirroredEntry(Entry):
             self.mirror.put(table_object(f"{self.name}/parts", record), path)
 
     def _commit(self, manifest: dict) -> None:
+        files.write_json(self.folder / "pending.json", manifest)
+        self.upload()
+
+    def upload(self) -> None:
         """Upload a finished entry: first its tables, then its manifest. An existing remote run replaces the local one.
 
-        Raises InvalidInput if the upload fails; the next run then finishes the entry again.
+        Raises InvalidInput if the upload fails; the entry then stays local, and the next run uploads it.
         """
-        content = files.to_json(self.folder, manifest)
-        there = self.mirror.read_all([self.index]).get(self.index, b"")
-        is_new = parse_manifest(there) is None
-        if is_new:
-            for line in manifest["files"]:
-                self.mirror.put(table_object(self.name, line), self.folder / line["name"])
+        pending = self.folder / "pending.json"
+        try:
+            content = pending.read_bytes()
+        except FileNotFoundError:  # uploaded by another process meanwhile
+            return
+        manifest = parse_manifest(content)
+        tables = [(self.folder / line["name"], line) for line in (manifest or {}).get("files", ())]
+        if not manifest or not all(
+            path.is_file() and files.sha256(path) == line["sha256"] for path, line in tables
+        ):
+            warn_once(f"'{self.folder}' is damaged and will be recomputed.")
+            pending.unlink(missing_ok=True)
+            return
+        there = self.mirror.read(self.index)
+        if there is None or parse_manifest(there) is None:
+            for path, line in tables:
+                self.mirror.put(table_object(self.name, line), path)
+            self.mirror.put(self.index, content)
         elif "run" in manifest:
             content = there  # questions stay, with the local paths of pictures
-        self.mirror.remove(self.mirror.names(f"{self.name}/parts"))  # this machine still has them
-        if is_new:
-            self.mirror.put(self.index, content)
         files.write_bytes(self.folder / "manifest.json", content)
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
+        self.mirror.remove(self.mirror.names(f"{self.name}/parts"))
+        pending.unlink(missing_ok=True)  # last, so that a killed process is resumed from here
 
 
 def table_object(folder: str, line: Mapping[str, str]) -> str:
     """Return the object name for a table. It contains the checksum, so that no table replaces another."""
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    """Write a file unless it already has the content, because a new modification time invalidates page caches."""
-    if not path.exists() or path.read_bytes() != content:
-        with files.cache_writer(path) as handle:
-            handle.write(content)
 
 
 def _is_json(content: bytes) -> bool:

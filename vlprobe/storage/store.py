@@ -34,7 +34,7 @@ from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import present, unreadable
-from vlprobe.storage.mirror import MirroredEntry, mirror_of, open_mirror, warn_once
+from vlprobe.storage.mirror import MirroredEntry, is_url, mirror_of, open_mirror, warn_once
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,8 +65,9 @@ class Store:
 
     def __init__(self, root: Path | str = DEFAULT) -> None:
         try:
-            mirror = open_mirror(str(root))
-            self.root = mirror.root if mirror else Path(root).expanduser().resolve()
+            self.root = (
+                open_mirror(str(root)).root if is_url(root) else Path(root).expanduser().resolve()
+            )
             files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # raised by os.getcwd
             raise InvalidInput(
@@ -98,8 +99,7 @@ class Store:
         """Raise InvalidInput if the store cannot be written. Call this method before long work."""
         self.require_local_writable()
         if self.mirror:
-            self.mirror.refresh(now=True)
-            self.mirror.put("writable", b"")
+            self.mirror.upload_pending()
 
     def require_local_writable(self) -> None:
         """Raise InvalidInput if the local folder cannot be written, without checking the object store."""

@@ -182,3 +182,14 @@ def test_a_caption_without_or_with_too_many_letters_is_told_with_its_row(
         InvalidInput, match=rf"row 2, column 'caption': the text has {length:,} characters"
     ):
         table.lint(f"table:{file}", tmp_path / "cache")
+
+
+def test_a_row_without_a_foil_is_left_out_whatever_its_other_columns_hold(tmp_path: Path):
+    rows = [
+        {"filename": "a.png", "caption": "A dog sits.", "negative_caption": "A cat sits."},
+        {"filename": "", "caption": "A dog sits.", "negative_caption": ""},
+        {"filename": "b.png", "caption": "a" * 20_001, "negative_caption": ""},
+    ]
+    for number in (1, 2):
+        file = write(tmp_path / "x.csv", [rows[0], rows[number]])
+        assert table.lint(f"table:{file}", tmp_path / "cache")

@@ -51,11 +51,10 @@ def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, dataset_name, on, 
     def unreached(*_):
         raise InvalidInput("The store cannot be reached.")
 
-    removable = verify.removable(one, [manifest["key"]])
     with monkeypatch.context() as patch:
         patch.setattr(Mirror, "names", unreached)
         with pytest.raises(InvalidInput, match="cannot be reached"):
-            verify.remove(one, removable)
+            one.mirror.remove_run(manifest["key"])
     assert not on("two", memory).runs() and not on("one", memory).runs()
     (again,) = execute(asked(dataset_name), on("two", memory))
     assert again["files"] == manifest["files"]

@@ -95,6 +95,7 @@ def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
         "runs",
         "writable",
     }
+    assert not list(one.root.rglob("pending.json"))
     two = on("two", bucket)
     assert views.runs.runs(two)["key"].tolist() == [key]
     assert not list(two.root.rglob("*.parquet"))  # until somebody asks for it
@@ -245,7 +246,7 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
     server.start()
     assert one.runs() == []
     with monkeypatch.context() as patch:
-        patch.setattr("vlprobe.runs.executor.LocalExecutor.scorer", property(refuse))
+        patch.setattr(run, "answer", refuse)
         key = execute(request(dataset_name), one)[0]["key"]
     assert tables(on("two", bucket), key)["scores"]
     assert call(bucket, "verify") == ""

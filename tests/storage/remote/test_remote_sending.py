@@ -5,7 +5,6 @@ import pytest
 from tests.storage.remote.test_remote_s3 import TABLE
 from tests.storage.remote.test_remote_store import KEY, finish
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import mirror
 from vlprobe.storage.mirror import Mirror
 
 
@@ -18,29 +17,37 @@ def test_parts_that_are_here_alone_are_sent_when_a_run_goes_on(memory, on):
     assert on("two", memory).run(KEY).part("0").equals(TABLE)
 
 
-def test_what_was_finished_while_nothing_could_be_sent_is_sent_when_it_is_finished_again(
+def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
     memory, on, monkeypatch
 ):
     one = on("one", memory)
-    examination = one.root / "models" / "m-d.json"
 
     def fail(*_):
         raise InvalidInput("Cannot reach it.")
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot reach it"):
         patch.setattr(Mirror, "put", fail)
-        with pytest.raises(InvalidInput, match="Cannot reach it"):
-            finish(one)
-        with pytest.raises(InvalidInput, match="Cannot reach it"):
-            mirror.write_examination(examination, {})
+        finish(one)
     assert one.runs() == []
-    assert not examination.exists()  # so that the next run makes and sends it
-    finish(one)
-    mirror.write_examination(examination, {})
+    (one.root / "models").mkdir()
+    (one.root / "models" / "m-d.json").write_text("{}")
+    one.require_writable()
     two = on("two", memory)
     assert two.run(KEY).table("scores").equals(TABLE)
     two.runs()
-    assert (two.root / "models" / "m-d.json").read_bytes() == examination.read_bytes()
+    assert (two.root / "models" / "m-d.json").exists()
+
+
+def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory, on, monkeypatch):
+    one = on("one", memory)
+    with monkeypatch.context() as patch, pytest.raises(InvalidInput):
+        patch.setattr(Mirror, "put", lambda *_: (_ for _ in ()).throw(InvalidInput("")))
+        finish(one)
+    path = one.root / "runs" / KEY / "scores.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+    one.require_writable()
+    assert not one.run(KEY).complete
+    assert not one.mirror.names("runs")
 
 
 def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, monkeypatch):
@@ -59,6 +66,7 @@ def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, mo
     assert on("two", memory).run(KEY).table("scores").equals(TABLE)
     on("one", memory).require_writable()
     assert [run["key"] for run in one.runs()] == [KEY]
+    assert not list(one.root.rglob("pending.json"))
 
 
 def test_an_upload_that_is_cut_off_anywhere_leaves_no_half_entry(memory, on, monkeypatch):
@@ -81,5 +89,5 @@ def test_an_upload_that_is_cut_off_anywhere_leaves_no_half_entry(memory, on, mon
         assert two.runs() == one.runs() == []
         assert not two.run(KEY).complete
         on("one", memory)
-    finish(one)
+    one.require_writable()
     assert on("two", memory).run(KEY).table("scores").equals(TABLE)

@@ -29,6 +29,7 @@ from vlprobe.storage.files import (
     present,
     replace_surrogates,
     unreadable,
+    write_json,
 )
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import Store
@@ -122,7 +123,8 @@ def examine(
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
-    mirror.write_examination(path, _plain(examination))
+    write_json(path, _plain(examination))
+    mirror.publish(path)
     return examination
 
 

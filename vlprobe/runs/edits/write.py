@@ -196,8 +196,8 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
     stage = _WritingStage(progress)
     writer.open(store.root, budget, stage)
     _refuse_foreign_file(output, writer.maker)
-    accepted: list[Task] = []
-    rejected: list[Task] = []
+    edits: dict[bool, list[str]] = {True: [], False: []}  # lines, by whether the edit is accepted
+    counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     with writers.locked(writer):
         writer.log.reread()
         _tell_size(order, captions, writer, budget, progress)
@@ -206,17 +206,19 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
                 end = min(number + CAPTIONS_AT_A_TIME, len(captions))
                 stage.label = f"Edits of captions {number + 1:,} to {end:,} of {len(captions):,}"
                 _finish(tasks, writer, order.attempts)
-                accepted += [task for task in tasks if task.is_accepted]
-                rejected += [task for task in tasks if not task.is_accepted]
+                for task in tasks:
+                    edits[task.is_accepted].append(f"{task.line(writer.maker)}\n")
+                    reason = task.kind.subtype if task.is_accepted else task.defect
+                    counts[task.is_accepted][reason] += 1
         finally:
             # The second file only if an edit was rejected or the file exists
-            for path, tasks in ((output, accepted), (output.with_suffix(REJECTED), rejected)):
-                if tasks or files.present(path):
-                    lines = "".join(f"{task.line(writer.maker)}\n" for task in tasks)
-                    files.write_bytes(path, lines.encode())
-    by_subtype = Counter(task.kind.subtype for task in accepted)
-    by_reason = Counter(task.defect for task in rejected)
-    return Outcome(by_subtype, by_reason, output.with_suffix(REJECTED))
+            for path, lines in (
+                (output, edits[True]),
+                (output.with_suffix(REJECTED), edits[False]),
+            ):
+                if lines or files.present(path):
+                    files.write_bytes(path, "".join(lines).encode())
+    return Outcome(counts[True], counts[False], output.with_suffix(REJECTED))
 
 
 def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:

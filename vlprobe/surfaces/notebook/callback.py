@@ -23,8 +23,6 @@ from vlprobe.types import Dataset
 
 if TYPE_CHECKING:
     import torch
-if TYPE_CHECKING:
-    import torch
     from PIL import Image
 
     Tower = Callable[[torch.Tensor], torch.Tensor]

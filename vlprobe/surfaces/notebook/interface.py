@@ -183,6 +183,8 @@ def run(
         raise NotFound("setting of a run", str(unknown[0]), Request.__dataclass_fields__) from None
     if request.executor == "ray":
         ray_cluster.allow(ray_address)
+    elif ray_address:
+        raise InvalidInput("ray_address needs executor='ray'.")
     store = Store(cache or stores.DEFAULT)
     manifests = execute(
         request,
