@@ -190,6 +190,11 @@ def test_a_map_that_is_missing_has_a_door_to_one_that_is_there(show_page, publis
     assert "Open the map of Drawn scenes" in labels
 
 
+def n_hidden(at: AppTest) -> int:
+    """Return the number of suspect labels on the button that hides them."""
+    return int(at.button("hide_suspects").label.split()[1].replace(",", ""))
+
+
 def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_page, published):
     model = "published:GPT-4V"
     query = {"set": published_key(published), "model": model, "kind": "foil"}
@@ -208,10 +213,31 @@ def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_p
     assert f"in {shares[0]:.1f} % of the cases, any edit in {shares[1]:.1f} %" in said
     (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
     assert card["notes"] == ["⚑ suspect label"]
+    n_before = n_hidden(at)
     at.button("hide_suspects").click().run()
     assert "hide" in at.query_params["suspects"]
     assert not any("⚑ suspect label" in card["notes"] for card in wall(at)["cards"])
     assert wall(at)["note"].startswith("of 7,512 questions")
+    at = show_page(published, "explore", **query, suspects="hide", view="suspects")
+    assert len(at.dataframe[0].value) == n_before
+
+
+def test_a_suspect_label_that_a_reviewer_accepted_is_not_hidden_or_doubted(show_page, published):
+    model, case_id = "published:GPT-4V", "add_att/475/0"
+    query = {"set": published_key(published), "model": model, "kind": "foil"}
+    asked = views.runs.question_set(published, query["set"])
+    (suspect,) = [
+        each
+        for each in views.suspects.suspects(published, asked, "foil").suspects
+        if each.id == case_id
+    ]
+    n_before = n_hidden(show_page(published, "explore", **query))
+    views.suspects.judge(published, asked, suspect.case, case_id, "right")
+    at = show_page(published, "explore", **query, case=case_id)
+    assert n_hidden(at) == n_before - 1
+    assert "The label may be wrong" not in words(at)
+    at = show_page(published, "explore", **query, suspects="hide")
+    assert case_id in card_ids(at)
 
 
 def test_a_case_is_added_to_the_slides_where_it_is(show_page, bundled, scenes_key, monkeypatch):

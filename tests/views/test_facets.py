@@ -106,7 +106,7 @@ def test_the_words_of_a_kind_of_edit_are_listed_though_few_of_them_are_frequent(
     assert 150 < colors["A color changed"] < 250
 
 
-def test_hidden_suspect_labels_are_those_of_the_list_and_leave_every_denominator(store):
+def test_hidden_suspect_labels_are_those_of_the_list_and_count_in_every_rate(store):
     question_set, case_filter = opened(store, "bundled:SugarCrepe")
     every, shown = (
         set(numbers_of(store, question_set, replace(case_filter, suspects=hides)))
@@ -114,11 +114,22 @@ def test_hidden_suspect_labels_are_those_of_the_list_and_leave_every_denominator
     )
     listed = views.suspects.suspects(store, question_set, "foil").suspects
     assert shown == every - {suspect.case for suspect in listed} != every
-    facets = [
-        {row.value: row.n_asked for row in views.facets.facets(store, question_set, one)[0].rows}
-        for one in (case_filter, replace(case_filter, suspects=True))
+    every_case = replace(case_filter, outcome="all")
+    (types,), *others = [
+        [
+            facet
+            for facet in views.facets.facets(store, question_set, each)
+            if facet.name == "subtype"
+        ]
+        for each in (
+            case_filter,
+            replace(case_filter, suspects=True),
+            replace(every_case, suspects=True),
+        )
     ]
-    assert facets[0] == facets[1]
+    assert others == [[types], [types]]
+    n_asked = sum(row.n_asked for row in types.rows)
+    assert n_asked == views.cases.outcomes(store, question_set, every_case)["all"]
 
 
 def test_changed_colors_and_numbers_are_found_where_words_are_replaced_added_or_swapped(store):

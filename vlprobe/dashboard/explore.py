@@ -123,6 +123,7 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
 
 def draw_suspects(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the cases among the filtered ones whose label may be wrong, so that the user can judge them one by one."""
+    case_filter = replace(case_filter, suspects=False)
     numbers, *_ = view(views.cases.passing, subject.question_set, case_filter)
     labels = [each.label for each in filters.active_filters(case_filter)]
     if case_filter.outcome in ("fooled", "tied", "held") and not case_filter.other:
@@ -258,9 +259,10 @@ def _remarks(
     }
     numbers = np.array([card.case for card in cards])
     of_kind = subject.question_set, case_filter.kind, numbers
+    judged = views.suspects.read_verdicts(store(), subject.question_set)
     for case in numbers[views.suspects.are_suspect(store(), *of_kind)].tolist():
-        judged = {*views.suspects.VERDICT_OF_TAG}.intersection(remarks.get(case, ()))
-        remarks[case] = ("⚑ suspect label",) * (not judged) + remarks.get(case, ())
+        if case not in judged:
+            remarks[case] = ("⚑ suspect label", *remarks.get(case, ()))
     return remarks
 
 

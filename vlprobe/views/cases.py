@@ -140,7 +140,9 @@ def passing(
         chosen.append(pictured(store, question_set, case_filter.kind))
     if case_filter.suspects:
         is_suspect = suspects.are_suspect(store, question_set, case_filter.kind, numbers)
-        chosen.append(numbers[~is_suspect])
+        verdicts = suspects.read_verdicts(store, question_set)
+        accepted = [case for case, verdict in verdicts.items() if verdict == "right"]
+        chosen.append(numbers[~is_suspect | np.isin(numbers, accepted)])
     for members in chosen:
         numbers = np.intersect1d(numbers, members, assume_unique=True)
     for excluded in case_filter.exclusions():

@@ -55,8 +55,9 @@ class Facet:
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
     """Return the facets of the filter's cases.
 
-    A facet with only one value is omitted unless the filter selects that value.
+    A facet with only one value is omitted unless the filter selects that value. Hidden suspect labels still count.
     """
+    case_filter = replace(case_filter, suspects=False)
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
     shown = []

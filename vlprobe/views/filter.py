@@ -125,7 +125,7 @@ class Filter:
         bin: Bins of the model's answer: STRENGTH or LURE.
         caption: Bins of the caption (`views.caption_bins`).
         pictured: Whether to keep only cases whose pictures are all on this machine.
-        suspects: Whether to hide cases whose label may be wrong (`views.suspects`).
+        suspects: Whether to hide cases whose label may be wrong (`views.suspects`) unless a reviewer accepted it.
         crossed: The kind of the other side of the same triplet, and the outcome of the model's answer to it.
         fooled: Names of other models that must be fooled.
         held: Names of other models that must not be fooled.
@@ -228,8 +228,8 @@ class Filter:
         """Create a filter from the string values used in links and options.
 
         Args:
-            words: The other fields, by name. Slices are written NAME=VALUE, switches "own" or
-                "here", and "" allows any value. Fields in SEVERAL accept one string or a sequence.
+            words: The other fields, by name. Slices are written NAME=VALUE, switches with their
+                word in SWITCHES, and "" allows any value. Fields in SEVERAL accept one string or a sequence.
 
         Raises:
             NotFound, InvalidInput: See `Filter`.
@@ -270,7 +270,8 @@ class Filter:
     @property
     def reads_tags(self) -> bool:
         """Return whether the cases depend on tags and notes that people added."""
-        return bool(self.tagged) or any(each.name == "tagged" for each in self.excluded)
+        is_excluding = any(each.name == "tagged" for each in self.excluded)
+        return bool(self.tagged) or self.suspects or is_excluding
 
     def any_outcome(self) -> "Filter":
         """Return a copy of the filter without its conditions on which models are fooled."""

@@ -93,7 +93,7 @@ def suspects(
     runs = [question_set.run(model) for model in question_set.rated_models]
     numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
     margins = views_rows.margins(store, question_set, question_set.rated_models, numbers)
-    verdicts = _verdicts(store, question_set)
+    verdicts = read_verdicts(store, question_set)
     is_kept = np.array(
         [verdicts.get(int(case), "") not in errata.REJECTING for case in numbers], dtype=bool
     )
@@ -160,7 +160,7 @@ def _rows(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> li
     return records(CaseRow, views_rows.questions(store, question_set, numbers)) if numbers else []
 
 
-def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
+def read_verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
     """Return the reviewers' verdicts by case number. If a case has several verdict tags, the first one counts."""
     return {
         annotation.case: VERDICT_OF_TAG[tag]
@@ -189,7 +189,7 @@ def judge(
 
 def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Erratum]:
     """Return all verdicts on cases in a question set as a list of errata, signed with the reviewer's name."""
-    verdicts = _verdicts(store, question_set)
+    verdicts = read_verdicts(store, question_set)
     notes = {each.case: each.note for each in annotations.read(store, question_set.key).current}
     rows = _rows(store, question_set, sorted(verdicts))
     signed = []
