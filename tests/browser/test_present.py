@@ -247,7 +247,8 @@ def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_no
     slides = [slide | {"on": True} for slide in sent["slides"][:2]]
     empty = slides[0] | {"id": "text:1", "titled": None}
     text = empty | {"id": "text:2", "titled": "Mine", "detail": "- One\n- Two", "notes": ["Wave"]}
-    sent["slides"] = [slides[0], empty, text]
+    spaces = empty | {"id": "text:3", "titled": " \n "}
+    sent["slides"] = [slides[0], empty, spaces, text]
     mount(blank, "slides", sent)
     blank.locator("button.start").click()
     assert blank.locator(".foot .count").inner_text() == "1 of 2"
@@ -259,6 +260,13 @@ def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_no
     assert blank.locator(".foot .count").inner_text() == "2 of 2"
     assert "Wave" in notes.inner_text() and "The last slide" in notes.inner_text()
     assert blank.locator(".stage .detail").first.inner_text() == "• One\n• Two"
+    notes.press("Home")
+    notes.press("w")  # the same window
+    notes.press("b")
+    assert blank.locator("dialog .black").is_visible()
+    notes.press("b")
+    assert blank.locator("dialog .black").is_hidden()
+    notes.press("End")
     blank.locator("dialog iframe").evaluate("(frame) => frame.remove()")
     blank.locator(".stage").press("ArrowLeft")
     assert blank.locator(".foot .count").inner_text() == "1 of 2"

@@ -293,6 +293,8 @@ def test_no_case_left_says_so(show_page, filled: Store):
     )
     button.click().run()
     assert "words" not in at.query_params and card_ids(at)
+    at = show_page(filled, "failures", words="*a* $b$")
+    assert r"“\*a\* \$b\$”" in at.button(key="drop_nearest").label
 
 
 def test_a_missing_picture_is_a_line_and_not_an_error(show_page, tmp_path: Path):

@@ -310,6 +310,7 @@ def test_run_announces_the_end_of_its_job_because_the_panel_may_be_out_of_view(
         end(compared, job_id, state="done", keys=[row.key])
         at.run()
         assert "Done: Coin flip is fooled by" in words(at)
+        assert "Done: Coin flip is fooled by" in words(at.run())
         at.button(key=f"dismiss_{job_id}").click().run()
         assert not [button for button in at.button if button.label == "Dismiss"]
     finally:

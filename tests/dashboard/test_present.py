@@ -112,6 +112,35 @@ def test_a_case_of_another_kind_opens_the_kind_s_own_first(show_page, compared: 
     assert talk(show_page(compared, "present", kind="flip", case=other))["slides"] == first
 
 
+def test_a_deck_keeps_its_first_case_when_the_url_names_a_case_of_another_kind(
+    show_page, compared: Store, tmp_path: Path
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    name = f"{views.runs.question_sets(store)['case_key'].iloc[0]} flip"
+    at = show_page(store, "present", kind="flip")
+    sent_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Thanks"}})
+    at.button(key="another").click().run()
+    opening, first = decks.read(name).opening, talk(at)["slides"][0]
+    assert opening == first_of(at.query_params["case"])
+    foreign = views.cases.failures(
+        store,
+        views.runs.question_set(store, name.split()[0]),
+        views.filter.Filter("guess", "paraphrase", outcome="all"),
+    )[0]["id"].iloc[0]
+    at = show_page(store, "present", kind="flip", case=foreign)
+    assert talk(at)["slides"][0] == first
+    sent_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Bye"}})
+    assert decks.read(name).opening == opening
+
+
+def test_after_another_one_the_deck_has_two_cases(show_page, compared: Store):
+    at = show_page(compared, "present", kind="flip")
+    for _ in range(2):
+        at.button(key="another").click().run()
+        pictures = {slide["id"]: slide["pictures"] for slide in talk(at)["slides"]}
+        assert pictures["more"][0]["alt"] != pictures["reveal"][0]["alt"]
+
+
 def sent_deck(at: AppTest, sent: dict) -> AppTest:
     """Has the slides send an arrangement, and all the slides that they have."""
     known = [slide["id"] for slide in talk(at)["slides"]]

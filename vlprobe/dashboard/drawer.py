@@ -1,5 +1,6 @@
 """The drawer that shows a single case and links to its neighbors, and the *Share* popover."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -246,10 +247,11 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
         of_type, of_all = (
             view(views.facets.model_rates, subject.question_set, each)[model] for each in filters
         )
-        sentences.append(
-            f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * of_type:.1f} % of the cases, any "
-            f"edit in {100 * of_all:.1f} %."
-        )
+        if not math.isnan(of_type):
+            sentences.append(
+                f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * of_type:.1f} % of the cases, "
+                f"any edit in {100 * of_all:.1f} %."
+            )
     if n_words := len(card.wrong_text.split()) - len(card.true_text.split()):
         by = f"{counted(abs(n_words), 'word')} {'longer' if n_words > 0 else 'shorter'}"
         sentences.append(f"The wrong caption is {by} than the true one.")
@@ -337,14 +339,17 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         sort = "worst" if card.is_scored else "models"
         alike = Filter(case_filter.model, card.kind, subtype=(card.subtype,), sort=sort)
     n_cases = counts(subject, alike)
-    shown = replace(alike, pictured=views.rows.keeps_unpictured(subject.question_set))
-    cards, n_pictures, _ = view(views.wall.wall, subject.question_set, shown, 1, SHOWN_ALIKE + 1)
-    others = [case_card(neighbour, kind) for neighbour in cards if neighbour.images != card.images][
-        :SHOWN_ALIKE
-    ]
-    if not others:
+    here = replace(alike, pictured=views.rows.keeps_unpictured(subject.question_set))
+    for shown in dict.fromkeys((here, alike)):
+        cards, n_shown, _ = view(views.wall.wall, subject.question_set, shown, 1, SHOWN_ALIKE + 1)
+        others = [case_card(each, kind) for each in cards if each.images != card.images]
+        if others:
+            break
+    else:
         return False
-    n_others = n_pictures - (card.margin <= 0 and views.rows.are_here(card.images))
+    others = others[:SHOWN_ALIKE]
+    is_counted = not shown.pictured or views.rows.are_here(card.images)
+    n_others = n_shown - (card.margin <= 0 and is_counted)
     with st.container(horizontal=True, key="case_pattern"):
         words = html.others_text(len(others), n_others)
         source, target = pattern_words(key)

@@ -25,6 +25,7 @@ from vlprobe.dashboard.state import (
     choose,
     counts,
     model_name,
+    plain,
     quiet,
     store,
     view,
@@ -167,12 +168,12 @@ def draw_search(subject: PageSubject) -> None:
         st.session_state["shows"] = ""  # the search was removed, or another selection replaced it
     st.session_state[REGION] = region
     st.text_input(
-        f"Pictures that show (by {model_name(encoder)})",
+        f"Pictures that show (by {plain(model_name(encoder))})",
         key="shows",
         placeholder="such as: a kitchen",
         max_chars=200,
         on_change=find,
-        help=f"Shows the {N_NEAREST} pictures whose embeddings by {model_name(encoder)} are "
+        help=f"Shows the {N_NEAREST} pictures whose embeddings by {plain(model_name(encoder))} are "
         "closest to that of the text.",
     )
 

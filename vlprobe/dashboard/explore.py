@@ -101,7 +101,7 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
         st.info(plain(embeddings.HOW_TO_GET), icon=":material/info:")
         for row in view(views.runs.question_set_rows):
             if embeddings.encoders(page_subject(row.case_key)):
-                label = f"Open the map of {dataset_name(row.dataset)}"
+                label = f"Open the map of {plain(dataset_name(row.dataset))}"
                 link_page("explore", label, {"set": row.case_key, "view": "map"}, icon="map")
                 break
         return
@@ -329,7 +329,7 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     st.html(tag("h1", nothing, class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
         press(
-            f"Without the filter {active.label}: {counted(n_cases, 'case')}",
+            f"Without the filter {plain(active.label)}: {counted(n_cases, 'case')}",
             filters.drop,
             active.parameter,
             active.value,

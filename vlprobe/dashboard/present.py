@@ -216,12 +216,18 @@ def _pick_kind(subject: PageSubject) -> str:
 
 
 def _story(subject: PageSubject, kind: str, opening: str) -> Story:
-    """Return the content of the slides. If the URL or the deck names another case to open with, only that case is
-    loaded again.
+    """Return the content of the slides. If the URL or the deck names another case to open with, only that case and
+    the one after it are loaded again.
     """
     talk_story = view(story, subject.question_set, kind)
-    if case_id := st.query_params.get("case", opening):
-        talk_story = replace(talk_story, opener=view(opener, subject.question_set, kind, case_id))
+    for case_id in filter(None, (st.query_params.get("case"), opening)):
+        first = view(opener, subject.question_set, kind, case_id)
+        if (
+            first and first.card.id == case_id
+        ):  # otherwise the case is of another kind or question set
+            several = first.n_openers > 1
+            more = view(opener, subject.question_set, kind, first.next) if several else None
+            return replace(talk_story, opener=first, more=more)
     return talk_story
 
 
@@ -276,7 +282,7 @@ def _draw_download(
     shown = [
         slide
         for slide in talk["slides"]
-        if slide["on"] and (slide["titled"] or not slide["id"].startswith(TEXT))
+        if slide["on"] and ((slide["titled"] or "").strip() or not slide["id"].startswith(TEXT))
     ]
 
     def contents() -> str:

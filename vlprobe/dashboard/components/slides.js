@@ -22,7 +22,7 @@ const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", verdict:
   figures: [], bars: [], limit: 0, note: "", notes: [], on: true };
 
 // A slide with text is shown once it has words.
-const isShown = (slide) => slide.on && (slide.titled || !slide.id.startsWith("text:"));
+const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.startsWith("text:"));
 
 function picture(shown, pictures) {
   const source = pictures[shown.key] || "";
@@ -285,7 +285,7 @@ class Show {
       const heading = slide.heading.map(([words]) => words).join("");
       const title = this.field(isText ? "textarea" : "input", isText ? "Title, and text below it" : "Title of this slide",
         isText ? slide.titled || "" : heading, (value) => {
-          const [first, ...lines] = value.split("\n");
+          const [first, ...lines] = value.trim().split("\n");
           Object.assign(this.current(slide), { heading: [[first, ""]], titled: value }, isText && { detail: lines.join("\n") });
         });
       title.querySelector("input, textarea").maxLength = 300;
@@ -525,7 +525,7 @@ class Show {
     if (!this.second) return; // blocked by the browser
     this.second.document.title = "Speaker notes";
     this.second.document.body.style.font = "24px/1.4 system-ui, sans-serif";
-    this.second.addEventListener("keydown", (event) => this.key(event));
+    this.second.onkeydown = (event) => this.key(event); // replaced, since the window may be open already
     this.tell();
   }
 

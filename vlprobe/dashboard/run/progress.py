@@ -160,7 +160,7 @@ def _what(job: Job) -> str:
         return f"Training on {dataset_name(job.dataset)}"
     questions = ", ".join(probe_name(probe, "") for probe in job.probes)
     names = (
-        f"{dataset_name(each.dataset)}{f' ({n:,} pictures)' if (n := each.limit or each.sample) else ''}"
+        f"{dataset_name(each.dataset)}{f' (at most {n:,} pictures)' if (n := each.limit or each.sample) else ''}"
         for each in job.requests
     )
     datasets = ", ".join(dict.fromkeys(names))
@@ -428,7 +428,10 @@ def _links(job: Job, finished: list[RunRow]) -> None:
             link_page("repair", "See the losses", {"training": job.id}, icon="build")
         return
     # For each probe, the first model of the job
-    for probe, run in {run.probe: run for run in reversed(finished)}.items():
+    first: dict[str, RunRow] = {}
+    for run in finished:
+        first.setdefault(run.probe, run)
+    for probe, run in first.items():
         label = "See the failures" + (f" · {probe_name(probe, '')}" if len(job.probes) > 1 else "")
         query = {"set": run.case_key, "model": run.model}
         link_page("explore", label, query, icon="image_search")
@@ -476,8 +479,8 @@ def _open(job_id: str) -> None:
     st.query_params["job"] = st.session_state[OPENED] = job_id
 
 
-# Session keys: ids of jobs running at the last check, and of jobs with a notice
-GOING, ENDED = "jobs_going", "jobs_ended"
+# Session keys: ids of jobs running at the last check, of jobs with a notice, and of jobs that ended on a long page
+GOING, ENDED, ANNOUNCED = "jobs_going", "jobs_ended", "jobs_announced"
 BAR_SECONDS = 2
 MOST = 3  # maximum number of notices at once; the newest are kept
 
@@ -487,9 +490,12 @@ def draw_notices(unfinished: Sequence[Job], is_long: bool) -> None:
     where that may be out of view, draw the notice of a job that has just ended.
     """
     going = {job.id for job in unfinished}
-    previous = st.session_state.get(GOING, set())
-    ended = [*st.session_state.get(ENDED, ()), *sorted(previous - going)]
-    shown = set(st.query_params.get_all("job")) - (previous - going if is_long else set())
+    just_ended = st.session_state.get(GOING, set()) - going
+    ended = [*st.session_state.get(ENDED, ()), *sorted(just_ended)]
+    announced = st.session_state.setdefault(ANNOUNCED, set())
+    if is_long:
+        announced |= just_ended
+    shown = set(st.query_params.get_all("job")) - (announced if is_long else set())
     st.session_state[GOING] = going
     st.session_state[ENDED] = [job_id for job_id in ended if job_id not in shown][-MOST:]
     if st.session_state[ENDED]:
