@@ -427,3 +427,10 @@ def test_a_changed_picture_is_made_once_and_goes_with_the_upload(show_try_it):
     at.session_state[tryit.ROWS] = list(tryit.FIRST)
     upload.set_value(None).run()
     assert tryit.CHANGED not in at.session_state
+
+
+@pytest.mark.parametrize(
+    "move, words", [(-0.0004, "score 0.000"), (0.0004, "score 0.000"), (-0.0006, "score -0.001")]
+)
+def test_a_score_that_stays_has_no_sign(move, words):
+    assert tryit._moved(move)["text"] == words

@@ -105,6 +105,21 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
     assert "One model gave both the same score, which counts as fooled." in reveal.notes
 
 
+def test_bars_of_a_case_follow_its_answer_and_come_before_another_case():
+    first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
+    begins = make_story(held_against(FOUR), first)
+    second = Opener(replace(first, id=f"{first.id}-2"), 1, 1, "a/b")
+    ids = [one.id for one in deck.slides(replace(begins, more=second))]
+    assert ids[:3] == ["vote", "reveal", "said"] and ids.index("more") > 2
+
+
+def test_notes_mention_a_remainder_only_if_some_pairs_do_not_differ():
+    for tied, words in (("", "), all differ clearly."), ("BC", "; the rest are tied or unknown.")):
+        slides = deck.slides(make_story(held_against(FOUR, tied=tied)))
+        (line,) = (note for one in slides for note in one.notes if "pairs of models" in note)
+        assert line.endswith(words)
+
+
 def test_a_slide_divides_margins_by_each_models_own_spread():
     kind = presentations()["lgip"].kind("flip")
     spreads = {A: 0.25, B: 2.0, C: 0.25}

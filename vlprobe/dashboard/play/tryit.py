@@ -211,7 +211,8 @@ def _moved(move: float) -> Values:
     """Return the change of a score as a verdict; NaN is unknown."""
     if np.isnan(move):
         return {"state": "unknown", "text": "unknown"}
-    return {"state": "moved", "text": f"score {move:+.3f}"}
+    signed = f"{move:+.3f}"
+    return {"state": "moved", "text": f"score {signed if float(signed) else '0.000'}"}
 
 
 def _changed(canvas: Canvas, kind: str) -> Canvas:

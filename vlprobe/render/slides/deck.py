@@ -40,8 +40,6 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     models = [contestant.model for contestant in story.standings.contestants]
     names = sentence_names(models, renamed)
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
-    extras = [slide for slide in deck if slide.is_extra]
-    deck = [slide for slide in deck if not slide.is_extra]
     dataset = dataset_name(story.dataset, renamed)
     sources = f"{dataset}. {published_text(story.runs, renamed)}".strip()
     deck += _who_is_better(story, kind, names, renamed)
@@ -51,7 +49,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     if story.more:
         more = case_slides(story.models, story.more.card, kind, names)[1]
         deck.append(replace(more, id="more"))
-    return (*deck, *extras, *_mixed(story.mixture, renamed), _closing(story, names, sources))
+    return (*deck, *_mixed(story.mixture, renamed), _closing(story, names, sources))
 
 
 def _closing(story: Story, names: Mapping[str, str], sources: str) -> Slide:
@@ -285,9 +283,12 @@ def _ranking_notes(
     n_pairs = len(standings.rows)
     if n_pairs:
         clear = sum(pair.verdict in ("fewer", "more") for pair in standings.rows)
+        differ = "all differ clearly"
+        if clear < n_pairs:
+            differ = f"{clear:,} differ clearly; the rest are tied or unknown"
         lines.append(
             f"Of {counted(n_pairs, 'pair')} of models compared on the same cases and corrected "
-            f"together ({standings.correction}), {clear:,} differ clearly; the rest are tied or unknown."
+            f"together ({standings.correction}), {differ}."
         )
     return (*lines, findings.unbeaten(standings, names))
 
