@@ -98,6 +98,11 @@ def test_people_read_one_row_per_model_with_interval_letters_and_reasons(bundled
     assert call(bundled, "--format", "latex").count(r"\textbf") == n_clear > 0
     table = list(csv.DictReader(io.StringIO(call(bundled, "--format", "csv"))))
     assert {row["note"] for row in table} == {"", NOT_RUN}
+    by_kind = ("--by", "kind", "--baseline", "demo:softmax", "--format", "csv")
+    verdicts: dict[bool, set[str]] = {True: set(), False: set()}
+    for row in csv.DictReader(io.StringIO(call(bundled, *by_kind))):
+        verdicts[row["model"] == "demo:softmax"].add(row["verdict"])
+    assert verdicts[True] == {"baseline"} and "baseline" not in verdicts[False]
     assert "not run" in call(bundled)
 
 

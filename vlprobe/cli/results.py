@@ -264,7 +264,7 @@ def leaderboard(
             raise InvalidInput(f"'{models[0]}' has no results on these question sets.")
         click.echo(model_index(runs))
     elif how in ("csv", "json"):
-        print_table(views.leaderboard.table(columns), how)
+        print_table(views.leaderboard.table(columns, pinned), how)
     else:
         renamed = display_names.read(store)
         if by == "edit":

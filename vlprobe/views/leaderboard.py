@@ -260,8 +260,10 @@ def ranked_models(columns: Sequence[LeaderboardColumn], first: int = 0) -> list[
     return sorted(models, key=lambda model: [column.rank(model) for column in order])
 
 
-def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
-    """Return one row per model and column. Unknown numbers are NaN, and `note`, if there is one, has the reason."""
+def table(columns: Sequence[LeaderboardColumn], baseline: str = "") -> pd.DataFrame:
+    """Return one row per model and column. Unknown numbers are NaN, and `note`, if there is one, has the reason. The
+    verdict of the baseline is "baseline".
+    """
     rows = []
     for model in ranked_models(columns):
         for column in columns:
@@ -285,7 +287,10 @@ def table(columns: Sequence[LeaderboardColumn]) -> pd.DataFrame:
                     "note": cell.note,
                 }
             )
-    return pd.DataFrame(rows).drop(columns=[] if any(row["note"] for row in rows) else ["note"])
+    frame = pd.DataFrame(rows)
+    if "verdict" in frame:
+        frame.loc[frame["model"] == baseline, "verdict"] = "baseline"
+    return frame if frame["note"].any() else frame.drop(columns=["note"])
 
 
 def _compared(column: LeaderboardColumn, model: str) -> dict[str, object]:

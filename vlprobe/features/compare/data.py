@@ -84,12 +84,10 @@ class Scorecard:
 
     def table(self) -> pd.DataFrame:
         """Return one row per model and column, as `vlprobe leaderboard --format csv` prints it, with display names."""
-        rows = table(self.columns)
+        rows = table(self.columns, self.baseline)
         datasets = [dataset_name(dataset, self.renamed) for dataset in rows["dataset"]]
         rows.insert(1, "model_name", [self.names[model] for model in rows["model"]])
         rows.insert(4, "dataset_name", datasets)
-        if "verdict" in rows:
-            rows.loc[rows["model"] == self.baseline, "verdict"] = "baseline"
         return rows
 
     def text(self, how: str) -> str:
