@@ -415,7 +415,8 @@ def test_words_are_no_commands_in_latex():
     words = [r"[a] \input{b}", "50 %\n& c_d", "$x^2$ ~ #1"]
     table = pd.DataFrame({"a_b": words, "n": [1.0, -2.0, np.nan]})
     lines = latex_lines(table)
-    assert lines[1:3] == [r"\begin{adjustbox}{max width=\textwidth}", r"\begin{tabular}{lr}"]
+    page = r"{max width=\textwidth, max totalheight=0.9\textheight}"
+    assert lines[1:3] == [rf"\begin{{adjustbox}}{page}", r"\begin{tabular}{lr}"]
     assert lines[-2:] == [r"\end{tabular}", r"\end{adjustbox}"]
     assert lines[3:6] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
     assert lines[6:-3] == [
@@ -423,6 +424,14 @@ def test_words_are_no_commands_in_latex():
         r"50 \% \& c\_d & $-$2.0000 \\",
         r"\$x\textasciicircum{}2\$ \textasciitilde{} \#1 & - \\",
     ]
+
+
+def test_each_part_of_a_latex_table_fits_a_page_even_with_two_lines_per_row():
+    table = pd.DataFrame({"model": [f"m{i}" for i in range(45)], "All": ["50 %\v(40 to 60)"] * 45})
+    lines = "\n".join(latex_lines(table)).splitlines()
+    assert sum("scriptsize" in line for line in lines) == 45
+    begins = [line for line in lines if "begin{adjustbox}" in line]
+    assert len(begins) == 2 and all(r"max totalheight=0.9\textheight" in line for line in begins)
 
 
 def test_a_model_index_is_what_the_hubs_library_reads(cache):

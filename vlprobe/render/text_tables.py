@@ -24,6 +24,7 @@ GAP = "  "
 UNKNOWN = "-"
 BELOW = "\v"  # in a cell, before text that LaTeX shows on a second line
 LONG, HEAD = 40, 12  # rows of a LaTeX table, letters in a line of its titles
+LATEX_PAGE = r"max width=\textwidth, max totalheight=0.9\textheight"  # 0.1: a caption
 NUMBER = re.compile(
     r"[-+−<]? ?\.?\d[\d.,]*( %)?( \([^)]*\))?(\v.*)?|-|n/a|not run|no value|", re.DOTALL
 )
@@ -150,7 +151,7 @@ def latex_lines(
 ) -> list[str]:
     """Format a table as LaTeX, with all commands in its text escaped (see `formatted`).
 
-    A table that is wider than the text is shrunk, and one with more than LONG rows is split. Text after BELOW in a
+    A table that is larger than a page is shrunk, and one with more than LONG rows is split. Text after BELOW in a
     cell becomes a row with small letters. The column `group` of a table of metrics becomes superscripts of values.
     """
     texts = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
@@ -174,7 +175,7 @@ def latex_lines(
     lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
     for start in range(0, max(len(rows), 1), LONG):
         lines += [
-            *(r"\begin{adjustbox}{max width=\textwidth}", rf"\begin{{tabular}}{{{alignment}}}"),
+            *(rf"\begin{{adjustbox}}{{{LATEX_PAGE}}}", rf"\begin{{tabular}}{{{alignment}}}"),
             *(r"\toprule", f"{' & '.join(head)} \\\\", r"\midrule"),
             *rows[start : start + LONG],
             *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),

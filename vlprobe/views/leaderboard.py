@@ -290,7 +290,7 @@ def table(columns: Sequence[LeaderboardColumn], baseline: str = "") -> pd.DataFr
     frame = pd.DataFrame(rows)
     if "verdict" in frame:
         frame.loc[frame["model"] == baseline, "verdict"] = "baseline"
-    return frame if frame["note"].any() else frame.drop(columns=["note"])
+    return frame.drop(columns=[] if any(row["note"] for row in rows) else ["note"])
 
 
 def _compared(column: LeaderboardColumn, model: str) -> dict[str, object]:
