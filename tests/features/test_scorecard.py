@@ -31,6 +31,9 @@ from vlprobe.runs.run import execute
 from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.surfaces import paper
+from vlprobe.surfaces.report import report
+from vlprobe.surfaces.site.compare import compare_values
+from vlprobe.surfaces.site.subject import Limits, Shelf, read_subject
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import (
     FAILED,
@@ -434,6 +437,36 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, publi
     points = (n_model + n_halves / 2 - n_twice - n_once / 2) / column.n_cases
     assert points == pytest.approx(column.cells[TROHN].difference)
     assert "= equal scores, or fooled in one of two orders (GPT-4V)." in text
+
+
+@pytest.mark.full
+def test_a_report_opens_on_the_models_the_row_and_the_finding_of_differences(
+    monkeypatch, published
+):
+    store, question_set = published
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    files = {}
+    monkeypatch.setattr(
+        export, "file_button", lambda label, make, *_, **__: files.update({label: make})
+    )
+    monkeypatch.setattr(report, "report", lambda *arguments: arguments)
+    others = [model for model in question_set.ordered_models if model not in (GPT, TROHN)]
+    query = {"model": GPT, "with": "|".join([TROHN, *others]), "other": TROHN}
+    query |= {"type": "add_obj", "tab": "differences"}
+    at = open_page(monkeypatch, store, "compare", set=question_set.key, **query)
+    (heading,) = re.findall("<h1[^>]*>(.*?)</h1>", bodies(at))
+    *_, kind, compared, row = files["Download as a report"]()
+    assert (kind, row) == ("foil", ("add_obj", TROHN))
+    assert compared == (GPT, TROHN, *others)
+    limits = Limits(1, n_baselines=1, compared=compared, row=row)
+    subject = read_subject(store, question_set, Shelf(store.root, False), limits)
+    values, _ = compare_values(subject, kind)
+    (contest,) = values["contests"]
+    assert contest["models"] == [subject.keys[model] for model in compared]
+    assert contest["heading"] == heading.replace("&nbsp;", "\N{NO-BREAK SPACE}")
+    rival, number = contest["first"].split(":")
+    assert (rival, values["titles"][int(number)]) == (subject.keys[TROHN], "an added object")
+    assert values["columns"][f"m0>{contest['first']}"][::2] == [254, 185]  # 185 in one order only
 
 
 def test_the_forest_has_room_for_a_line_of_the_legend_per_model_but_not_on_the_page(published):

@@ -173,8 +173,8 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
 
 
 def test_a_report_names_the_page_that_opens_first():
-    file = pages.one_file("Title", pages.PAGES, {}, [], "compare")
-    assert '<main data-start="compare">' in file and "dataset.start" in file
+    file = pages.one_file("Title", pages.PAGES, {}, [], "page=compare&kind=foil")
+    assert '<main data-start="page=compare&amp;kind=foil">' in file and "dataset.start" in file
 
 
 def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):

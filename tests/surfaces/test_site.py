@@ -131,7 +131,7 @@ def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(scenes_s
     assert compare["titles"][0]
     for one, other in itertools.permutations(range(3), 2):
         believed = stored_answers[one]["margin"].le(0) & stored_answers[other]["margin"].gt(0)
-        count, places = compare["columns"][f"m{one}>m{other}:0"]
+        count, places, _ = compare["columns"][f"m{one}>m{other}:0"]
         assert count == believed.sum()
         ids = [compare["cards"][place]["id"] for place in places]
         assert ids and all(believed[case_id] for case_id in ids)

@@ -84,7 +84,8 @@ def draw_page() -> None:
     draw_details(contest)
     shared = in_map or side_filter
     with share_slot:
-        drawer.draw_share(contest, shared, n_passing(contest, shared))
+        row = (parting.subtype, parting.rival)
+        drawer.draw_share(contest, shared, n_passing(contest, shared), row)
     if "case" in st.query_params:
         drawer_filter = in_map or filter_of_case(contest, parting)
         is_grouped = in_map is None  # the map has one card per case

@@ -550,10 +550,12 @@ def draw_pictures(card: CaseCard) -> bool:
 LISTED_CASES = 50  # maximum number of listed cases with tags or notes
 
 
-def draw_share(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
+def draw_share(
+    subject: PageSubject, case_filter: Filter, n_cases: int, row: tuple[str, str] = ("", "")
+) -> None:
     """Draw the *Share* popover: a link, downloads, saved views, slices, and cases with tags or notes."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
-        draw_link(subject)
+        draw_link(subject, row)
         draw_part("Files")
         _files(subject, case_filter, n_cases)
         draw_part("Saved views")

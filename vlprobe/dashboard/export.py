@@ -101,13 +101,17 @@ def draw_part(title: str) -> None:
     st.html(tag("p", title, class_="vp-part"))
 
 
-def draw_link(subject: PageSubject) -> None:
-    """Draw the link to the current view, and the button for a page in one file that works everywhere."""
+def draw_link(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:
+    """Draw the link to the current view, and the button for a page in one file that works everywhere.
+
+    Args:
+        row: Subtype and model of the selected row of Differences.
+    """
     draw_part("Link")
     quiet(LOCAL_LINK if is_local(address()) else LINK)
     with st.container(key="share_link"):
         st.code(address(), language=None, wrap_lines=True)
-    report_button(subject)
+    report_button(subject, row)
 
 
 def draw_share(subject: PageSubject) -> None:
@@ -130,12 +134,17 @@ def file_button(
     st.download_button(label, contents, name, mime, key, icon=f":material/{icon}:", **settings)
 
 
-def report_button(subject: PageSubject) -> None:
-    """Draw a button that downloads a report on the question set as a single HTML file, which opens on this page."""
+def report_button(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:
+    """Draw a button that downloads a report on the question set as a single HTML file, which opens on this page, with
+    its models and its row of Differences.
+    """
     page = urlsplit(address()).path.rpartition("/")[2]
     file_button(
         "Download as a report",
-        partial(report.report, store(), subject.question_set, page),
+        partial(
+            *(report.report, store(), subject.question_set),
+            *(page, subject.kind, subject.compared if subject.model else (), row),
+        ),
         f"vlprobe_{subject.probe}_{subject.key[:8]}.html",
         "text/html",
         icon="description",

@@ -8,6 +8,7 @@ import functools
 import re
 import shlex
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 import htpy
 
@@ -49,18 +50,37 @@ FAILURES = 6  # cases on the page without scripts, one per picture
 NOTED = 40  # cases with tags or a note
 
 
-def report(store: Store, question_set: QuestionSet, start: str = "") -> str:
+def report(
+    store: Store,
+    question_set: QuestionSet,
+    start: str = "",
+    kind: str = "",
+    compared: Sequence[str] = (),
+    row: tuple[str, str] = ("", ""),
+) -> str:
     """Return the report on one question set as HTML. It includes all pictures, notes and file names.
 
     Args:
         start: Name of the page that opens first, such as "compare"; Home if the report has no such page.
+        kind: The kind of case that opens first.
+        compared: Models that Compare shows first, the baseline before the others.
+        row: Subtype and model of the row of Compare that opens first.
     """
     store = store.snapshot()
-    limits = Limits(CASES, with_notes=True, may_publish=True, n_baselines=1)
+    limits = Limits(
+        CASES,
+        with_notes=True,
+        may_publish=True,
+        n_baselines=1,
+        compared=tuple(compared),
+        row=row,
+    )
     content = bundle.contents(store, [question_set], limits)
     subject = read_subject(store, question_set, Shelf(store.root, may_publish=True), limits)
     numbers_page = _numbers_page(subject)
-    return pages.one_file(question_set.label, content.pages, content.tables, numbers_page, start)
+    opened = {"page": start, "kind": kind, "model": subject.keys[compared[0]] if compared else ""}
+    address = urlencode({name: value for name, value in opened.items() if value})
+    return pages.one_file(question_set.label, content.pages, content.tables, numbers_page, address)
 
 
 def _numbers_page(subject: Subject) -> list[htpy.Node]:

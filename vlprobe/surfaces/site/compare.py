@@ -1,7 +1,7 @@
 """The Compare page of a site.
 
-Each model is compared with up to three others. The page has a forest plot of the differences, and the pictures on which
-two models disagree.
+Each model is compared with up to three others at once, or with as many as on the page from which a report was
+downloaded. The page has a forest plot of the differences, and the pictures on which two models disagree.
 """
 
 import math
@@ -28,30 +28,32 @@ SHOWN = 6  # maximum number of cards in a column
 OF_CASES = 0.2  # maximum share of a model's cases in a column
 
 
-def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[tuple[str, ...]]:
-    """Yield groups of models to compare: each of the first models as a baseline, followed by up to
-    three others.
+def contests(
+    models: Sequence[str], n_baselines: int = MOST_MODELS, n_rivals: int = RIVALS
+) -> Iterator[tuple[str, ...]]:
+    """Yield groups of models to compare: each of the first models as a baseline, followed by up to `n_rivals` others.
 
     >>> list(contests("AB")), list(contests("ABCDE", 1))
     ([('A', 'B'), ('B', 'A')], [('A', 'B', 'C', 'D'), ('A', 'E')])
     """
     for model in models[:n_baselines]:
         others = [rival for rival in models if rival != model]
-        for start in range(0, len(others), RIVALS):
-            yield model, *others[start : start + RIVALS]
+        for start in range(0, len(others), n_rivals):
+            yield model, *others[start : start + n_rivals]
 
 
 def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]:
     """Return the data for the Compare page of a kind of case, and the numbers of the cases that the page shows."""
     store, question_set = subject.store, subject.question_set
-    kind, models = subject.presentation.kind(kind_name), subject.models[:MOST_MODELS]
-    n_baselines = subject.limits.n_baselines
+    kind, limits = subject.presentation.kind(kind_name), subject.limits
+    models = tuple(dict.fromkeys((*limits.compared, *subject.models)))[:MOST_MODELS]
+    n_baselines = limits.n_baselines
     comparisons = [
         views.paired_tests.compare_models(store, question_set, group, kind_name)
-        for group in contests(models, n_baselines)
+        for group in contests(models, n_baselines, len(limits.compared[1:]) or RIVALS)
     ]
     subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
-    n_shown = max(1, min(SHOWN, round(OF_CASES * subject.limits.n_cases)))
+    n_shown = max(1, min(SHOWN, round(OF_CASES * limits.n_cases)))
     columns: Values = {}
     cards: list[WallCard] = []  # distinct cards of all columns
     places: dict[tuple[int, str], int] = {}
@@ -59,13 +61,16 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
         if {model, rival} & set(models[:n_baselines]):
             case_filter = side_filter(kind_name, model, rival, subtype)
             first, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, n_shown)
+            n_halves = 0
+            if question_set.run(model).n_orders == 2:
+                n_halves = views.cases.outcomes(store, question_set, case_filter)["tied"]
             # In kinds that search, the card of a case depends on the model.
             keys = [(card.case, model if body_of(kind).uses_answer else "") for card in first]
             for key, card in zip(keys, first, strict=True):
                 if places.setdefault(key, len(cards)) == len(cards):
                     cards.append(card)
             name = f"{subject.keys[model]}>{subject.keys[rival]}:{subtypes.index(subtype)}"
-            columns[name] = [n_cases, [places[key] for key in keys]]
+            columns[name] = [n_cases, [places[key] for key in keys], n_halves]
     numbers = list(dict.fromkeys(card.case for card in cards))
     values: Values = {
         "contests": [_contest(subject, kind, each, subtypes) for each in comparisons],
@@ -104,6 +109,9 @@ def _contest(
     """Return the data for one comparison: the finding, the forest plot, and the text for each row."""
     finding = verdict(comparison, kind, subject.names)
     names = {each.model: subject.names[each.model] for each in comparison.contestants}
+    rows = [(row.subtype, row.model) for row in comparison.rows]
+    first = (finding.row.subtype, finding.row.model)
+    first = subject.limits.row if subject.limits.row in rows else first
 
     def row_key(subtype: str, model: str) -> str:
         return f"{subject.keys[model]}:{subtypes.index(subtype)}"
@@ -114,7 +122,7 @@ def _contest(
         "detail": unbroken(finding.detail),
         "figure": _figure(subject, kind, comparison, lambda values: f"row={row_key(*values)}"),
         "how": f"{forest.how_to_read(comparison)} {forest.CLICK}",
-        "first": row_key(finding.row.subtype, finding.row.model),
+        "first": row_key(*first),
         "rows": {
             row_key(row.subtype, row.model): [
                 forest.row_in_full(row, comparison, names, kind),
@@ -139,5 +147,6 @@ def _figure(
         subject.store, subject.question_set, comparison.kind, baseline
     )
     figure = forest.forest_figure(comparison, kind, subject.model_looks, subject.names, totals)
+    figure.update_layout(margin_l=forest.MARGINS["l"] + 20)  # a page without the dashboard's font
     alternative = f"Difference between each model and {subject.names[baseline]}, by kind of edit"
     return page_figures(figure, alternative, choice)

@@ -94,7 +94,7 @@ def one_file(
         pages: The pages of the site.
         tables: The data for the pages and pictures, by script name.
         numbers: Content of the additional page.
-        start: Name of the page that opens first; "" for Home.
+        start: Address of the view that opens first, such as "page=compare&kind=text"; "" for Home.
     """
     links = {page.name: page.title for page in pages} | {NUMBERS: "Numbers"}
     note = "This page needs JavaScript; without it, the page shows only the numbers."

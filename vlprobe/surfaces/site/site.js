@@ -169,14 +169,14 @@ function about(index, name) {
   return { said, sets, set, kinds, kind, model, name: `${set.key}-${name}-${number}`, cases: `${set.key}-explore-${number}` };
 }
 
-// The choices that pages share: question set and kind.
-function choices({ sets, set, kinds, kind }) {
+// The choices that pages share: question set and kind. A kind without a choice is named if a word before it needs it.
+function choices({ sets, set, kinds, kind }, isNamed = false) {
   const go = (changes) => {
     say({ type: "", pattern: "", case: "", row: "", ...changes });
     draw();
   };
   return [
-    kinds.length > 1 && chooser("Kind of question", named(kinds), kind.key, (key) => go({ kind: key })),
+    kinds.length > 1 ? chooser("Kind of question", named(kinds), kind.key, (key) => go({ kind: key })) : isNamed && make("b", "", kind.label),
     sets.length > 1 ? "in" : `in ${set.label}`,
     sets.length > 1 && chooser("Question set", named(sets), set.key, (key) => go({ set: key, kind: "", model: "" })),
   ].filter(Boolean);
@@ -222,7 +222,7 @@ function sentence(...parts) {
 async function draw(isNew = true) {
   const index = await table("index");
   const [main, numbers] = [document.querySelector("main"), document.querySelector(".numbers")];
-  const said = document.body.dataset.page || address().page || document.querySelector("main").dataset.start;
+  const said = document.body.dataset.page || address().page;
   const name = Object.hasOwn(PAGES, said) ? said : "index";
   const page = about(index, name);
   for (const anchor of document.querySelectorAll("nav a")) {
@@ -245,7 +245,10 @@ async function draw(isNew = true) {
 }
 
 addEventListener("hashchange", () => draw());
-addEventListener("load", () => draw());
+addEventListener("load", () => {
+  if (!location.hash) say(Object.fromEntries(new URLSearchParams(document.querySelector("main").dataset.start)));
+  draw();
+});
 
 // A case as a model answered it.
 function caseOf(entry, model) {
@@ -295,7 +298,7 @@ PAGES.index = async (page, values) => {
 };
 
 PAGES.present = async (page, values) => {
-  sentence("Slides about", ...choices(page));
+  sentence("Slides about", ...choices(page, true));
   const { pictures, ...talk } = await pictured(values);
   const sources = Object.fromEntries(Object.entries(pictures).map(([name, { source }]) => [name, source]));
   await mount(place("talk"), "slides", { ...talk, pictures: sources });
@@ -355,7 +358,7 @@ PAGES.explore = async (page, values, isNew) => {
     filters.append(search);
     filters.append(make("span", "order"));
     const happens = values.movement ? "is moved by" : "is fooled by";
-    sentence(chooser("Model", named(set.models), model.key, (key) => change({ model: key, pattern: "" })), happens, ...choices(page), filters);
+    sentence(chooser("Model", named(set.models), model.key, (key) => change({ model: key, pattern: "" })), happens, ...choices(page, true), filters);
   }
   const nActive = [outcomes.length && outcome !== "fooled", type !== "", words].filter(Boolean).length;
   place("sentence").querySelector("summary").textContent = nActive ? `Filters (${nActive})` : "Filters";
@@ -429,7 +432,7 @@ PAGES.compare = async (page, values) => {
   const others = chooser("Compared with it", groups, contests.indexOf(contest), (group) => change({ group }));
   const baselines = named(bases.map((key) => models[key]));
   sentence("Compare", chooser("Model", baselines, base, (model) => change({ model, group: "" })), "with",
-    groups.length > 1 ? others : make("b", "", groups[0][1]), "on", ...choices(page));
+    groups.length > 1 ? others : make("b", "", groups[0][1]), "on", ...choices(page, true));
   place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail));
   place("forest").hidden = !contest.figure;
   if (contest.figure) await plot(place("forest"), contest.figure, `row=${row}`, change);
@@ -446,7 +449,7 @@ PAGES.compare = async (page, values) => {
 
   const explore = await table(page.cases);
   const order = contest.models.map((key) => set.models.indexOf(models[key]));
-  const columns = [[base, rival], [rival, base]].map((keys) => [...keys, ...(values.columns[`${keys.join(">")}:${type}`] || [0, []])]);
+  const columns = [[base, rival], [rival, base]].map((keys) => [...keys, ...(values.columns[`${keys.join(">")}:${type}`] || [0, [], 0])]);
   const shown = columns.flatMap(([key, , , places]) => places.map((at) => [key, values.cards[at].id]));
   const open = (at) => {
     const [key, id] = shown[at];
@@ -457,10 +460,12 @@ PAGES.compare = async (page, values) => {
   };
   const column = () => make("section", "", make("p", "side"), make("div", "wall-place"));
   if (!place("facing").firstChild) place("facing").append(column(), column());
-  for (const [side, [key, other, count, places]] of columns.entries()) {
+  for (const [side, [key, other, count, places, nHalves]] of columns.entries()) {
     const [head, wall] = place("facing").children[side].children;
     const [begin, end] = values.movement ? [" move ", " more than "] : [" fooled ", ", not "];
     const words = make("span", "", begin, make("b", "", models[key].name), end + models[other].name);
+    const half = nHalves.toLocaleString("en");
+    if (nHalves) words.append(`: ${(count - nHalves).toLocaleString("en")} in both orders, ${half} in only one (counted as half above)`);
     head.replaceChildren(make("b", "big", count.toLocaleString("en")), words);
     const cards = places.map((at) => ({ ...values.cards[at], boxes: order.map((model) => values.cards[at].boxes[model]) }));
     wall.hidden = !cards.length;

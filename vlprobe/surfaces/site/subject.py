@@ -114,6 +114,10 @@ class Limits:
     with_notes: bool = False  # publish tags, notes and paths
     may_publish: bool = False  # publish pictures that vlprobe did not draw
     n_baselines: int = 8  # number of models used as baselines
+    compared: tuple[
+        str, ...
+    ] = ()  # models that Compare shows first, the baseline before the others
+    row: tuple[str, str] = ("", "")  # subtype and model of the row of Compare that opens first
 
 
 @dataclass(frozen=True)
