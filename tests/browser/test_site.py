@@ -1,9 +1,11 @@
 """A site opened from the disk with the network off: its pages, its drawer, hostile captions."""
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tests.browser.conftest import HOSTILE, HOSTILE_CAPTIONS, another, severe_violations
@@ -138,6 +140,19 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     opened(offline, hostile_site, address.rpartition("/")[2])
     where.wait_for()
     assert where.inner_text().startswith("2 of ")
+
+
+def test_a_caption_search_of_a_site_finds_what_the_dashboard_finds(offline, hostile_site):
+    opened(offline, hostile_site, "explore.html")
+    captions = ["a red cube", "a sheared, colored dog", "一只红色的狗", "the blue-red dog; a cube"]
+    searches = ["", ",", "red, cube", "red;cube", "red", '"red cube"', '"sheared, colored"', "红色"]
+    search = "search => patterns(search).map((pattern) => pattern.test(text))"
+    for text, words in itertools.product(captions, searches):
+        of_site = offline.evaluate(f"([text, words]) => ({search})(words)", [text, words])
+        where = views.filter.Filter("", kind="", contains=words).where((), ())
+        query = f"SELECT {where.condition} FROM (SELECT [?] AS texts) AS cases"
+        assert (all(of_site),) == duckdb.execute(query, [*where.values, text]).fetchone()
+        assert len(of_site) == len(where.values)
 
 
 @pytest.mark.full

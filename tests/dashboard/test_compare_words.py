@@ -1,6 +1,7 @@
 """What the Compare page says in words and marks: sentences, p values, corners of a link, ties; no store is needed."""
 
 import html
+import math
 import re
 
 import pandas as pd
@@ -65,6 +66,11 @@ def row(
         (
             row("positive_rate", 0.9, 0.89, -0.03, 0.01, 0.62, "tied") | {"detectable": 0.021},
             "89.0 % these are tied|-1.0 points (-3.0 to 1.0)|p = .62|80 % power: 2.1 points",
+        ),
+        (
+            row("positive_rate", 0.9, 0.89, -0.03, 0.01, 0.62, "tied") | {"detectable": math.inf},
+            "89.0 % these are tied|-1.0 points (-3.0 to 1.0)|p = .62|"
+            "too few pictures to detect any difference",
         ),
     ],
 )

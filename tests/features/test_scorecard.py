@@ -251,6 +251,9 @@ def test_movements_have_words_of_their_own(monkeypatch, published, columns):
     assert "fooled" not in heading + scorecard.reading() and "right" not in heading
     assert "guessing" not in scorecard.reading() and scorecard.title(columns[0]) == "Movement"
     assert "fooled" not in scorecard.html(address, address, address)
+    for each in (scorecard, replace(scorecard, is_right=False)):
+        assert "Movement, with 95 % intervals." in each.caption()
+        assert "Fooled" not in each.caption() + each.text("latex")
     both = card([*foils, *columns])
     assert "above guessing or with movements, a full bar is 100 %." in both.reading()
     assert "Colored: best, or tied" in replace(both, is_right=True).reading()
@@ -512,6 +515,32 @@ def test_a_tie_in_the_table_of_rows_comes_with_the_difference_that_would_have_be
     tied = [row.detectable for row in tests.rows if row.verdict == "tied"]
     powers = re.findall(r"<td>tied \(80 % power: (\d+\.\d) points\)</td>", table)
     assert [float(power) for power in powers] == [round(100 * value, 1) for value in tied] != []
+
+
+def test_a_tie_of_too_few_pictures_for_any_difference_says_so(published):
+    store, question_set = published
+    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+    few = replace(tests.rows[0], verdict="tied", detectable=math.inf)
+    table = rows_table(replace(tests, rows=(few,)), {model: model for model in question_set.models})
+    assert "<td>tied (too few pictures to detect any difference)</td>" in table
+
+
+def test_a_latex_cell_without_an_interval_has_the_reason_below_its_value(columns):
+    few = {
+        model: replace(cell, estimate=replace(cell.estimate, low=math.nan, high=math.nan))
+        for model, cell in columns[0].cells.items()
+    }
+    latex = card([replace(columns[0], cells=few)]).text("latex")
+    assert latex.count("-, fewer than 5 pictures") == len(few)
+
+
+def test_a_table_without_links_has_counts_notes_of_models_and_no_promise_of_a_link(columns):
+    cells = columns[0].cells
+    noted = {**cells, TROHN: replace(cells[TROHN], note=FAILED)}
+    html = card([replace(columns[0], cells=noted)]).html()
+    assert '<span class="vp-count" title=' in html and ": Explore" not in html
+    (row,) = [each for each in html.split("<tr") if f"<small> {FAILED}</small>" in each]
+    assert TROHN in row
 
 
 def test_a_difference_without_an_interval_has_no_bounds_in_the_table(published):

@@ -162,7 +162,7 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
     pictures = [re.findall(r'src="([^"]+)"', article)[0] for article in articles]
     assert 1 < len(pictures) <= report.FAILURES
     assert len(set(pictures)) == len(pictures)
-    assert first.count(SCORECARD) == 1
+    assert first.count(SCORECARD) == 1 and "<small> control</small>" in first
     (kind, *_) = views.showcase.kinds(noted, question_set)
     kinds = pd.read_parquet(noted.files([key], "cases")[0])["kind"].to_numpy()
     for run in question_set.runs:  # the numbers of the table, counted a case at a time

@@ -157,6 +157,21 @@ def test_changed_colors_and_numbers_are_found_where_words_are_replaced_added_or_
             assert each == "A color changed"
 
 
+def test_an_exchanged_number_in_digits_is_a_changed_number(store):
+    question_set, _ = opened(store, "bundled:VALSE")
+    cases = views.rows.CaseTable(store, question_set.key)
+    texts = pd.read_parquet(cases.path).sort_values("case")["texts"]
+    bins = caption_bins.bin_codes(cases, "changed_words")
+    digits = [
+        tuple(re.findall(r"\b\d+\b", text) for text in pair) if len(pair) == 2 else ((), ())
+        for pair in texts
+    ]
+    is_number = np.array([len(one) == len(other) and one != other for one, other in digits])
+    assert np.count_nonzero(is_number) > 100
+    changed = {caption_bins.VALUES["changed_words"][code] for code in bins[is_number]}
+    assert changed == {"A number changed"}
+
+
 def test_cases_that_all_fool_the_model_are_broken_down_like_any_other(store):
     question_set, case_filter = opened(store, "demo")
     table = joined(store, question_set, case_filter)

@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vlprobe.render.numbers import WAYS, interval, number, signed, unit_of, with_interval
+from vlprobe.render.numbers import (
+    TOO_FEW,
+    WAYS,
+    interval,
+    number,
+    signed,
+    unit_of,
+    with_interval,
+)
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.text_tables import BELOW, formatted
 from vlprobe.render.words import dataset_name, value_label
@@ -55,7 +63,8 @@ def in_words(
             row = cell.estimate
             value = with_interval(row.value, row.low, row.high, unit) if row else ""
             if row and how == "latex":
-                value = f"{number(row.value, unit)}{BELOW}{interval(row.low, row.high, unit)}"
+                limits = interval(row.low, row.high, unit) or f"-, {TOO_FEW}"
+                value = f"{number(row.value, unit)}{BELOW}{limits}"
             letters = cell.group if how == "table" else ""
             texts.append(
                 " ".join(filter(None, [value, compared(cell, unit), letters or cell.note]))

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-"""Display names for datasets, by the prefix of the stored name."""
-
-DATASETS = {  # by bundled name or prefix: "{}" is the last part of the name
+DATASETS = {  # display names by bundled name or prefix: "{}" is the last part of the name
     "demo": "Drawn scenes",
     "demo-pairs": "Drawn twins",
     "demo-triplets": "Drawn triplets",

@@ -47,10 +47,10 @@ VALUES = {
     ),
     TEXT_ALONE: ("The text alone decides", "The text alone does not decide"),
 }
-_CHANGED = [  # the words of each bin of CHANGED but the last
+_COLORS, _NUMBERS = (
     {concept.lemma for concept in CONCEPTS if group in concept.groups}
     for group in ("color", "number")
-]
+)
 MOST_TEXTS = 200_000  # most captions to compare word by word, about 4 microseconds each
 MOST_PAIRS = 50_000  # pairs of a kind that are guessed without the picture: 7,500 take 5 s
 TWO_TEXTS = "roles = ['original', 'different']"
@@ -116,7 +116,8 @@ def _changed_codes(table: CaseTable) -> np.ndarray:
         if len(left) == len(right):  # exchanged words are in both captions
             pairs_of_words = zip(left, right, strict=True)
             differing = {word for pair in pairs_of_words if pair[0] != pair[1] for word in pair}
-        codes[case] = [*(bool(words & differing) for words in _CHANGED), True].index(True)
+        is_number = bool(_NUMBERS & differing) or any(map(str.isdecimal, differing))
+        codes[case] = [bool(_COLORS & differing), is_number, True].index(True)
     return codes
 
 

@@ -132,8 +132,11 @@ class Scorecard:
     def _facts(self, is_figure: bool = False) -> str:
         """Return the facts for the caption of the table, or of the figure, which has no differences."""
         base = "" if is_figure else self.names.get(self.baseline)
+        measured = "Right" if self.is_right else "Fooled"
+        if all(map(self._moves, self.columns)):
+            measured = "Movement"
         return joined(
-            f"{'Right' if self.is_right else 'Fooled'}, with 95 % intervals.",
+            f"{measured}, with 95 % intervals.",
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
             f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             "Models that share a letter are tied." if self._has_letters else "",
@@ -399,6 +402,12 @@ class Scorecard:
             ],
         ]
         shown = [(column, self._full(column)) for column in self._shown]
+        notes = {  # why a model with values has no rank
+            model: cell.note
+            for column in self.columns
+            for model, cell in column.cells.items()
+            if cell.estimate and cell.note
+        }
         rows = [
             htpy.tr(".vp-pinned" if model == self.baseline else "")[
                 htpy.th(scope="row", title=model)[
@@ -406,6 +415,7 @@ class Scorecard:
                     " ",
                     embed(breakable(self.names[model])),
                     model == self.baseline and htpy.small[" baseline"],
+                    model in notes and htpy.small[f" {notes[model]}"],
                 ],
                 [self._cell(column, full, model, differences, cases) for column, full in shown],
             ]
@@ -535,7 +545,7 @@ class Scorecard:
 def _link(address: str, title: str, css: str = ".vp-go") -> htpy.Element:
     """Return a link within the page, or an element with only the title if there is no address."""
     if not address:
-        return htpy.span(title=title)
+        return htpy.span(css.removeprefix(".vp-go"), title=title.removesuffix(": Explore"))
     return htpy.a(css, href=address, target="_self", title=title)
 
 

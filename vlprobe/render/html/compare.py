@@ -129,9 +129,11 @@ def _bounds(low: float, high: float, unit: str) -> str:
 
 
 def _power(row: DifferenceRow | PairedTest, unit: str) -> str:
-    """Name the smallest difference that a test would have detected, or return "" if there is none."""
-    if not math.isfinite(row.detectable):
+    """Name the smallest difference that a test would have detected, or return "" if it is unknown."""
+    if math.isnan(row.detectable):
         return ""
+    if math.isinf(row.detectable):
+        return "too few pictures to detect any difference"
     return f"80 % power: {signed(row.detectable, unit).removeprefix('+')}"
 
 

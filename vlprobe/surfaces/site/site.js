@@ -309,7 +309,7 @@ PAGES.present = async (page, values) => {
 function patterns(search) {
   const letter = String.raw`[\p{Lu}\p{Ll}\p{Lt}\p{M}\p{N}_]`;
   const isBounded = (character) => /[\p{L}\p{N}]/u.test(character) && !/[\p{Lo}\p{Lm}]/u.test(character);
-  return [...search.matchAll(/"([^"]+)"|(\S+)/g)].map(([, phrase, word]) => {
+  return [...search.matchAll(/"([^"]+)"|([^\s,;]+)/g)].map(([, phrase, word]) => {
     const part = [...(phrase || word)];
     const [begin, end] = [isBounded(part[0]) ? `(?<!${letter})` : "", isBounded(part.at(-1)) ? `(?!${letter})` : ""];
     return new RegExp(begin + part.join("").replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") + end, "iu");
