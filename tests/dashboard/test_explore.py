@@ -189,6 +189,10 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(
         assert list(group.options) == rows
         group.set_value([value]).run()
         assert card_ids(at) == [first["id"]] and at.button(key="chip_0").label == label
+        excluded = {" note": "no note", " any": "no tag"}[value]
+        at.button_group(key="facet_tagged").set_value([]).run()  # a third press would free it
+        assert at.button(key="chip_0").label == excluded
+        assert f"{excluded} :gray[1]" in at.button_group(key="facet_tagged").options
     at = show_page(store_copy, "explore", model=ONE, tagged="ambiguous", case=first["id"])
     assert at.text_area[0].value == "**Look** <script>alert(1)</script>"
     annotations.write(store_copy, key, Annotation(int(first["case"]), first["id"]))

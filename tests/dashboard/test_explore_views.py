@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import bodies, words
-from tests.dashboard.walls import card_ids, send, wall
+from tests.dashboard.walls import card_ids, component_values, send, wall
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     answered,
     dataset,
@@ -119,6 +119,7 @@ def test_the_marks_of_a_map_have_numbers_that_survive_the_browser():
     figure = point_map(np.zeros((3, 2)), values, ["a", "b", "c"], "Share fooled", 0.5)
     sent = [trace["customdata"] for trace in json.loads(figure.to_json())["data"]]
     assert sent == [[[0], [2]], [[1]]]  # an array of bytes would come back as {"0": number}
+    assert [trace.marker.opacity for trace in figure.data] == [1, 1]  # the colors of the scale
 
 
 @pytest.mark.parametrize(
@@ -193,6 +194,23 @@ def test_a_map_that_is_missing_has_a_door_to_one_that_is_there(show_page, publis
 def n_hidden(at: AppTest) -> int:
     """Return the number of suspect labels on the button that hides them."""
     return int(at.button("hide_suspects").label.split()[1].replace(",", ""))
+
+
+def test_a_failure_without_a_picture_has_others_by_the_same_edit_where_few_pictures_are_here(
+    show_page, published
+):
+    rows = views.runs.question_set_rows(published)
+    key = next(row.case_key for row in rows if row.dataset == "bundled:VALSE")
+    question_set = views.runs.question_set(published, key)
+    model = question_set.models[0]
+    of_swaps = Filter(model, "foil", subtype=("actant-swap",))
+    cards, n_cards, _ = views.wall.wall(published, question_set, of_swaps)
+    card = next(card for card in cards if not views.rows.are_here(card.images))
+    at = show_page(published, "explore", set=key, model=model, kind="foil", case=card.id)
+    ((_, strip),) = [each for each in component_values(at, "wall") if each[1].get("strip")]
+    assert strip["cards"] and card.id not in [each["id"] for each in strip["cards"]]
+    assert f"of {n_cards - 1:,}" in words(at)
+    assert "No other case has this picture or this change." not in words(at)
 
 
 def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_page, published):

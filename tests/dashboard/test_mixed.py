@@ -173,7 +173,10 @@ def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
         searches.order(mixed_store, question_set, ONE, "mix:0.8")[0].tolist(),
     )["id"]
     assert sorted(card_ids(at)) == sorted(ids)
+    counts_all = "Among all searches, by any mixed picture."
+    assert counts_all in words(at)
     at.selectbox("lost").set_value("").run()
+    assert counts_all not in words(at)
     everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
     assert (
         len(card_ids(at)) == views.cases.outcomes(mixed_store, question_set, everything)["fooled"]

@@ -295,6 +295,10 @@ def test_no_case_left_says_so(show_page, filled: Store):
     assert "words" not in at.query_params and card_ids(at)
     at = show_page(filled, "failures", words="*a* $b$")
     assert r"“\*a\* \$b\$”" in at.button(key="drop_nearest").label
+    assert "a minus excludes no word" not in words(at)
+    at = show_page(filled, "failures", words="dog -frisbee")
+    assert "Each word of the search must occur in a caption" in words(at)
+    assert "a minus excludes no word" in words(at)
 
 
 def test_a_missing_picture_is_a_line_and_not_an_error(show_page, tmp_path: Path):

@@ -258,6 +258,11 @@ def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
         f"See the failures · {first}",
         "See the numbers",
     ]
+    execute(Request((RANDOM,), dataset, "rococo", device="cpu", examine=False), store)
+    write_json(folder / "status.json", status | {"state": "done", "probe": ""})
+    links = [link.proto.label for link in show_page(store, "run", job=job_id).get("page_link")]
+    assert links[:2] == [f"See the failures · {first}", f"See the failures · {second}"]
+    write_json(folder / "status.json", status)
     at = show_page(store, "retrieval", job=job_id)  # the page of one of its probes shows it too
     assert f"{second} · Scoring" in words(at)
 

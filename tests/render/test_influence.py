@@ -98,3 +98,8 @@ def test_a_cell_with_room_carries_its_number():
     plain = np.asarray(heat(grey, np.array([[0.0, 0.0]])))
     assert (plain == 255).any() and (plain == 0).any()
     assert (np.asarray(heat(grey, np.zeros((3, 6)))) == 100).all()
+
+
+def test_a_score_that_rounds_to_zero_has_no_minus():
+    text = colored_words(["a", "dog"], [-0.00001, 0.5])
+    assert "0.000" in text and "-0.000<" not in text and "-0.0000" not in text

@@ -242,7 +242,7 @@ def _figure(
     texts = []
     for mark, (mean, size) in enumerate(zip(means.tolist(), sizes.tolist(), strict=True)):
         value = f"{mean:.1f}" if color == "n_models" else f"{100 * mean:.0f} %"
-        name = f"{size:,} points" if is_grouped else points.labels[mark]
+        name = f"{size:,} points" if is_grouped else points.labels[mark].rstrip(".")
         texts.append(f"{name}: {'unknown' if math.isnan(mean) else value}")
     inside = None
     if region:

@@ -40,6 +40,7 @@ from vlprobe.dashboard.state import (
     page_subject,
     paginate,
     plain,
+    quiet,
     store,
     view,
     write_choice,
@@ -327,6 +328,8 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     asked = n_passing(subject, any_outcome) or not filters.active_filters(any_outcome)
     nothing = _nothing(case_filter, kind) if asked else "No questions match these filters."
     st.html(tag("h1", nothing, class_="vp-nothing"))
+    if "-" in case_filter.contains:
+        quiet("Each word of the search must occur in a caption; a minus excludes no word.")
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
         press(
             f"Without the filter {plain(active.label)}: {counted(n_cases, 'case')}",

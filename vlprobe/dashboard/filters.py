@@ -45,7 +45,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import capitalized, shorten
-from vlprobe.render.wall import value_text
+from vlprobe.render.wall import excluded_text, value_text
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.views import caption_bins, causes
@@ -343,7 +343,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         lambda name: f"{'with' if name[0] == ' ' else 'tagged'} {value_text('tagged', name)}",
     ),
     ("unseen", "unseen_by", partial(value_text, "unseen_by")),
-    ("not", "excluded", lambda each: f"not {shorten(value_text(*each), NAMED)}"),
+    ("not", "excluded", lambda each: shorten(excluded_text(*each), NAMED + len("not "))),
 )
 
 
@@ -459,6 +459,8 @@ def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
     states = _states(case_filter)
     models = _listed("models", list(subject.models), [*states, subject.model])
     _draw_heading("Who is fooled", "fooled · not · any")
+    if case_filter.lost_to:
+        quiet("Among all searches, by any mixed picture.")
     with st.container(key="rail_models", gap=None):
         for model in models:
             look, key = subject.looks[model], f"who_{subject.models.index(model)}"
@@ -554,9 +556,11 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
     def text(value: str) -> str:
         row = rows[value]
         is_tag = facet.name.startswith("tag:")  # its name is the title
-        label = plain(value_label(value) if is_tag else value_text(facet.name, value))
+        label = value_label(value) if is_tag else value_text(facet.name, value)
+        if value in excluded:
+            label = f"not {label}" if is_tag else excluded_text(facet.name, value)
         count = f"{row.n_asked:,}" if is_movement else f"{row.n_fooled:,} / {row.n_asked:,}"
-        return f"{'not ' * (value in excluded)}{label} :gray[{count}]"
+        return f"{plain(label)} :gray[{count}]"
 
     with st.container(key=f"rows_{key}", gap=None):
         st.session_state[key] = st.session_state[f"{key}_before"] = [*required, *excluded]

@@ -79,6 +79,17 @@ def value_text(facet: str, value: str) -> str:
     return causes.LABELS[value] if facet == "unseen_by" else value_label(value)
 
 
+def excluded_text(facet: str, value: str) -> str:
+    """Describe a value of a facet that a filter excludes.
+
+    >>> excluded_text("subtype", "color"), excluded_text("tagged", annotations.ANY)
+    ('not Color', 'no tag')
+    """
+    if facet == "tagged" and value in (annotations.ANY, annotations.NOTE):
+        return "no tag" if value == annotations.ANY else "no note"
+    return f"not {value_text(facet, value)}"
+
+
 def lift_words(pattern: Pattern) -> str:
     """Say how much more often a pattern fools the model than other edits do."""
     others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"

@@ -50,6 +50,7 @@ def point_map(
                 "color": values[group] if colors else QUIET,
                 "symbol": "circle" if sizes is None else "hexagon",
                 "size": diameter[group],
+                "opacity": 1,  # by default, marks of several sizes are paler than the color bar
                 "line": {"width": 1, "color": HIGH if colors else QUIET},
                 **colors,
             },

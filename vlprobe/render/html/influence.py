@@ -56,7 +56,11 @@ def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
     for word, value in zip(words, values, strict=True):
         tint, exact, short = "", "unknown", "-"
         if not math.isnan(value):
-            tint, exact, short = f"background:{_tint(value, scale)}", f"{value:.4f}", f"{value:.3f}"
+            tint, exact, short = (
+                f"background:{_tint(value, scale)}",
+                f"{value:z.4f}",
+                f"{value:z.3f}",
+            )
         title = html.escape(f"{word}: {exact}")
         spans.append(
             f'<span class="vp-word" style="{tint}" title="{title}">{html.escape(word)}'
@@ -76,7 +80,7 @@ def legend(
     low = -high if (np.asarray(values, dtype=float) < 0).any() else least
     stops = ", ".join(_tint(low + (high - low) * step / 4, high, least) for step in range(5))
     labels = ((low_label, low), (high_label, high))
-    ends = [html.escape(f"{label} {value:.3f}") for label, value in labels]
+    ends = [html.escape(f"{label} {value:z.3f}") for label, value in labels]
     ramp = f"background:linear-gradient(to right, {stops})"
     bar = f'<span class="vp-ramp" aria-hidden="true" style="{ramp}"></span>'
     return f'<p class="vp-quiet vp-small">{ends[0]} {bar} {ends[1]}</p>'
@@ -123,7 +127,7 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
                     "stroke_width": 2,
                     "stroke_fill": (0, 0, 0, 255),
                 }
-                draw.text(corner, f"{value:.2f}", font_size=room / 5, **style)
+                draw.text(corner, f"{value:z.2f}", font_size=room / 5, **style)
     if frame is not None:
         width = max(round(min(image.size) / 120), 1)
         draw.rectangle(frame, outline=(255, 255, 255, 255), width=2 * width)
