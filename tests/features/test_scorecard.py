@@ -318,6 +318,23 @@ def test_a_type_of_edit_has_one_name(published, columns):
                 assert len(titles) == 1, titles
 
 
+def test_kinds_with_the_same_types_of_edit_have_a_group_head_each(published, columns):
+    store, _ = published
+    (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "lgip"]
+    question_set = views.runs.question_set(store, key)
+    heads = r'<th scope="colgroup" colspan="(\d+)">.*?<small>(.*?)</small>'
+    drawn = leaderboard(store, [question_set], by="edit")
+    widths, titles = zip(*re.findall(heads, card(drawn).html()), strict=True)
+    kinds = list(dict.fromkeys(column.kind for column in drawn))
+    counts = [sum(column.kind == kind for column in drawn) for kind in kinds]
+    assert len(kinds) > 1 and [*map(int, widths)] == counts
+    for kind, title in zip(kinds, titles, strict=True):
+        assert title.endswith(f": {question_set.presentation.kind(kind).wrong_side}")
+    by_kind = card(leaderboard(store, [question_set], by="kind")).html()
+    assert [width for width, _ in re.findall(heads, by_kind)] == [str(len(kinds))]
+    assert len(re.findall(heads, card(columns).html())) == 1
+
+
 def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     monkeypatch, published
 ):

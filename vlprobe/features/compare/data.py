@@ -388,8 +388,7 @@ class Scorecard:
             sorts: Function that returns the URL that sorts by a column.
         """
         groups = [
-            (first, 1 + len(others))
-            for _, (first, *others) in groupby(self.columns, lambda each: each.question_set.key)
+            (first, 1 + len(others)) for _, (first, *others) in groupby(self.columns, self._test)
         ]
         head = htpy.thead[
             htpy.tr[htpy.td, (self._group(column, width) for column, width in groups)],
@@ -436,10 +435,19 @@ class Scorecard:
         )
         return str(scroll[htpy.table(".vp-table.vp-scorecard")[head, htpy.tbody[rows]]])
 
+    def _test(self, column: LeaderboardColumn) -> tuple[str, str]:
+        """Return the question set of a column, and its kind of case if several kinds have columns of types."""
+        key = column.question_set.key
+        alike = [each for each in self.columns if each.question_set.key == key]
+        is_split = any(each.subtype for each in alike) and len({each.kind for each in alike}) > 1
+        return key, column.kind if is_split else ""
+
     def _group(self, column: LeaderboardColumn, width: int) -> htpy.Node:
         run = column.question_set.runs[0]
         name = dataset_name(run.dataset, self.renamed)
         test = presentations()[run.probe].name
+        if kind := self._test(column)[1]:
+            test += f": {column.question_set.presentation.kind(kind).wrong_side}"
         return htpy.th(scope="colgroup", colspan=str(width))[name, " ", htpy.small[test]]
 
     def _head(self, place: int, column: LeaderboardColumn, address: str) -> htpy.Node:
