@@ -69,3 +69,12 @@ def test_where_only_some_pictures_are_here_the_shares_say_which_lies_they_are_ab
     hard = dataclasses.replace(quiz, draw="hard", n_fooled=2)
     assert "On the 148 lies (of 7,512) with a picture" in words.how_drawn(hard)
     assert "On the 148 lies, the" in words.how_drawn(dataclasses.replace(hard, n_all=148))
+
+
+@pytest.mark.parametrize("is_revealed", [False, True])
+def test_the_form_of_two_captions_does_not_betray_the_true_one(is_revealed: bool):
+    segments = ((("a bird ", True), ("is up", False)), (("A cat ", True), ("is up.", False)))
+    question = dataclasses.replace(quiz_question(True), segments=segments)
+    shown = words.question_data(question, {}, {}, is_revealed, None)["captions"]
+    texts = ["".join(text for text, _ in caption["runs"]) for caption in shown]
+    assert texts == ["A bird is up.", "A cat is up."]

@@ -8,6 +8,7 @@ from typing import Any
 from vlprobe.render.charts.styles import Look, Looks, mark_values
 from vlprobe.render.sentences import (
     CHANGES,
+    alike,
     capitalized,
     count_word,
     counted,
@@ -156,7 +157,7 @@ def question_data(
         votes: Number of votes in a room for each caption, or (0, 0) for a single player.
     """
     captions = []
-    for index, segments in enumerate(question.segments):
+    for index, segments in enumerate(alike(question.segments)):
         is_true = index == question.true_index
         style = "true" if is_true else "lie"
         # A tie counts as a vote for the lie, an unknown answer counts for neither.

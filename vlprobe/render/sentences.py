@@ -3,6 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from vlprobe.errors import printable
 from vlprobe.render.words import model_name, value_label
@@ -12,6 +13,7 @@ MOST_NAMES = 3  # in a list of names
 LONGEST = 300  # maximum length of a caption on a card; the drawer shows all of it
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 CHANGES = "right in one order only"  # an answer that changes with the order of the captions
+Style = TypeVar("Style")
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 
@@ -101,6 +103,28 @@ def shorten(text: str, length: int = LONGEST) -> str:
 def capitalized(text: str) -> str:
     """Capitalize the first letter of a text and leave the rest unchanged."""
     return text[:1].upper() + text[1:]
+
+
+def alike(
+    captions: Sequence[Sequence[tuple[str, Style]]],
+) -> list[tuple[tuple[str, Style], ...]]:
+    """Give captions the same capital letter and full stop, because their form could betray the wrong one.
+
+    >>> alike([(("a ", ""), ("dog", "true")), (("A ", ""), ("cat.", "lie"))])
+    [(('A ', ''), ('dog.', 'true')), (('A ', ''), ('cat.', 'lie'))]
+    """
+    texts = ["".join(text for text, _ in caption) for caption in captions]
+    is_capital = any(text[:1].isupper() for text in texts)
+    has_stop = any(text.rstrip().endswith(".") for text in texts)
+    same = []
+    for caption in captions:
+        runs = [run for run in caption if run[0]]
+        if runs and is_capital:
+            runs[0] = (capitalized(runs[0][0]), runs[0][1])
+        if runs and has_stop and not runs[-1][0].rstrip().endswith((".", "!", "?", "…")):
+            runs[-1] = (f"{runs[-1][0].rstrip()}.", runs[-1][1])
+        same.append(tuple(runs))
+    return same
 
 
 def nouns(subtypes: Sequence[str]) -> str:

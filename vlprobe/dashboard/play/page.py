@@ -458,10 +458,13 @@ def draw_room(bar: DeltaGenerator) -> None:
     st.fragment(_draw_room_question, run_every=LOOK)(code)
 
 
+def _room_address(code: str) -> str:
+    return f"{st.context.url or ''}?room={code}"
+
+
 def _draw_room_address(code: str) -> None:
     """Draw the address of a room and, if others can reach it, its QR code."""
-    page = st.context.url or ""
-    room = f"{page}?room={code}"
+    page, room = st.context.url or "", _room_address(code)
     if page and not is_local(page):
         picture = segno.make(room, error="m").png_data_uri(scale=8)
         st.image(picture, width=QR_SIDE, alt=f"QR code of {room}")
@@ -501,8 +504,11 @@ def _draw_room_question(code: str) -> None:
     # Drawn outside the component, which is sent again with its picture whenever a value changes
     if not tally.is_revealed:
         voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
-        leads = "" if tally.is_host else REVEALS
-        st.html(f'<p class="vp-voted">{tag("b", voted)}{tag("span", leads)}</p>')
+        voted = tag("b", voted if tally.n_people else "Nobody has joined yet.")
+        leads = tag("span", REVEALS)
+        if tally.is_host:
+            leads = tag("span", code, class_="vp-code") + tag("b", _room_address(code))
+        st.html(f'<p class="vp-voted">{voted}{leads}</p>')
     draw_question(
         subject,
         quiz,

@@ -154,7 +154,7 @@ def _page() -> None:
     answers = runs_playground.score(players, picture.canvas, caption, texts)
     names = sentence_names([player.name for player in players], renamed())
     unlearned = runs_playground.unlearned(players, [caption, *texts])
-    if finding := headline(edits, answers, names):
+    if finding := headline(edits, answers, names, unlearned):
         heading.title(plain(finding))
     with first:
         tryit.draw_rows(players, picture.canvas, caption, edits, answers, styles, names)
@@ -165,7 +165,7 @@ def _page() -> None:
         if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
             quiet(f"{remark} All unknown words look the same to a model.")
     with glances:
-        st.html(glance(edits, answers, styles, names))
+        st.html(glance(edits, answers, styles, names, unlearned))
         st.markdown(READ)
     rows = table(caption, edits, answers, styles, show == "fools", names, unlearned)
     st.html(

@@ -11,6 +11,7 @@ import numpy as np
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, marked, model_label, tag
+from vlprobe.render.sentences import counted
 from vlprobe.render.words import DELETED, NOT_RENAMED, value_label
 from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
@@ -66,42 +67,63 @@ def glance(
     answers: Sequence[Answer],
     styles: Looks,
     names: Mapping[str, str] = NOT_RENAMED,
+    unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
     """Render one line per model that shows all edits relative to the caption's own score. Each line has its own scale.
 
     Args:
         names: Display names of models, if different from their stored names.
+        unlearned: Words that each model does not know, by model name.
     """
     ends = "".join(
         tag("span", words) for words in ("← fits worse", "your caption", "fits better →")
     )
-    lines = "".join(_line(edits, answer, styles, names) for answer in answers)
+    lines = "".join(_line(edits, answer, styles, names, unlearned) for answer in answers)
     return f'{lines}<p class="vp-ends">{ends}</p>'
 
 
 def headline(
-    edits: Sequence[Edited], answers: Sequence[Answer], names: Mapping[str, str] = NOT_RENAMED
+    edits: Sequence[Edited],
+    answers: Sequence[Answer],
+    names: Mapping[str, str] = NOT_RENAMED,
+    unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
     """Name the model that is fooled by most edits, or return "" if nothing can be judged."""
     n_wrong = sum(edited.wrong for edited in edits)
     n_fooled = {
-        names.get(answer.model, answer.model): sum(
-            edited.wrong and margin <= 0
-            for edited, margin in zip(edits, playground.margins(answer).tolist(), strict=True)
-        )
+        names.get(answer.model, answer.model): _n_fooled(edits, answer, unlearned)
         for answer in answers
         if answer.sees
     }
     if not n_wrong or not n_fooled:
         return ""
     worst = max(n_fooled, key=lambda name: n_fooled[name])
-    if n_fooled[worst]:
-        return f"{worst} is fooled by {n_fooled[worst]} of {n_wrong} wrong captions."
-    subject = f"{worst} is not" if len(n_fooled) == 1 else "No model is"
-    return f"{subject} fooled by any of {n_wrong} wrong captions."
+    clear, same = n_fooled[worst]
+    ties = f", besides {counted(same, 'tie')} on words that it does not know" if same else ""
+    if clear:
+        return f"{worst} is fooled by {clear} of {n_wrong} wrong captions{ties}."
+    subject = f"{worst} is not" if len(n_fooled) == 1 or same else "No model is"
+    return f"{subject} fooled by any of {n_wrong} wrong captions{ties}."
 
 
-def _line(edits: Sequence[Edited], answer: Answer, styles: Looks, names: Mapping[str, str]) -> str:
+def _n_fooled(
+    edits: Sequence[Edited], answer: Answer, unlearned: Mapping[str, Set[str]]
+) -> tuple[int, int]:
+    """Count the wrong captions that fool a model, except for ties on words that it does not know, and these ties."""
+    unknown = unlearned.get(answer.model, frozenset())
+    fooled = np.array([edited.wrong for edited in edits]) & (playground.margins(answer) <= 0)
+    is_new = [not unknown.isdisjoint(playground.words_of(edited.text)) for edited in edits]
+    ties = fooled & answer.unseen & np.array(is_new)
+    return int((fooled & ~ties).sum()), int(ties.sum())
+
+
+def _line(
+    edits: Sequence[Edited],
+    answer: Answer,
+    styles: Looks,
+    names: Mapping[str, str],
+    unlearned: Mapping[str, Set[str]],
+) -> str:
     name = names.get(answer.model, answer.model)
     heading = f"{mark(styles[answer.model])} <strong>{breakable(name)}</strong>"
     if not answer.sees:
@@ -109,6 +131,8 @@ def _line(edits: Sequence[Edited], answer: Answer, styles: Looks, names: Mapping
         return f'<div class="vp-glance"><p>{heading} {remark}</p></div>'
     margins = playground.margins(answer)
     summary, css = _summary(edits, margins)
+    if same := _n_fooled(edits, answer, unlearned)[1]:
+        summary += f" ({counted(same, 'tie')} on words that it does not know)"
     widest = _widest(margins)
     symbols = []
     for index, (edited, margin) in enumerate(zip(edits, margins.tolist(), strict=True)):

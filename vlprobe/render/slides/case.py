@@ -16,6 +16,7 @@ from vlprobe.case.card import (
 )
 from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import (
+    alike,
     capitalized,
     counted,
     hesitate,
@@ -77,10 +78,11 @@ def vote_slides(
     truth, lie = sides
     answered = _with_verdict(lie, card.kind, verdicts)
     marks = answered.marks
+    true_words, false_words = alike((truth.heading, lie.heading))
     options = [
-        SlideOption(truth.heading, "true", tuple(mark for mark in marks if mark.verdict == "held")),
+        SlideOption(true_words, "true", tuple(mark for mark in marks if mark.verdict == "held")),
         SlideOption(
-            lie.heading, "lie", tuple(mark for mark in marks if mark.verdict in ("fooled", "tied"))
+            false_words, "lie", tuple(mark for mark in marks if mark.verdict in ("fooled", "tied"))
         ),
     ]
     if sum(card.case.id.encode()) % 2:  # the true caption is not always the first
