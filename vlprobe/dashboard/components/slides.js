@@ -143,7 +143,8 @@ class Show {
     this.place = 0;
     this.dialog = make("dialog", "show");
     this.dialog.setAttribute("aria-label", "Slides");
-    this.dialog.addEventListener("keydown", (event) => this.key(event));
+    this.pressed = (event) => this.key(event);
+    this.dialog.addEventListener("keydown", this.pressed);
     this.dialog.addEventListener("cancel", (event) => (event.preventDefault(), this.end()));
     this.dialog.addEventListener("close", () => this.ended());
     this.full = () => {
@@ -525,7 +526,7 @@ class Show {
     if (!this.second) return; // blocked by the browser
     this.second.document.title = "Speaker notes";
     this.second.document.body.style.font = "24px/1.4 system-ui, sans-serif";
-    this.second.onkeydown = (event) => this.key(event); // replaced, since the window may be open already
+    this.second.addEventListener("keydown", this.pressed); // once, although the window may be open already
     this.tell();
   }
 
