@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import parse_qs
 
 import numpy as np
 import plotly.io
@@ -33,7 +34,7 @@ from vlprobe.render.slides.arrangement import parse
 from vlprobe.runs.exhibits import canvas as canvas_of
 from vlprobe.runs.playground import words_that_matter
 from vlprobe.scoring.pictures import open_picture
-from vlprobe.storage import access, annotations, shipped
+from vlprobe.storage import access, annotations, display_names, shipped
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
@@ -191,11 +192,42 @@ def test_a_map_that_is_missing_has_a_door_to_one_that_is_there(show_page, publis
     assert "Open the map of Drawn scenes" in labels
 
 
+def test_names_with_markdown_are_shown_as_typed_next_to_the_map_and_the_search(
+    show_page, published
+):
+    at = show_page(published, "explore", set=published_key(published), view="map")
+    (door,) = [link.proto for link in at.get("page_link") if "the map of" in link.proto.label]
+    scenes = parse_qs(door.query_string)["set"][0]
+    question_set = views.runs.question_set(published, scenes)
+    for name in (question_set.runs[0].dataset, *question_set.models):
+        display_names.rename(published, name, f"*{name[-3:]}* $b$")
+    at = show_page(published, "explore", set=published_key(published), view="map")
+    (door,) = [link.proto for link in at.get("page_link") if "the map of" in link.proto.label]
+    assert door.label.startswith(r"Open the map of \*") and r"\$b\$" in door.label
+    at = show_page(published, "explore", set=scenes)
+    (search,) = [each for each in at.text_input if each.key == "shows"]
+    assert r"(by \*" in search.label and r"\$b\$" in search.help
+
+
+def test_why_leaves_out_a_rate_that_is_unknown(show_page, published, monkeypatch):
+    real = views.facets.model_rates
+
+    def rates(place: Store, question_set: object, case_filter: Filter) -> dict[str, float]:
+        known = real(place, question_set, case_filter)
+        return dict.fromkeys(known, math.nan) if case_filter.subtype else known
+
+    monkeypatch.setattr(views.facets, "model_rates", rates)
+    query = {"set": published_key(published), "model": "published:GPT-4V", "kind": "foil"}
+    said = words(show_page(published, "explore", **query, case="add_att/475/0"))
+    assert "one word longer" in said and "nan %" not in said and "any edit in" not in said
+
+
 def n_hidden(at: AppTest) -> int:
     """Return the number of suspect labels on the button that hides them."""
     return int(at.button("hide_suspects").label.split()[1].replace(",", ""))
 
 
+@pytest.mark.full
 def test_a_failure_without_a_picture_has_others_by_the_same_edit_where_few_pictures_are_here(
     show_page, published
 ):

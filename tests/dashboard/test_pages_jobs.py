@@ -267,6 +267,14 @@ def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
     assert f"{second} · Scoring" in words(at)
 
 
+def test_a_limit_on_pictures_is_an_upper_limit(show_page, compared: Store, alive: None):
+    job_id = jobs.write(Request((RANDOM,), "demo", "lgip", device="cpu", limit=1000), compared)
+    try:
+        assert "(at most 1,000 pictures)" in words(show_page(compared, "run", job=job_id))
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
 def end(store: Store, job_id: str, **facts: object) -> None:
     """Let a waiting job have ended."""
     write_json(
