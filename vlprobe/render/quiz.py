@@ -184,7 +184,8 @@ def question_data(
                 ],
                 "more": " · ".join(
                     [f"+{n_more}"] * (n_more > 0)
-                    + [f"{votes[index]:,} of {counted(n_votes, 'vote')}"] * (n_votes > 0)
+                    + [f"{votes[index]:,} of {n_votes:,} {'vote' if n_votes == 1 else 'votes'}"]
+                    * (n_votes > 0)
                 ),
             }
         )
