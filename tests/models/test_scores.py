@@ -215,6 +215,7 @@ def test_rows_that_nobody_asks_about_are_counted(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
     manifest = answered(name, dataset(tmp_path, 2), store)
     assert "1 of 3 cases in the file are not among the questions" in manifest["note"]
+    assert scores.load(name).facts()["scores"].startswith("12 scores of 3 cases by name, ")
 
 
 def test_a_row_that_fits_two_cases_is_refused(tmp_path, store):

@@ -182,7 +182,7 @@ class ScoreFile(CaseAnswerer):
         return {
             "architecture": "none: scores from a file",
             "parameters": "unknown",
-            "scores": f"{table.n_scores:,} of {len(table.scores):,} cases {keyed}, "
+            "scores": f"{table.n_scores:,} scores of {len(table.scores):,} cases {keyed}, "
             f"{'asked in both orders, ' if table.orders is not None else ''}"
             f"captions up to {captions} and pictures up to {images}",
         }
