@@ -600,6 +600,47 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
         assert drawn.layout.height <= 9 * 96
 
 
+def test_letters_and_titles_of_the_printed_scorecard_fit_for_43_models_and_two_sets(columns):
+    names = [f"organization/a-model-with-a-long-name-{number}" for number in range(43)]
+    cells = list(columns[0].cells.values())
+    many = [
+        replace(column, cells={name: cells[i % 5] for i, name in enumerate(names)})
+        for column in columns
+    ]
+    looks = dict.fromkeys(names, styles(names)[names[0]])
+    other = [
+        replace(column, question_set=replace(column.question_set, key="other"))
+        for column in columns
+    ]
+    shown = list(columns[0].cells)
+    two = Scorecard([*columns, *other], dict(zip(shown, shown, strict=True)), styles(shown))
+    for scorecard in (Scorecard(many, {name: name for name in names}, looks), two):
+        figure = scorecard.figure()
+        layout = figure.layout
+        assert layout.height <= 9 * 96
+        plot = layout.height - layout.margin.t - layout.margin.b
+        low, high = layout.yaxis.domain
+        row = plot * (high - low) / len(scorecard.rows)
+        titles = [note for note in layout.annotations if "cases" in note.text]
+        letters = [note.font.size for note in layout.annotations if note not in titles]
+        assert max(*letters, layout.yaxis.tickfont.size) <= row
+        size = titles[0].font.size
+        gap = plot * (low - layout[f"yaxis{1 + next_row(figure)}"].domain[1])
+        assert gap >= 1.2 * size * max(note.text.count("<br>") + 1 for note in titles)
+        left, _ = layout.xaxis.domain
+        panel = (672 - layout.margin.l - layout.margin.r) * (layout.xaxis2.domain[0] - left)
+        widest = max(
+            len(line) for note in titles for line in re.sub("</?b>", "", note.text).split("<br>")
+        )
+        assert panel >= 0.6 * size * widest
+
+
+def next_row(figure) -> int:
+    """The number of panels in the first row."""
+    axes = [figure.layout[name] for name in figure.layout if name.startswith("yaxis")]
+    return sum(axis.domain == axes[0].domain for axis in axes)
+
+
 def test_a_model_renamed_meanwhile_has_its_new_name_in_the_exported_figure(
     monkeypatch, published, tmp_path
 ):

@@ -120,6 +120,41 @@ def test_pdf_has_its_fonts_and_png_its_resolution(question_set, tmp_path):
         assert image.width == 672 * paper.PNG_SCALE
 
 
+@needs_chrome
+@pytest.mark.full
+@pytest.mark.parametrize("width", paper.WIDTHS)
+def test_files_of_the_scorecard_have_the_stated_size(question_set, tmp_path, width):
+    pytest.importorskip("kaleido")
+    from PIL import Image
+
+    store, _ = question_set
+    for suffix in ("pdf", "png"):
+        call(store.root, "figure", "scorecard", str(tmp_path / f"f.{suffix}"), "--width", width)
+    inches = {"column": 3.5, "text": 7}[width]
+    with Image.open(tmp_path / "f.png") as image:
+        assert image.width / image.info["dpi"][0] == pytest.approx(inches, abs=0.01)
+        height = image.height / image.info["dpi"][1]
+    assert height <= 9
+    box = re.search(rb"/MediaBox ?\[([\d. ]+)\]", (tmp_path / "f.pdf").read_bytes())
+    assert box is not None
+    _, _, right, top = map(float, box[1].split())
+    assert (right / 72, top / 72) == pytest.approx((inches, height), abs=0.02)
+
+
+def test_a_scorecard_in_a_column_has_two_panels_in_a_row_or_only_all_cases(
+    question_set, monkeypatch
+):
+    def drawn() -> tuple[int, set[str]]:
+        figure, _ = paper.printed_figure(*question_set, "scorecard", "column")
+        panels = {figure.layout[name].domain for name in figure.layout if name.startswith("xaxis")}
+        return len(panels), {trace.customdata[0][2] for trace in figure.data}
+
+    n_panels, subtypes = drawn()
+    assert n_panels == 2 and len(subtypes) > 1
+    monkeypatch.setattr(paper, "MOST_LANES", 1)  # as if there were many models
+    assert drawn()[1] == {""}
+
+
 def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
     question_set, tmp_path, monkeypatch
 ):

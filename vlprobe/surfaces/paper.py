@@ -26,7 +26,7 @@ from vlprobe.features.tradeoff.data import (
 from vlprobe.features.tradeoff.data import caption as trade_off_caption
 from vlprobe.render import charts, forest
 from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
-from vlprobe.render.charts.theme import LETTERS, inked, wrapped
+from vlprobe.render.charts.theme import LEAST_LETTERS, LETTERS, PAGE, inked, wrapped
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import dataset_name, slice_order, value_label
 from vlprobe.storage import display_names
@@ -37,12 +37,11 @@ from vlprobe.views.runs import QuestionSet
 
 Width = Literal["column", "text"]
 Drawing = tuple[go.Figure, str]  # a figure, and the facts for its caption
-WIDTHS: Mapping[str, int] = {"column": 336, "text": 672}  # pixels of 1/96 inch: 3.5 and 7 inches
+WIDTHS: Mapping[str, int] = {"column": PAGE[0] // 2, "text": PAGE[0]}  # 3.5 and 7 inches
 FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
-MOST_HEIGHT = 864  # pixels, 9 inches: the text of a page
-LEAST_LETTERS = 6  # pixels
+MOST_LANES = 120  # rows of models and lines of titles in the scorecard of a column
 LETTER, LEGEND_LINE = 8, 20  # pixels of a letter and a line in the legend
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
@@ -150,19 +149,21 @@ def case_map(store: Store, question_set: QuestionSet) -> Drawing:
     )
 
 
-def scorecard(store: Store, question_set: QuestionSet) -> Drawing:
-    """Draw the scorecard from the Compare page: all models, with a letter for each group of tied models."""
+def scorecard(store: Store, question_set: QuestionSet, width: Width = "text") -> Drawing:
+    """Draw the scorecard from the Compare page: all models, with a letter for each group of tied models.
+
+    The types of edit are omitted in a column of text that has no room for them.
+    """
     renamed = display_names.read(store)
-    card = Scorecard(
-        views.leaderboard.leaderboard(store, [question_set], by="edit"),
-        sentence_names(question_set.models, renamed),
-        styles(views.runs.models(store)),
-        renamed=renamed,
-    )
-    return card.figure(), f"{card.caption()} {RESAMPLED}"
+    columns = views.leaderboard.leaderboard(store, [question_set], by="edit")
+    if width == "column" and len(columns) * (len(question_set.models) + 4) > MOST_LANES:
+        columns = [column for column in columns if not column.subtype]
+    names = sentence_names(question_set.models, renamed)
+    card = Scorecard(columns, names, styles(views.runs.models(store)), renamed=renamed)
+    return card.figure(WIDTHS[width]), f"{card.caption()} {RESAMPLED}"
 
 
-FIGURES: Mapping[str, Callable[[Store, QuestionSet], Drawing]] = {
+FIGURES: Mapping[str, Callable[..., Drawing]] = {
     "trade-off": trade_off,
     "strength": strength,
     "steps": steps,
@@ -212,7 +213,7 @@ def printed_figure(
         raise NotFound("figure for this question set", name, available(question_set))
     drawn = dict.fromkeys(models or default_models(question_set, name))
     chosen = replace(question_set, runs=tuple(question_set.run(model) for model in drawn))
-    figure, facts = FIGURES[name](store, chosen)
+    figure, facts = FIGURES[name](store, chosen, *[width] * (name == "scorecard"))
     run = question_set.runs[0]
     counts = f"n = {run.n_cases:,} cases, {run.n_items:,} items."
     return print_style(figure, width), " ".join(f"{facts} {counts}".split())
@@ -255,10 +256,12 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
         axis = margin.b - 2 * LEGEND_LINE if legend.yref == "container" else LEGEND_LINE
         below = axis + n_lines * LEGEND_LINE + 8
         figure.update_layout(height=layout.height - margin.b + below, margin_b=below)
-    if layout.height > MOST_HEIGHT:
-        row = (MOST_HEIGHT - margin.t - margin.b) / max(layout.yaxis.range or [1])
+    if layout.height > PAGE[1]:
+        low, high = layout.yaxis.domain or (0, 1)
+        room = (PAGE[1] - margin.t - margin.b) * (high - low)
+        row = room / max(layout.yaxis.range or [1])
         letters = max(LEAST_LETTERS, min(LETTERS, round(row) - 2))
-        figure.update_layout(height=MOST_HEIGHT, font_size=letters)
+        figure.update_layout(height=PAGE[1], font_size=letters)
         if letters < LETTERS:
             figure.update_traces(marker={"size": letters, "line_width": 1})
     return figure

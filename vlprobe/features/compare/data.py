@@ -17,7 +17,16 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.charts.theme import LETTERS, arms, finished, named_rows, safe, wrapped
+from vlprobe.render.charts.theme import (
+    LEAST_LETTERS,
+    LETTERS,
+    PAGE,
+    arms,
+    finished,
+    named_rows,
+    safe,
+    wrapped,
+)
 from vlprobe.render.forest import correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
@@ -39,9 +48,11 @@ MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
 PANELS = 4  # columns in a row of the figure
-LANE, HEAD, MARGIN = 18, 62, 60  # pixels of the figure: a model, the title of a column, the rest
+LANE, MARGIN = 18, 70  # pixels of the figure: a model; title and axis
+LEAST_LANE = 4  # pixels
 MOST_LANES = 36  # more rows of models need more columns for a page
-WIDE, NARROW = 40, 17  # letters in a line
+WIDE = 40  # letters in a line
+LETTER, BOLD, LINE = 0.55, 0.62, 1.3  # sizes of a font: width of a letter, height of a line
 IN_SEARCHES = (
     "RoCOCO columns show the share of altered captions ranked above the true one. Trade-off "
     "shows the drop rate: the share of searches that altered captions spoil."
@@ -93,7 +104,7 @@ class Scorecard:
     def text(self, how: str) -> str:
         """Format the table on the page as `vlprobe leaderboard` prints it: `how` is "latex" or "markdown"."""
         columns = self._shown
-        table = in_words(columns, self.renamed, how, self.rows, self._heads)
+        table = in_words(columns, self.renamed, how, self.rows, self._heads())
         table["model"] = [
             f"{self.names[model]} (baseline)" if model == self.baseline else self.names[model]
             for model in self.rows
@@ -114,20 +125,26 @@ class Scorecard:
         text = {"latex": latex_text, "markdown": markdown_text}[how](self._facts())
         return f"{formatted(whole, how, letters)}\n{text}\n"
 
-    @property
-    def _heads(self) -> list[str]:
-        """Titles of the columns. With several question sets, they name the dataset and the test."""
+    def _heads(self, is_short: bool = False) -> list[str]:
+        """Return titles of the columns. With several question sets, they name the dataset and the test.
+
+        Args:
+            is_short: Whether to name the test only if there are several.
+        """
         heads = [self.title(column) for column in self.columns]
         if len({column.question_set.key for column in self.columns}) > 1:
+            is_short &= len({column.question_set.probe for column in self.columns}) == 1
             heads = [
-                f"{self._set_name(column)}: {head}"
+                f"{self._dataset(column) if is_short else self._set_name(column)}: {head}"
                 for head, column in zip(heads, self.columns, strict=True)
             ]
         return distinct_heads(heads, self.columns)
 
+    def _dataset(self, column: LeaderboardColumn) -> str:
+        return dataset_name(column.question_set.runs[0].dataset, self.renamed)
+
     def _set_name(self, column: LeaderboardColumn) -> str:
-        run = column.question_set.runs[0]
-        return f"{dataset_name(run.dataset, self.renamed)}, {presentations()[run.probe].name}"
+        return f"{self._dataset(column)}, {presentations()[column.question_set.probe].name}"
 
     def _facts(self, is_figure: bool = False) -> str:
         """Return the facts for the caption of the table, or of the figure, which has no differences."""
@@ -147,27 +164,52 @@ class Scorecard:
         """Return the facts for the caption of `figure`: the finding and what the letters mean."""
         return joined(*self.finding(), self._facts(is_figure=True))
 
-    def figure(self) -> go.Figure:
-        """Draw a small figure for each column, with one row per model: shares, 95 % intervals and letters of ties."""
+    def figure(self, width: int = PAGE[0]) -> go.Figure:
+        """Draw a small figure for each column, with one row per model: shares, 95 % intervals and letters of ties.
+
+        Args:
+            width: Pixels. Rows, letters and marks shrink until the figure fits a page.
+        """
         columns, rows = self._shown, self.rows
         is_long = len(rows) * math.ceil(len(columns) / PANELS) > MOST_LANES
-        across = min(len(columns), PANELS + 2 * is_long)
+        across = min(len(columns), PANELS + 2 * is_long if width == PAGE[0] else PANELS // 2)
         down = math.ceil(len(columns) / across)
-        height = LANE * len(rows)
+        heads = self._heads(is_short=True)
+
+        def fit(head: float) -> tuple[float, int]:
+            """Return the height of a row and the size of its letters below titles of a height."""
+            lane = (PAGE[1] - MARGIN - down * head) / (down * len(rows))
+            lane = max(LEAST_LANE, min(LANE, lane))
+            return lane, max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
+
+        _, letters = fit(3 * LINE * LETTERS)
+        names = [wrapped(self.names[model], WIDE) for model in rows]
+        left = 10 + LETTER * letters * max(
+            len(part) for name in names for part in name.split("<br>")
+        )
+        groups = (len(column.cell(model).group) for column in columns for model in rows)
+        gap = max(30, LETTER * letters * max(groups) + 8)
+        panel = (width - left) / across - gap / 4
+        longest = max(len(word) for head in heads for word in head.split())
+        size = max(LEAST_LETTERS, min(LETTERS, int(panel / (BOLD * longest))))
+        titles = [wrapped(head, int(panel / (BOLD * size))) for head in heads]
+        head = LINE * size * (2 + max(title.count("<br>") for title in titles)) + 8
+        lane, letters = fit(head)
+        height = lane * len(rows)
         is_alike = len({column.metric.unit for column in columns}) == 1
         figure: Any = make_subplots(
             *(down, across),
             shared_yaxes=True,
             subplot_titles=[
-                f"<b>{wrapped(head, WIDE if across == 1 else NARROW)}</b><br>{column.n_cases:,} cases"
-                for head, column in zip(self._heads, columns, strict=True)
+                f"<b>{title}</b><br>{column.n_cases:,} cases"
+                for title, column in zip(titles, columns, strict=True)
             ],
-            horizontal_spacing=0.08,
-            vertical_spacing=HEAD / (down * (height + HEAD)),
+            horizontal_spacing=gap / (width - left - gap),
+            vertical_spacing=head / (down * (height + head) - head),
         )
         named_rows(figure, [self.names[model] for model in rows], WIDE)
+        figure.update_annotations(font_size=size)
         figure.update_layout(shapes=[], overwrite=True)
-        figure.update_annotations(font_size=LETTERS)
         for place, column in enumerate(columns):
             axes = {"row": place // across + 1, "col": place % across + 1}
             cells = [(row, model, column.cell(model)) for row, model in enumerate(rows)]
@@ -178,9 +220,10 @@ class Scorecard:
                 figure.add_scatter(
                     x=[each.value],
                     y=[row],
-                    error_x=arms([each.value], [each.low], [each.high], color),
+                    error_x=arms([each.value], [each.low], [each.high], color)
+                    | {"width": min(4, lane / 4)},
                     mode="markers",
-                    marker={"color": color, "symbol": symbol, "size": 9},
+                    marker={"color": color, "symbol": symbol, "size": min(9, lane - 1)},
                     name=safe(self.names[model]),
                     customdata=[[model, column.kind, column.subtype]],
                     **axes,
@@ -194,7 +237,7 @@ class Scorecard:
                     yref=f"y{number_of_axis}",
                     showarrow=False,
                     xanchor="left",
-                    font_size=LETTERS - 2,
+                    font_size=min(letters, LETTERS - 2),
                 )
             figure.update_xaxes(
                 rangemode="tozero",
@@ -210,12 +253,18 @@ class Scorecard:
         measure = "right, higher is better" if self.is_right else "fooled, lower is better"
         if all(map(self._moves, columns)):
             measure = "movement, lower is better"
-        finished(figure, MARGIN + down * (height + HEAD))
+        line = wrapped(title, int(width / (BOLD * LETTERS)))
+        is_narrow = LETTER * LETTERS * len(title + measure) > width
+        line = f"<b>{line}</b>:{'<br>' if is_narrow else ' '}{measure}"
+        top = 22 + LINE * LETTERS * line.count("<br>") + head
+        finished(figure, round(top + 30 + down * (height + head) - head))
+        figure.update_xaxes(tickfont_size=size)
+        figure.update_yaxes(tickfont_size=letters)
         return figure.update_layout(
-            title={"text": f"<b>{safe(title)}</b>: {measure}", "font": {"size": LETTERS + 1}}
-            | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10}},
+            title={"text": line, "font": {"size": LETTERS + 1}}
+            | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10 + 10 * line.count("<br>")}},
             showlegend=False,
-            margin={"t": HEAD + 30, "r": 48, "b": 30},
+            margin={"t": top, "r": gap, "b": 30, "l": left},
         )
 
     def finding(self) -> tuple[str, str]:
@@ -288,8 +337,7 @@ class Scorecard:
         title = title if column.subtype.startswith(PREFIX) else title.lower()
         if len({each.question_set.key for each in self.columns}) == 1:
             return title
-        dataset = dataset_name(column.question_set.runs[0].dataset, self.renamed)
-        return dataset if title == "all" else f"{title} ({dataset})"
+        return self._dataset(column) if title == "all" else f"{title} ({self._dataset(column)})"
 
     def note(self) -> str:
         """Name the columns that can be solved without the picture, or return ""."""

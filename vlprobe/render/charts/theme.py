@@ -15,6 +15,8 @@ from vlprobe.views.records import BinRow, SliceRow
 
 FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
 LETTERS = 13  # pixels, the smallest text size on a page
+LEAST_LETTERS = 6  # pixels, in print
+PAGE = 672, 864  # pixels of 1/96 inch: the text of a page in print, 7 by 9 inches
 GRID = "rgba(138,148,163,.25)"  # grid lines
 QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-black
 
