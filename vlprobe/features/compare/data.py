@@ -183,12 +183,12 @@ class Scorecard:
             return lane, max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
 
         _, letters = fit(3 * LINE * LETTERS)
-        names = [wrapped(self.names[model], WIDE) for model in rows]
-        left = 10 + LETTER * letters * max(
-            len(part) for name in names for part in name.split("<br>")
-        )
+        wide = WIDE * width // PAGE[0]
+        names = [wrapped(self.names[model], wide) for model in rows]
+        longest = max(len(part) for name in names for part in name.split("<br>"))
+        left = min(10 + LETTER * letters * longest, width / 2)
         groups = (len(column.cell(model).group) for column in columns for model in rows)
-        gap = max(30, LETTER * letters * max(groups) + 8)
+        gap = min(max(30, LETTER * letters * max(groups) + 8), (width - left) / (2 * across))
         panel = (width - left) / across - gap / 4
         longest = max(len(word) for head in heads for word in head.split())
         size = max(LEAST_LETTERS, min(LETTERS, int(panel / (BOLD * longest))))
@@ -205,9 +205,9 @@ class Scorecard:
                 for title, column in zip(titles, columns, strict=True)
             ],
             horizontal_spacing=gap / (width - left - gap),
-            vertical_spacing=head / (down * (height + head) - head),
+            vertical_spacing=head / (down * (height + head) - head) if down > 1 else 0,
         )
-        named_rows(figure, [self.names[model] for model in rows], WIDE)
+        named_rows(figure, [self.names[model] for model in rows], wide)
         figure.update_annotations(font_size=size)
         figure.update_layout(shapes=[], overwrite=True)
         for place, column in enumerate(columns):
