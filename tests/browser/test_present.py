@@ -242,6 +242,19 @@ COUNT_SHEETS = """() => new MutationObserver((all) => all.forEach((one) => one.a
 }))).observe(document.querySelector('#host').shadowRoot, { childList: true, subtree: true })"""
 
 
+def test_f5_starts_from_the_field_of_a_title_and_keeps_what_was_typed(blank):
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
+    sent = hostile_file()[1] | page
+    mount(blank, "slides", sent)
+    blank.get_by_label("Title of this slide").fill("Ours")
+    blank.keyboard.press("F5")
+    blank.locator("dialog[open]").wait_for()
+    name, value = blank.evaluate("() => window.sent.at(-1)")
+    assert name == "deck" and value["titles"] == {sent["slides"][0]["key"]: "Ours"}
+    blank.keyboard.press("Escape")
+    blank.locator("dialog[open]").wait_for(state="detached")
+
+
 def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_not_shown(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     slides = [slide | {"on": True} for slide in sent["slides"][:2]]

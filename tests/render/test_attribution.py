@@ -330,3 +330,18 @@ def test_every_photograph_of_a_written_site_has_its_credit_and_so_has_the_file_o
     shown = credits.picture_credit(told.opener.card.images[0])
     assert shown is not None and shown.page in content and shown.license_url in content
     assert NOTE in content
+
+
+def test_home_shows_both_captions_with_the_same_capital_and_full_stop():
+    showcases = views.showcase.showcases(STORE, question_set(), "foil", GPT4V)
+    names = {model: model for model in question_set().models}
+    looks = styles(views.runs.models(STORE))
+    differs = 0
+    for one in showcases:
+        boxes = home.failure(one, KIND, GPT4V, names, names, looks, str, "")["boxes"]
+        shown = ["".join(text for text, _ in box["line"]) for box in boxes]
+        assert len({text[0].isupper() for text in shown}) == 1
+        assert len({text.endswith(".") for text in shown}) == 1
+        stored = one.card.true_text, one.card.wrong_text
+        differs += len({text.strip()[0].isupper() for text in stored}) == 2
+    assert differs

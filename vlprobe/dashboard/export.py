@@ -21,7 +21,8 @@ from vlprobe.surfaces.report import report
 
 LINK = "This link opens this view for everyone who has access to this dashboard."
 LOCAL_LINK = (
-    "This link works only on this computer. To share the results, send the page as a single file:"
+    "This link works only on this computer. To share the results, press “Download as a report” "
+    "below, and send the file."
 )
 IMAGES = {".svg": ("SVG", "image/svg+xml"), ".pdf": ("PDF", "application/pdf")}
 IMAGES |= {".png": ("PNG", "image/png")}

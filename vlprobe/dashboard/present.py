@@ -222,9 +222,7 @@ def _story(subject: PageSubject, kind: str, opening: str) -> Story:
     talk_story = view(story, subject.question_set, kind)
     for case_id in filter(None, (st.query_params.get("case"), opening)):
         first = view(opener, subject.question_set, kind, case_id)
-        if (
-            first and first.card.id == case_id
-        ):  # otherwise the case is of another kind or question set
+        if first and first.card.id == case_id:  # not of another kind or question set
             several = first.n_openers > 1
             more = view(opener, subject.question_set, kind, first.next) if several else None
             return replace(talk_story, opener=first, more=more)

@@ -17,6 +17,7 @@ from vlprobe.render.numbers import number
 from vlprobe.render.sentences import (
     CHANGES,
     MOST_NAMES,
+    alike,
     capitalized,
     count_word,
     counted,
@@ -98,6 +99,8 @@ def failure(
         ]
         return {"marks": shown, "more": max(len(models) - MOST_MARKS, 0)}
 
+    boxes = [text for text in card.sides if text.role.box]
+    lines = [text.runs(LONGEST_CAPTION) for text in boxes]
     return {
         "id": showcase.card.id,
         "heading": list(heading(showcase, kind, names[model])),
@@ -107,12 +110,11 @@ def failure(
         ],
         "boxes": [
             {
-                "line": text.runs(LONGEST_CAPTION),
+                "line": line,
                 "label": text.role.box.format(name=names[model]),
                 "style": text.role.box_style,
             }
-            for text in card.sides
-            if text.role.box
+            for text, line in zip(boxes, alike(lines) if is_choice else lines, strict=True)
         ],
         **marks(marked),
         "right": marks(right)

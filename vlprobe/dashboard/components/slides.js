@@ -180,7 +180,7 @@ class Show {
         event.preventDefault();
         this.print();
       }
-      if (event.key !== "F5" || event.ctrlKey || event.shiftKey || this.dialog.open || isTyping()) return;
+      if (event.key !== "F5" || event.ctrlKey || event.shiftKey || this.dialog.open) return;
       event.preventDefault();
       this.start();
     };

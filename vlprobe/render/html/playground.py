@@ -97,13 +97,13 @@ def headline(
     }
     if not n_wrong or not n_fooled:
         return ""
-    worst = max(n_fooled, key=lambda name: n_fooled[name])
+    worst = max(n_fooled, key=lambda name: sum(n_fooled[name]))
     clear, same = n_fooled[worst]
-    ties = f", besides {counted(same, 'tie')} on words that it does not know" if same else ""
-    if clear:
-        return f"{worst} is fooled by {clear} of {n_wrong} wrong captions{ties}."
-    subject = f"{worst} is not" if len(n_fooled) == 1 or same else "No model is"
-    return f"{subject} fooled by any of {n_wrong} wrong captions{ties}."
+    ties = f" ({counted(same, 'tie')} on words that it does not know)" if same else ""
+    if clear or same:
+        return f"{worst} is fooled by {clear + same} of {n_wrong} wrong captions{ties}."
+    subject = f"{worst} is not" if len(n_fooled) == 1 else "No model is"
+    return f"{subject} fooled by any of {n_wrong} wrong captions."
 
 
 def _n_fooled(
