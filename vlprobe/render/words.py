@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from vlprobe import registry
+from vlprobe.render.dataset_names import DATASETS
 from vlprobe.render.numbers import TOO_FEW
 from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.types.presentation import Presentation
@@ -16,25 +17,6 @@ from vlprobe.views.named_slices import PREFIX
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-DATASETS = {  # display names by bundled name or prefix: "{}" is the last part of the name
-    "demo": "Drawn scenes",
-    "demo-pairs": "Drawn twins",
-    "demo-triplets": "Drawn triplets",
-    "demo-series": "Drawn series",
-    "bundled": "{}",
-    "coco": "Photographs ({})",
-    "folder": "Pictures ({})",
-    "pairs": "Pairs ({})",
-    "frames": "Video frames ({})",
-    "triplets": "Triplets ({})",
-    "queries": "Queries ({})",
-    "orders": "Orders of people ({})",
-    "rococo": "RoCOCO ({})",
-    "csv": "Table ({})",
-    "table": "Table ({})",
-}
 
 
 # The text next to intervals from resampling.

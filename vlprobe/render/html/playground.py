@@ -111,9 +111,10 @@ def _n_fooled(
 ) -> tuple[int, int]:
     """Count the wrong captions that fool a model, except for ties on words that it does not know, and these ties."""
     unknown = unlearned.get(answer.model, frozenset())
-    fooled = np.array([edited.wrong for edited in edits]) & (playground.margins(answer) <= 0)
+    wrong = np.array([edited.wrong for edited in edits], dtype=bool)  # a caption may have no edits
+    fooled = wrong & (playground.margins(answer) <= 0)
     is_new = [not unknown.isdisjoint(playground.words_of(edited.text)) for edited in edits]
-    ties = fooled & answer.unseen & np.array(is_new)
+    ties = fooled & answer.unseen & np.array(is_new, dtype=bool)
     return int((fooled & ~ties).sum()), int(ties.sum())
 
 
