@@ -278,9 +278,8 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
     totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
     renamed = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
-    with st.container(
-        key="forest_legend"
-    ):  # on a phone, the bar with the legend does not stay in view
+    # On a phone, the bar with the legend does not stay in view
+    with st.container(key="forest_legend"):
         _draw_legend(contest)
     figure = partial(forest.forest_figure, comparison, kind, contest.looks, renamed, totals)
     selectable_chart(

@@ -231,8 +231,7 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
         return []
     sentences = []
     of_case = subject.question_set, card.kind, np.array([card.case])
-    is_judged = card.case in views.suspects.read_verdicts(store(), subject.question_set)
-    if not is_judged and views.suspects.are_suspect(store(), *of_case)[0]:
+    if views.suspects.list_unjudged(store(), *of_case):
         sentences.append(
             "The label may be wrong: at least two thirds of the strong models reject it. Judge it in the view Suspect "
             "labels."

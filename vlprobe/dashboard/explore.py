@@ -231,8 +231,10 @@ def _draw_cards(
         legend=json.legend(described),
     )
     lacks = not all(frame["source"] for card in values["cards"] for frame in card["frames"])
-    n_suspect = n_passing(subject, case_filter)
-    n_suspect -= n_passing(subject, replace(case_filter, suspects=True))
+    n_suspect = 0
+    if views.suspects.can_have_suspects(subject.question_set):
+        n_suspect = n_passing(subject, case_filter)
+        n_suspect -= n_passing(subject, replace(case_filter, suspects=True))
     if lacks or n_suspect:
         with draw_row("pictures_offer"):
             if n_suspect:
@@ -260,10 +262,8 @@ def _remarks(
     }
     numbers = np.array([card.case for card in cards])
     of_kind = subject.question_set, case_filter.kind, numbers
-    judged = views.suspects.read_verdicts(store(), subject.question_set)
-    for case in numbers[views.suspects.are_suspect(store(), *of_kind)].tolist():
-        if case not in judged:
-            remarks[case] = ("⚑ suspect label", *remarks.get(case, ()))
+    for case in views.suspects.list_unjudged(store(), *of_kind):
+        remarks[case] = ("⚑ suspect label", *remarks.get(case, ()))
     return remarks
 
 

@@ -41,7 +41,7 @@ WIDTHS: Mapping[str, int] = {"column": PAGE[0] // 2, "text": PAGE[0]}  # 3.5 and
 FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
-MOST_LANES = 120  # rows of models and lines of titles in the scorecard of a column
+MOST_COLUMN_LANES = 120  # rows of models and lines of titles in the scorecard of a column
 LETTER, LEGEND_LINE = 8, 20  # pixels of a letter and a line in the legend
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
@@ -156,7 +156,7 @@ def scorecard(store: Store, question_set: QuestionSet, width: Width = "text") ->
     """
     renamed = display_names.read(store)
     columns = views.leaderboard.leaderboard(store, [question_set], by="edit")
-    if width == "column" and len(columns) * (len(question_set.models) + 4) > MOST_LANES:
+    if width == "column" and len(columns) * (len(question_set.models) + 4) > MOST_COLUMN_LANES:
         columns = [column for column in columns if not column.subtype]
     names = sentence_names(question_set.models, renamed)
     card = Scorecard(columns, names, styles(views.runs.models(store)), renamed=renamed)

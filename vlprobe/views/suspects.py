@@ -123,17 +123,33 @@ def suspects(
     )
 
 
+def can_have_suspects(question_set: QuestionSet) -> bool:
+    """Return whether labels may be wrong: only those of published questions, because people wrote them.
+
+    Drawn scenes and rule-based edits have no wrong labels, and cases that fool every model are what readers look for.
+    """
+    return any(question_set.run(model).publication for model in question_set.rated_models)
+
+
+def list_unjudged(
+    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
+) -> list[int]:
+    """Return the given cases that may be mislabeled and that no reviewer has judged."""
+    judged = read_verdicts(store, question_set)
+    of_kind = numbers[are_suspect(store, question_set, kind, numbers)]
+    return [case for case in of_kind.tolist() if case not in judged]
+
+
 def are_suspect(
     store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
 ) -> np.ndarray:
     """Return whether each of the given cases may be mislabeled (see `suspects`): bool of shape (n,).
 
-    Only published questions have suspects, because their labels were written by people. Drawn scenes and rule-based
-    edits have no wrong labels, and cases that fool every model are what readers look for.
+    See `can_have_suspects` for question sets without suspects.
     """
-    runs = [question_set.run(model) for model in question_set.rated_models]
-    if not any(run.publication for run in runs):
+    if not can_have_suspects(question_set):
         return np.zeros(len(numbers), dtype=bool)
+    runs = [question_set.run(model) for model in question_set.rated_models]
     every = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
     margins = views_rows.margins(store, question_set, question_set.rated_models, every)
     n_rejecting, threshold = _rejections(margins, runs, LEAST_ACCURACY)

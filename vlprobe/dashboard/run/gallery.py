@@ -65,7 +65,9 @@ def draw(dataset: str) -> None:
             if not pictured:
                 quiet("This dataset has no pictures on this machine.")
                 return
-            _draw_gallery(pictured)
+            uses, tried = _chosen_kinds(), range(min(len(pictured), TRIED))
+            first = max(tried, key=lambda number: len(uses & _edits(pictured[number]).keys()))
+            _draw_gallery(pictured, first)
         except VlprobeError as error:
             quiet(error_text(error))
         except OSError as error:
@@ -73,9 +75,7 @@ def draw(dataset: str) -> None:
 
 
 @st.fragment
-def _draw_gallery(items: Sequence[Item]) -> None:
-    uses = _chosen_kinds()
-    first = max(range(min(len(items), TRIED)), key=lambda n: len(uses & _edits(items[n]).keys()))
+def _draw_gallery(items: Sequence[Item], first: int) -> None:
     number = st.selectbox(
         "Picture",
         range(len(items)),
