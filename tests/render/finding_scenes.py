@@ -539,6 +539,7 @@ def contestant(model: str, share: float = 0.2, **changes: object) -> ModelShare:
     known = {
         "model": model,
         "n_lies": 0 if math.isnan(share) else 1000,
+        "n_cases": 0 if math.isnan(share) else 1000,
         "n_believed": n_believed,
         "n_tied": 0,
         "share": share,

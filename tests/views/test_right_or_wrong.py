@@ -181,6 +181,16 @@ def test_shares_of_a_comparison_count_both_answers_and_its_cases_either(store, q
     assert count == wrong
 
 
+def test_types_of_edits_count_each_model_once_per_case_in_one_order_or_both(store, question_set):
+    ranked = views.paired_tests.rank_models(store, question_set, "foil")
+    n_fooled = 1 - (FIRST + 0.0 + SECOND) / 2 + ~ONCE + (SCORES[:, 0] <= SCORES[:, 1])
+    assert {row.subtype for row in ranked.shares} == set(SUBSETS)
+    for row in ranked.shares:
+        expected = n_fooled[SUBSETS.index(row.subtype) :: 2].sum()
+        assert (row.n_answers, row.n_believed) == (3 * N / 2, expected)  # three models
+        assert row.share == pytest.approx(expected / row.n_answers)
+
+
 def test_each_answered_case_counts_once_in_the_leaderboard(data, names, store, tmp_path):
     answered = 40
     twice = [

@@ -127,8 +127,8 @@ class SubtypeShare:
     """The combined result of all models that passed their checks on one type of edit. Unknown numbers are NaN."""
 
     subtype: str
-    n_answers: int
-    n_believed: int
+    n_answers: int  # one per model and case
+    n_believed: float  # half a case for a model that is fooled in one of two orders
     share: float
     low: float
     high: float
@@ -584,11 +584,15 @@ class PairedCells:
         return model, self.mean(0, subtype, f"base_{count}_{side}", f"both_{side}")
 
     def subtype_shares(self, sides: Sequence[int]) -> tuple[SubtypeShare, ...]:
-        """Compute the share for each subtype, pooled over all given models, with an interval from resampling units."""
+        """Compute the share for each subtype, pooled over all given models, with an interval from resampling units. A
+        model that ran in both orders counts once per case, and a case that fools it in one order counts half.
+        """
         if not sides:
             return ()
         answered, fooled = (
-            np.sum([self._columns[f"{name}_{side}"] for side in sides], axis=0)
+            np.sum(
+                [self._columns[f"{name}_{side}"] / self.runs[side].n_orders for side in sides], 0
+            )
             for name in ("answered", "fooled")
         )
         measures: dict[str, Measure] = {}
@@ -601,9 +605,11 @@ class PairedCells:
         shares = estimate.estimates(list(measures.values()), self.n_units, True)
         rows = []
         for name, share in zip(measures, shares, strict=True):
-            n_answers, n_fooled = (int(each[self._rows[name]].sum()) for each in (answered, fooled))
+            n_answers, n_fooled = (
+                float(each[self._rows[name]].sum()) for each in (answered, fooled)
+            )
             interval = share.value, share.low, share.high
-            rows.append(SubtypeShare(name, n_answers, n_fooled, *interval))
+            rows.append(SubtypeShare(name, int(n_answers), n_fooled, *interval))
         return tuple(sorted(rows, key=lambda row: (-row.n_answers, row.subtype)))
 
 

@@ -95,7 +95,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
         Figure(
             number(row.share, "rate"),
             wrong(row.subtype),
-            f"{row.n_believed:,} of {row.n_answers:,}",
+            f"{row.n_believed:,.10g} of {row.n_answers:,}",
         )
         for row in rows
     ]
@@ -267,7 +267,7 @@ def _ranking_notes(
         ends = interval(contestant.low, contestant.high, standings.unit)
         between = f", 95 % interval {ends}" if ends else ""
         counts = (
-            f" ({contestant.n_believed:,} of {contestant.n_lies:,})"
+            f" ({contestant.share * contestant.n_cases:,.10g} of {contestant.n_cases:,})"
             if not standings.is_movement
             else ""
         )
