@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import make_foils, make_tiny, tiers
 from tests.dashboard.test_pages import open_form, open_page, words
 from tests.dashboard.walls import wall
 from tests.probes.test_common import PROBES, make
@@ -275,6 +275,27 @@ def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_st
     assert not at.error
     at.button(key="start").click().run()
     assert [request.models for request in requests(store)] == [(matrix,)]
+
+
+def test_a_score_file_that_a_test_cannot_use_starts_nothing_and_the_test_that_it_fits_is_one_press_away(
+    monkeypatch, store: Store, unspawned: None, tmp_path: Path
+):
+    (tmp_path / "sc").mkdir()
+    dataset = make_foils(tmp_path / "sc", "swap_obj", 3)
+    rows = "".join(f"swap_obj,{number},0.9,0.2\n" for number in range(3))
+    (tmp_path / "s.csv").write_text(f"file,key,caption_score,foil_score\n{rows}")
+    at = open_page(monkeypatch, store, "run")
+    choose_probe(at, "lgip").run()
+    at.text_input(key="run_own").set_value(dataset).run()
+    at.text_input(key="run_own_model").set_value(str(tmp_path / "s.csv")).run()
+    (error,) = at.error
+    assert "'s.csv' has scores for Near-identical pairs (EqBen)" in error.value
+    assert "but not for Wording and meaning (LGIP)." in error.value
+    assert at.button(key="start").disabled
+    at.button(key="choose_fitting").click().run()
+    assert not at.error
+    at.button(key="start").click().run()
+    assert [request.probe for request in requests(store)] == ["eqben"]
 
 
 def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):

@@ -280,6 +280,14 @@ class ScoreFile(CaseAnswerer):
         }
         return "; ".join(sentence for sentence, count in sentences.items() if count)
 
+    def has_answers(self, cases: "pa.Table") -> bool:
+        """Return whether the file has a score for any of the cases."""
+        has_texts = self._table.text_scores is not None
+        return any(
+            row is not None and (has_texts or not np.isnan(scores).all())
+            for _, row, scores in self._lookups(cases)
+        )
+
     def _lookups(self, cases: "pa.Table") -> Iterator[_Answer]:
         """Look up the file's answer to each case, in the order of the cases."""
         table = self._table

@@ -12,20 +12,22 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import __version__
-from vlprobe.errors import InvalidInput
+from vlprobe import __version__, registry
+from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.metrics.judge import Judge, metrics_on
+from vlprobe.models.scores import ScoreFile
 from vlprobe.probes.fit import score_type
-from vlprobe.runs import questions
+from vlprobe.runs import case_workers, questions
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, bind, part_name
 from vlprobe.runs.request import RunKeys
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.types import Item, Metric, Model, answers_cases
+from vlprobe.types import Item, Metric, Model, Run, answers_cases
 
 PART_CASES = 4096  # minimum per part: the most that is lost when a run is killed
 FAST_PART_CASES = 65_536  # for fast models, which score PART_CASES in a second
 JUDGED_CASES = 65_536  # minimum number of cases in a block that is judged at once
+SAMPLED_ITEMS = 200  # make the cases that show which probes a score file answers
 SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
 JUDGED_COLUMNS = ("case", "item", "item_code", "group", "kind", "subtype", "rule")
 
@@ -50,6 +52,29 @@ class Judged:
     erased: Mapping[str, int]  # by kind, cases whose edit is lost in the model's input
     note: str  # the probe's note on the scores
     files: Sequence[dict]  # manifest records for the score table and the side tables
+
+
+def answered_probes(
+    model: ScoreFile, items: Sequence[Item], probes: Mapping[str, Mapping[str, object]]
+) -> list[str]:
+    """Return the probes that have a case for which a score file has a score. Galleries have no such cases.
+
+    Args:
+        items: The items of a dataset, of which SAMPLED_ITEMS make cases.
+        probes: The options of each probe, by name.
+    """
+    sample = items[:: max(1, len(items) // SAMPLED_ITEMS)]
+    answered = []
+    for name, options in probes.items():
+        probe = registry.load_probe(name)
+        if probe.needs == "gallery" or probe.loads_models(options):
+            continue
+        run = Run("", "", "", "", name, probe.version, (), options)
+        with contextlib.suppress(Misfit):  # the probe does not apply to the dataset
+            blocks = case_workers.chunks(sample, probe, run, 1)
+            if any(model.has_answers(pa.Table.from_batches([block])) for block, _ in blocks):
+                answered.append(name)
+    return answered
 
 
 def answer(context: RunContext, model: Model, executor: Executor) -> None:

@@ -7,10 +7,12 @@ expanders and are drawn only while their expander is open. Their values, and the
 when an expander is closed and when the user leaves the page.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import streamlit as st
@@ -23,8 +25,10 @@ from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.run import dropped, gallery, progress
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_row, error_text, fold, open_folds, press
+from vlprobe.datasets import demo
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.models import scores
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.score_file import SUFFIXES
@@ -32,9 +36,10 @@ from vlprobe.probes.fit import check_name_fits
 from vlprobe.registry import endpoints
 from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import mark, tag
-from vlprobe.render.sentences import count_word
+from vlprobe.render.sentences import count_word, listed
 from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations, value_label
 from vlprobe.runs import ray_cluster, verify
+from vlprobe.runs.answers import answered_probes
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
@@ -459,8 +464,12 @@ def _bar(
 ) -> None:
     """Draw the Start button, next to the estimated duration or the first error in the form."""
     problem: VlprobeError | None = None
+    fitting: Sequence[str] = ()
     try:
         requests = checked(models, dataset, probes, settings)
+        fitting, message = _other_tests(requests)
+        if message:
+            raise InvalidInput(message)
         _expectation(requests)
     except VlprobeError as error:
         problem = error
@@ -469,6 +478,10 @@ def _bar(
         else:
             quiet(str(error))
     st.space("stretch")
+    if fitting:
+        state = {f"run_probe_{name}": name == fitting[0] for name in presentations()}
+        label = f"Choose {presentations()[fitting[0]].name}"
+        press(label, st.session_state.update, state, key="choose_fitting")
     press(
         "Start",
         _start,
@@ -531,6 +544,45 @@ def checked(
         for probe in probes:
             check_name_fits(model_name, registry.load_probe(probe))
     return requests
+
+
+def _other_tests(requests: Sequence[Request]) -> tuple[list[str], str]:
+    """Return the tests for which a score file among the models has scores, and an error message. Both are empty if it
+    has scores for all chosen tests or for none.
+
+    Drawn scenes take half a minute to draw, and are not tried.
+    """
+    dataset, options = requests[0].dataset, {each.probe: each.options for each in requests}
+    for name in requests[0].models:
+        path = files.parse_path(name.partition(":")[2].partition("+")[0])
+        is_file = name.startswith(f"{scores.PREFIX}:") and path.is_file()
+        if not is_file or dataset.startswith(demo.PREFIX):
+            continue
+        arguments = name, path.stat().st_mtime, dataset, str(store().root), json.dumps(options)
+        answered = _answered(*arguments)
+        missing = [presentations()[probe].name for probe in options if probe not in answered]
+        if answered and missing:
+            fitting = listed([presentations()[probe].name for probe in answered])
+            words = f"'{path.name}' has scores for {fitting} on {dataset_name(dataset)}"
+            return answered, f"{words}, but not for {listed(missing)}."
+    return [], ""
+
+
+@st.cache_data(
+    ttl=600, max_entries=9, show_spinner="Reading the scores"
+)  # 4 s for VALSE, at each press
+def _answered(model: str, changed: float, dataset: str, root: str, options: str) -> list[str]:
+    """Return the tests for which a score file has scores.
+
+    Args:
+        changed: Time of the file's last change, so that a changed file is read again.
+        options: Options of the chosen tests as JSON. Other tests have their default options.
+    """
+    every = {name: registry.load_probe(name).defaults for name in presentations()}
+    items = registry.load_dataset(dataset, Path(root)).items
+    loaded = registry.load_model(model)
+    is_of_cases = isinstance(loaded, scores.ScoreFile)
+    return answered_probes(loaded, items, every | json.loads(options)) if is_of_cases else []
 
 
 def _check_named(option: Option, value: object) -> None:
