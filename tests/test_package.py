@@ -259,8 +259,8 @@ def home(installed: Path) -> Path:
 def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, int]]:
     """The installed command's dashboard, started in the home by the user whose it is: its port and log."""
     port, log = free_port(), installed.parent / "log.txt"
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    variables.pop("VLPROBE_SHIPPED", None)
+    of_the_suite = ("PYTHONPATH", "VLPROBE_SHIPPED", "VLPROBE_CACHE")
+    variables = {name: value for name, value in os.environ.items() if name not in of_the_suite}
     variables |= {
         "HOME": str(home),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -376,7 +376,7 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
     assert effective == expected | own
     assert not effective["global.e2eTest"] and effective["client.allowedOrigins"] == []
     assert "Traceback" not in (installed.parent / "log.txt").read_text()
-    assert (home / "cache").is_dir()  # of the folder that it was started in
+    assert (home / "cache").is_dir()  # the default, in the folder that it was started in
 
 
 def test_the_container_installs_nothing_without_a_version_and_a_hash():
