@@ -10,8 +10,8 @@ from vlprobe.perturb.rewriting import Paraphrase
 from vlprobe.perturb.synonyms import synonyms
 
 _MARKERS = (
-    ("marker:in-the-image", "In the image, ", ""),
-    ("marker:in-the-scene", "In the scene, ", ""),
+    ("marker:in-the-image", "In the image, "),
+    ("marker:in-the-scene", "In the scene, "),
 )
 
 
@@ -36,11 +36,6 @@ def markers(caption: str) -> list[Paraphrase]:
     """Return paraphrases that put a discourse marker before the caption. The paper counts them as advanced."""
     caption = caption.strip()
     return [
-        Paraphrase(
-            beginning + caption + ending,
-            rule,
-            "advanced",
-            segments=(beginning, (0, len(caption)), ending),
-        )
-        for rule, beginning, ending in _MARKERS
+        Paraphrase(start + caption, rule, "advanced", segments=(start, (0, len(caption)), ""))
+        for rule, start in _MARKERS
     ]

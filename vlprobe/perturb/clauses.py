@@ -1,5 +1,7 @@
 """Paraphrases that keep the word order but change the clause, for example with "there is" or a relative clause."""
 
+from collections.abc import Sequence
+
 from vlprobe.perturb.grammar import (
     LOCATIVE,
     RESULT,
@@ -23,7 +25,7 @@ from vlprobe.perturb.lexicon import (
     PRESENT,
     VERBS,
 )
-from vlprobe.perturb.rewriting import Paraphrase, rewritten
+from vlprobe.perturb.rewriting import Paraphrase, Segment, exchanged, rewritten
 from vlprobe.perturb.tokens import takes_an, word_list, words
 
 # Verbs of a state: "a bowl containing fruit" never becomes "a bowl is containing fruit".
@@ -48,8 +50,11 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
     subject = first_phrase
     if sentence.lower[first_phrase.end] == "and":
         second = noun_phrase(sentence, first_phrase.end + 1)
-        if second is None or second.bare != first_phrase.bare or _may_end_in_verb(sentence, second):
+        if second is None or second.bare != first_phrase.bare:
             return None
+        final = sentence.bits[second.end - 2 : second.end]
+        if final[1] & BASE and final[0] & NOUN:
+            return None  # "A zebra and a giraffe stand in a field": the last word may be a verb
         subject = first_phrase._replace(
             end=second.end,
             plural=True,
@@ -59,12 +64,6 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
             definite=first_phrase.definite or second.definite,
         )
     return first_phrase, subject
-
-
-def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
-    """Return whether the last word of a phrase may be a verb, as in "A zebra and a giraffe stand in a field"."""
-    final = phrase.end - 1
-    return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 
 
 def restatements(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Paraphrase]:
@@ -93,7 +92,8 @@ def _restated(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list
         return _after_result(sentence, first_phrase, subject)
     if word == "has":
         return [_has_to_with(sentence, subject)]
-    if _is_present(sentence, subject):
+    bits = sentence.bits[i]
+    if (bits & PRESENT and not subject.plural) or (bits & BASE and subject.members):
         return _after_present(sentence, subject)
     if sentence.bits[i] & PREPOSITION or word in ("next", "that", "who", "which"):
         return _after_preposition(sentence, first_phrase, subject)
@@ -115,19 +115,10 @@ def _is_state(sentence: Sentence, subject: Phrase, i: int) -> bool:
     )
 
 
-def _goes_on(sentence: Sentence, i: int) -> bool:
-    """Return whether the subject has another participle later, as in "standing in the water and drinking"."""
-    return any(
-        sentence.bits[index] & ING
-        and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
-        for index in range(i + 1, sentence.size)
-    )
-
-
 def _with_there_is(
     sentence: Sentence,
     first_phrase: Phrase,
-    segments: list[str | tuple[int, int]],
+    segments: Sequence[Segment],
 ) -> Paraphrase | None:
     if first_phrase.definite or sentence.lower[0] in ("all", "both", "different"):
         return None
@@ -136,13 +127,7 @@ def _with_there_is(
 
 
 def _with_copula(sentence: Sentence, subject: Phrase, i: int) -> Paraphrase | None:
-    return rewritten(
-        sentence,
-        "copula-in",
-        [(0, i), be(subject), (i, sentence.size)],
-        "",
-        be(subject),
-    )
+    return exchanged(sentence, "copula-in", i, i, be(subject))
 
 
 def _relative(sentence: Sentence, subject: Phrase, i: int) -> Paraphrase | None:
@@ -150,7 +135,7 @@ def _relative(sentence: Sentence, subject: Phrase, i: int) -> Paraphrase | None:
         return None
     pronoun = "who" if subject.animate == HUMAN else "that"
     new = f"{pronoun} {'are' if subject.members else 'is'}"
-    return rewritten(sentence, "relative", [(0, i), new, (i, sentence.size)], "", new)
+    return exchanged(sentence, "relative", i, i, new)
 
 
 def _takes_result(sentence: Sentence, i: int) -> bool:
@@ -167,9 +152,8 @@ def _after_result(
 ) -> list[Paraphrase | None]:
     if not no_finite_verb(sentence, subject.end + 1):
         return []
-    introduced = _with_there_is(sentence, first_phrase, [(0, sentence.size)])
     return [
-        introduced,
+        _with_there_is(sentence, first_phrase, [(0, sentence.size)]),
         _with_copula(sentence, subject, subject.end),
         _relative(sentence, subject, subject.end),
     ]
@@ -185,27 +169,18 @@ def _has_to_with(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
         or not no_finite_verb(sentence, i + 1)
     ):
         return None
-    return rewritten(
-        sentence,
-        "has-to-with",
-        [(0, i), "with", (i + 1, sentence.size)],
-        "has",
-        "with",
-    )
-
-
-def _is_present(sentence: Sentence, subject: Phrase) -> bool:
-    bits = sentence.bits[subject.end]
-    return bool(bits & PRESENT and not subject.plural) or bool(bits & BASE and subject.members)
+    segments = [(0, i), "with", (i + 1, sentence.size)]
+    return rewritten(sentence, "has-to-with", segments, "has", "with")
 
 
 def _present(sentence: Sentence, subject: Phrase, i: int) -> str | None:
-    verb = VERBS[sentence.lower[i]]
-    if (
-        verb.base in _NEVER
-        or _goes_on(sentence, i)
-        or (verb.base, sentence.lower[i + 1]) in _IDIOMS
-    ):
+    verb, lower = VERBS[sentence.lower[i]], sentence.lower
+    goes_on = any(  # has another participle later, as in "standing in the water and drinking"
+        sentence.bits[index] & ING
+        and ("and" in lower[index - 2 : index] or lower[index - 1] == ",")
+        for index in range(i + 1, sentence.size)
+    )
+    if verb.base in _NEVER or goes_on or (verb.base, lower[i + 1]) in _IDIOMS:
         return None
     return verb.base if subject.plural else verb.present
 
@@ -223,16 +198,7 @@ def _after_participle(
         out += [_with_copula(sentence, subject, i), _relative(sentence, subject, i)]
     present = _present(sentence, subject, i)
     if present:
-        ing = sentence.reading.words[i]
-        out.append(
-            rewritten(
-                sentence,
-                "simple-present",
-                [(0, i), present, (i + 1, sentence.size)],
-                ing,
-                present,
-            )
-        )
+        out.append(exchanged(sentence, "simple-present", i, i + 1, present))
     return out
 
 
@@ -247,18 +213,15 @@ def _after_copula(
     location = prepositional_phrase(sentence, i)
     if not (is_ing or is_result or location) or not no_finite_verb(sentence, i + 1):
         return []
-    copula = sentence.reading.words[subject.end]
-    out = [rewritten(sentence, "copula-out", [(0, subject.end), (i, sentence.size)], copula, "")]
+    out = [exchanged(sentence, "copula-out", subject.end, i, "")]
     if not subject.definite:
         out.append(_with_there_is(sentence, first_phrase, [(0, subject.end), (i, sentence.size)]))
     present = _present(sentence, subject, i) if is_ing else None
     if present and VERBS[present].base not in STATES:
-        source = f"{copula} {sentence.reading.words[i]}"
-        segments = [
-            (0, subject.end),
-            present if copula == be(subject) else VERBS[present].base,
-            (i + 1, sentence.size),
-        ]
+        source = " ".join(sentence.reading.words[subject.end : i + 1])
+        agrees = sentence.reading.words[subject.end] == be(subject)
+        new = present if agrees else VERBS[present].base
+        segments = [(0, subject.end), new, (i + 1, sentence.size)]
         out.append(rewritten(sentence, "simple-present", segments, source, present))
     return out
 
@@ -277,17 +240,10 @@ def _after_present(sentence: Sentence, subject: Phrase) -> list[Paraphrase | Non
     understood = sentence.bits[i + 1] & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
     if not understood and sentence.lower[i + 1] not in ("", "next"):
         return []
-    source = sentence.reading.words[i]
     new = f"{'is' if sentence.bits[i] & PRESENT else 'are'} {verb.ing}"
     return [
-        rewritten(sentence, "progressive", [(0, i), new, (i + 1, sentence.size)], source, new),
-        rewritten(
-            sentence,
-            "participle",
-            [(0, i), verb.ing, (i + 1, sentence.size)],
-            source,
-            verb.ing,
-        ),
+        exchanged(sentence, "progressive", i, i + 1, new),
+        exchanged(sentence, "participle", i, i + 1, verb.ing),
     ]
 
 
@@ -309,44 +265,23 @@ def _after_preposition(
         and not {"with", "and", ","}.intersection(sentence.lower[i:])
     ):
         out += [_with_copula(sentence, subject, i), _relative(sentence, subject, i)]
-    if sentence.lower[i] == "with" and _can_have(sentence, subject) and not has_verb(sentence, i):
+    # "with" introduces a part of the subject, not a separate thing next to it
+    of_whole = subject.head in _WHOLES and {"of", "and"}.isdisjoint(sentence.lower[:i])
+    if sentence.lower[i] == "with" and of_whole and not has_verb(sentence, i):
         phrase = noun_phrase(sentence, i + 1)
         if phrase and not phrase.bare and not phrase.animate:
-            has = "have" if subject.plural else "has"
-            that = "have" if subject.members else "has"
-            out.append(
-                rewritten(sentence, "with-to-has", [(0, i), has, (i + 1, size)], "with", has),
-            )
-            out.append(
-                rewritten(
-                    sentence,
-                    "relative-has",
-                    [(0, i), f"that {that}", (i + 1, size)],
-                    "with",
-                    f"that {that}",
-                )
-            )
-    out += _after_location(sentence, subject, location)
+            that = f"that {'have' if subject.members else 'has'}"
+            for rule, new in (
+                ("with-to-has", "have" if subject.plural else "has"),
+                ("relative-has", that),
+            ):
+                segments = [(0, i), new, (i + 1, size)]
+                out.append(rewritten(sentence, rule, segments, "with", new))
+    if location and subject.animate and not location[1].animate and not location[1].bare:
+        verb = location[1].end  # "A man in a suit riding a bus"
+        if is_verb_ing(sentence, verb) and VERBS[sentence.lower[verb]].base not in STATES:
+            out.append(_with_copula(sentence, subject, verb))
     return out
-
-
-def _can_have(sentence: Sentence, subject: Phrase) -> bool:
-    """Return whether "with" introduces a part of the subject rather than a separate thing next to it."""
-    return subject.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: subject.end])
-
-
-def _after_location(
-    sentence: Sentence,
-    subject: Phrase,
-    location: tuple[int, Phrase] | None,
-) -> list[Paraphrase | None]:
-    """Return paraphrases that add "is" after a person or animal in a place, as in "A man in a suit riding a bus"."""
-    if location is None or not subject.animate or location[1].animate or location[1].bare:
-        return []
-    i = location[1].end
-    if not is_verb_ing(sentence, i) or VERBS[sentence.lower[i]].base in STATES:
-        return []
-    return [_with_copula(sentence, subject, i)]
 
 
 def without_there(sentence: Sentence) -> list[Paraphrase]:
@@ -356,8 +291,7 @@ def without_there(sentence: Sentence) -> list[Paraphrase]:
     phrase = noun_phrase(sentence, 2)
     if phrase is None or phrase.definite:
         return []
-    source = " ".join(sentence.reading.words[:2])
-    done = rewritten(sentence, "there-out", [(2, sentence.size)], source, "")
+    done = exchanged(sentence, "there-out", 0, 2, "")
     return [done] if done else []
 
 
@@ -370,4 +304,4 @@ def _with_article(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
     if not no_finite_verb(sentence, i + 1):
         return None
     article = "an" if takes_an(sentence.reading.words[0]) else "a"
-    return rewritten(sentence, "article-in", [article, (0, sentence.size)], "", article)
+    return exchanged(sentence, "article-in", 0, 0, article)

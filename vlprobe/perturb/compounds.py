@@ -53,22 +53,17 @@ def extend_nouns(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
     tokens = list(TOKEN.finditer(caption))
     index_by_start = {token.start(): index for index, token in enumerate(tokens)}
     lower = [token.group().lower() for token in tokens]
-    noun_by_end = {}  # number of the last token -> the noun that ends with it
-    for noun in nouns:
-        noun_by_end[
-            next(index for index, token in enumerate(tokens) if token.end() == noun.end)
-        ] = noun
+    index_by_end = {token.end(): index for index, token in enumerate(tokens)}
+    noun_by_end = {index_by_end[noun.end]: noun for noun in nouns}
     widened: list[Noun] = []
     for end_index, noun in sorted(noun_by_end.items()):
         if noun.form == "quality":
             continue
         start = index_by_start[noun.start]
         while start and _modifier(lower, start - 1, noun_by_end):
-            start = (
-                index_by_start[noun_by_end[start - 1].start]
-                if start - 1 in noun_by_end
-                else start - 1
-            )
+            start -= 1
+            if start in noun_by_end:
+                start = index_by_start[noun_by_end[start].start]
         if not _modifies(lower, end_index + 1, noun):
             widened = [earlier for earlier in widened if earlier.start < tokens[start].start()]
             widened.append(noun._replace(start=tokens[start].start()))
@@ -93,10 +88,9 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
         return False
     if tag & lexicon.VERB:  # "a park bench" and "a metal park bench", and not "people ride horses"
         earlier = _tag(previous)
-        is_subject = bool(earlier & (lexicon.PLURAL | lexicon.PRONOUN)) or tag & lexicon.PRESENT
-        return (
-            opened or bool(earlier & lexicon.VERB and not earlier & lexicon.NOUN) or not is_subject
-        )
+        is_subject = earlier & (lexicon.PLURAL | lexicon.PRONOUN) or tag & lexicon.PRESENT
+        follows_verb = bool(earlier & lexicon.VERB and not earlier & lexicon.NOUN)
+        return opened or follows_verb or not is_subject
     return True
 
 

@@ -8,7 +8,7 @@ no doubt, and is skipped otherwise. Source: RoCOCO, section 3.2.2 and table 1.
 from typing import Literal, NamedTuple, get_args
 
 from vlprobe.perturb import lexicon
-from vlprobe.perturb.tokens import TOKEN, read_resource
+from vlprobe.perturb.tokens import TOKEN, read_resource, words
 
 Kind = Literal["count", "mass", "plural", "quality"]
 KIND_BY_NAME: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
@@ -166,22 +166,12 @@ def find(caption: str) -> list[Noun]:
     return nouns
 
 
-_ONE = frozenset(["a", "an", "another", "each", "every", "one", "this", "that"])
-_MANY = frozenset(
-    [
-        *lexicon.NUMBERS[1:],
-        "dozen",
-        "hundred",
-        "many",
-        "several",
-        "few",
-        "these",
-        "those",
-        "multiple",
-    ]
+_ONE = words("a an another each every one this that")
+_MANY = frozenset(lexicon.NUMBERS[1:]) | words(
+    "dozen hundred many several few these those multiple various numerous all most"
 )
-_MANY |= {"various", "numerous", "all", "most"}
 _NO_NOUN_AFTER = lexicon.AUXILIARY | lexicon.PRONOUN | lexicon.SUBORDINATOR
+_BEFORE_TO = words("next close attached due tied")
 _COLORS = frozenset(concept.lemma for concept in CONCEPTS if "color" in concept.groups)
 
 
@@ -263,13 +253,7 @@ class _Sentence:
             return True
         previous, tag = self.words[i - 1], self.tag(i - 1)
         if previous in ("to", "that") or (tag & _NO_NOUN_AFTER and previous not in ("her", "one")):
-            return previous == "to" and self.word(i - 2) in (
-                "next",
-                "close",
-                "attached",
-                "due",
-                "tied",
-            )
+            return previous == "to" and self.word(i - 2) in _BEFORE_TO
         if previous in ("and", "or", "&", ","):
             joined = self.tag(i - 2)
             if joined & lexicon.VERB and not joined & lexicon.NOUN:  # "sits and watches"

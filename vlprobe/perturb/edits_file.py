@@ -89,16 +89,11 @@ class EditsFile:
         for row in self.rows:
             ids = ids_by_caption.get(row.caption)
             if not ids:
-                raise _wrong(
-                    self.name,
-                    row.row,
-                    "caption",
-                    f"caption '{row.caption[:200]}' is not in the dataset",
-                )
+                defect = f"caption '{row.caption[:200]}' is not in the dataset"
+                raise _wrong(self.name, row.row, "caption", defect)
             if row.item and row.item not in ids:
-                raise _wrong(
-                    self.name, row.row, "item", f"item '{row.item}' does not have this caption"
-                )
+                defect = f"item '{row.item}' does not have this caption"
+                raise _wrong(self.name, row.row, "item", defect)
 
 
 def _wrong(name: str, row: int, column: str, defect: str) -> InvalidInput:

@@ -233,11 +233,7 @@ def _is_modifier(sentence: Sentence, i: int, previous: int, headless: bool) -> b
     ):
         return True
     joins = sentence.lower[i] in ("and", ",") and previous & ADJECTIVE and not previous & NOUN
-    return bool(joins) and _is_adjective(following)
-
-
-def _is_adjective(bits: int) -> bool:
-    return bool(bits & ADJECTIVE) and not bits & NOUN
+    return bool(joins and following & ADJECTIVE and not following & NOUN)
 
 
 def prepositional_phrase(sentence: Sentence, i: int) -> tuple[int, Phrase] | None:

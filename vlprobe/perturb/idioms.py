@@ -130,18 +130,8 @@ _MODIFIERS = word_list("idioms.modifiers")
 _COMPOUND_BEFORE = word_list("idioms.compound-before")
 _MAY_FOLLOW = word_list("idioms.may-follow")
 _COMPOUND_AFTER = word_list("idioms.compound-after")
-_ENDS_PHRASE = (
-    PREPOSITION
-    | CONJUNCTION
-    | AUXILIARY
-    | SUBORDINATOR
-    | PRONOUN
-    | ADVERB
-    | DETERMINER
-    | ING
-    | PAST
-    | PARTICIPLE
-)
+_ENDS_PHRASE = PREPOSITION | CONJUNCTION | AUXILIARY | SUBORDINATOR | PRONOUN | ADVERB
+_ENDS_PHRASE |= DETERMINER | ING | PAST | PARTICIPLE
 _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 

@@ -39,15 +39,9 @@ def without(caption: str, start: int, end: int) -> str:
             right = right[1:]
         else:
             left = left[:-1]
-    text = left + right
     if not left.strip() and caption[start].isupper():
-        start_of_right = len(left)
-        text = (
-            text[:start_of_right]
-            + text[start_of_right : start_of_right + 1].upper()
-            + text[start_of_right + 1 :]
-        )
-    return text
+        right = right[:1].upper() + right[1:]
+    return left + right
 
 
 def influence(
@@ -138,10 +132,8 @@ def agreement(scores: Iterable[Scores]) -> dict[int, int]:
     Returns:
         Number of captions, by number of encoders. Captions without a vote are left out.
     """
-    captions_by_votes = Counter(
-        max(_votes(caption, highest=False).values(), default=0) for caption in scores
-    )
-    return {count: captions_by_votes[count] for count in sorted(captions_by_votes) if count}
+    votes = Counter(max(_votes(caption, highest=False).values(), default=0) for caption in scores)
+    return {count: n_captions for count, n_captions in sorted(votes.items()) if count}
 
 
 def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:

@@ -214,10 +214,10 @@ def edits(
                 "flip",
             )
         edits_by_text: dict[str, Edit] = {}
-        if "paraphrase" in kinds:
-            edits_by_text |= {
-                paraphrase.text: _paraphrase_edit(paraphrase, tag) for paraphrase in same
-            }
+        for text, rule, subtype, source, target, _ in same if "paraphrase" in kinds else ():
+            if tag == "marker":
+                subtype = "simple" if templates.has_marker(text) else "advanced"
+            edits_by_text[text] = Edit("paraphrase", subtype, rule, source, target)
         if "flip" in kinds:
             for flip in different:
                 edits_by_text.setdefault(
@@ -346,51 +346,27 @@ def _flip_things(
     return out
 
 
-def _paraphrase_edit(paraphrase: Paraphrase, tag: str) -> Edit:
-    subtype = paraphrase.subtype
-    if tag == "marker":
-        subtype = "simple" if templates.has_marker(paraphrase.text) else "advanced"
-    return Edit("paraphrase", subtype, paraphrase.rule, paraphrase.source, paraphrase.target)
-
-
 def _combined(
     different: list[Flip],
     same: list[Paraphrase],
     rules: str,
     dropped: Counter[str],
 ) -> Iterable[tuple[str, Edit]]:
-    again = (
-        {paraphrase.text: Reading(paraphrase.text) for paraphrase in same}
-        if rules == "strict"
-        else {}
-    )
+    again = [Reading(paraphrase.text) for paraphrase in same]
     for flip in different:
         if not flip.word:
             dropped["combined, word of a vocabulary"] += len(same)
             continue
-        for paraphrase in same:
-            target = flip.target
+        for paraphrase, reading in zip(same, again, strict=True):
+            text, target = None, flip.target
             if rules == "paper":
                 text = flips.literal_again(paraphrase.text, flip)
-            else:
-                text = None
-                i = _token_at(again[paraphrase.text], paraphrase.where(flip.start))
-                done = (
-                    strict.exchanged(again[paraphrase.text], i, flip.word)
-                    if i is not None
-                    else None
-                )
-                if done:
-                    text, target = done
+            elif (position := paraphrase.where(flip.start)) is not None:
+                i = bisect_left(reading.spans, (position,))
+                if i < len(reading.spans) and reading.spans[i][0] == position:
+                    text, target = strict.exchanged(reading, i, flip.word) or (None, target)
             if text is None:
                 dropped["combined, flipped word gone or not certain"] += 1
                 continue
             rule = f"{paraphrase.rule}+flip:{flip.type}"
             yield text, Edit("combined", flip.type, rule, flip.source, target, via=paraphrase.text)
-
-
-def _token_at(reading: Reading, position: int | None) -> int | None:
-    if position is None:
-        return None
-    i = bisect_left(reading.spans, (position,))
-    return i if i < len(reading.spans) and reading.spans[i][0] == position else None

@@ -95,12 +95,9 @@ def _image(text: str, where: str) -> ImageEdits:
     for index, caption, _ in _items(record, "same_caps", len(captions), where):
         subtype = "simple" if has_marker(caption) else "advanced"
         edits[index].setdefault(caption, Edit("paraphrase", subtype, "read"))
-    typed = [(f"diff_caps_{kind}", "flip", kind) for kind in TYPES]
-    for field, kind, field_type in [
-        *typed,
-        ("diff_caps", "flip", ""),
-        ("combined_caps", "combined", ""),
-    ]:
+    fields = [(f"diff_caps_{kind}", "flip", kind) for kind in TYPES]
+    fields += [("diff_caps", "flip", ""), ("combined_caps", "combined", "")]
+    for field, kind, field_type in fields:
         for index, caption, flip_type in _items(record, field, len(captions), where):
             edits[index].setdefault(caption, Edit(kind, field_type or flip_type, "read"))
     return ImageEdits(path, tuple(captions), tuple(tuple(of.items()) for of in edits))
@@ -123,21 +120,13 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
                 f"{where}: {field}['{key}'] is a {type(items).__name__}. Expected a list.",
             )
         for item in items:
-            text_and_type = _text_and_type(item)
-            if text_and_type is None:
+            fields = {"text": item} if isinstance(item, str) else item
+            fields = fields if isinstance(fields, dict) else {}
+            text, flip_type = fields.get("text"), fields.get("flip_type", "")
+            if not isinstance(text, str) or flip_type not in ("", *FLIP_TYPES):
                 raise InvalidInput(
                     f"{where}: {field}['{key}'] has the item {json.dumps(item)[:80]}. Expected "
                     "a string, or an object with a text and a flip_type, one of "
                     f"{', '.join(FLIP_TYPES)}."
                 )
-            yield int(key), *text_and_type
-
-
-def _text_and_type(item: object) -> tuple[str, str] | None:
-    """Return the text and flip type of a list entry, which is a string or an object; None if it is neither."""
-    if isinstance(item, str):
-        return item, ""
-    if not isinstance(item, dict):
-        return None
-    text, flip_type = item.get("text"), item.get("flip_type", "")
-    return (text, flip_type) if isinstance(text, str) and flip_type in ("", *FLIP_TYPES) else None
+            yield int(key), text, flip_type

@@ -29,7 +29,9 @@ from vlprobe.perturb.tokens import word_list, words
 _PASSIVE = word_list("moves.passive")
 _PATHS = words("down up over across through along past from into off towards toward around")
 _POSTURE = words("sit stand lie lay rest hang perch float park lean sleep graze")
+_PLACED = words("parked perched seated docked displayed stacked mounted")
 _SCENES = word_list("moves.scenes")
+_LINKING = words("and of to from as that who while with")
 _OF_THE_OBJECT = words("sky")  # the place of a verb's object, and rarely of its subject
 _TOWARDS = word_list("moves.towards")
 
@@ -151,15 +153,7 @@ def _inversion(
             "",
         )
     is_posture = is_verb_ing(sentence, verb) and VERBS[word].base in _POSTURE
-    if is_posture or word in (
-        "parked",
-        "perched",
-        "seated",
-        "docked",
-        "displayed",
-        "stacked",
-        "mounted",
-    ):
+    if is_posture or word in _PLACED:
         source = sentence.reading.words[subject.end] if linked else ""
         return _if_located(
             sentence,
@@ -206,17 +200,7 @@ def _scene_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase |
     )
     if sentence.lower[sentence.size - 1] in _OF_THE_OBJECT and not intransitive:
         return None  # "A girl flying a kite in the sky": the kite is there, and she is not
-    if previous & PREPOSITION or {
-        "and",
-        "of",
-        "to",
-        "from",
-        "as",
-        "that",
-        "who",
-        "while",
-        "with",
-    }.intersection(middle):
+    if previous & PREPOSITION or _LINKING.intersection(middle):
         return None
     if any(
         is_verb_ing(sentence, index) or sentence.lower[index] in RESULT

@@ -190,12 +190,8 @@ def _zoom_blur(image: Image.Image, largest: float, generator: Generator) -> Imag
     total = np.asarray(image).astype(np.int32)
     for number in range(1, n_zooms + 1):
         margin = (1 - 1 / (1 + largest * number / n_zooms)) / 2
-        box = (
-            image.width * margin,
-            image.height * margin,
-            image.width * (1 - margin),
-            image.height * (1 - margin),
-        )
+        left, top = image.width * margin, image.height * margin
+        box = (left, top, image.width * (1 - margin), image.height * (1 - margin))
         total = total + np.asarray(image.resize(image.size, Image.Resampling.BILINEAR, box))
     return _clipped(total / (n_zooms + 1))
 
@@ -224,10 +220,6 @@ def _contrast(image: Image.Image, amount: float, generator: Generator) -> Image.
 
 
 def _saturation(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
-    return ImageEnhance.Color(image).enhance(amount)
-
-
-def _grayscale(image: Image.Image, amount: float, generator: Generator) -> Image.Image:
     return ImageEnhance.Color(image).enhance(amount)
 
 
@@ -349,7 +341,7 @@ KINDS: Mapping[str, ChangeKind] = {
     ),
     "contrast": ChangeKind("Low contrast", "digital", (0.4, 0.3, 0.2, 0.1, 0.05), _contrast),
     "saturation": ChangeKind("Saturation", "digital", (1.5, 2.0, 3.0, 5.0, 8.0), _saturation),
-    "grayscale": ChangeKind("Grayscale", "digital", (0.8, 0.6, 0.4, 0.2, 0.0), _grayscale, COLORS),
+    "grayscale": ChangeKind("Grayscale", "digital", (0.8, 0.6, 0.4, 0.2, 0.0), _saturation, COLORS),
     "hue": ChangeKind("Hue", "digital", (0.05, 0.1, 0.2, 0.35, 0.5), _hue, COLORS),
     "rotation": ChangeKind("Rotation", "geometry", (5, 10, 15, 20, 30), _rotation),
     "crop": ChangeKind("Crop", "geometry", (0.9, 0.8, 0.7, 0.6, 0.5), _crop),

@@ -1,5 +1,6 @@
 """Build rewritten captions from new words and parts of the original: paraphrases, and changes of meaning."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from vlprobe.perturb.grammar import PLAIN, Sentence, can_lower
@@ -41,7 +42,7 @@ class Paraphrase(NamedTuple):
 def rewritten(
     sentence: Sentence,
     rule: str,
-    segments: list[str | tuple[int, int]],
+    segments: Sequence[Segment],
     source: str = "",
     target: str = "",
 ) -> Paraphrase | None:
@@ -86,6 +87,15 @@ def rewritten(
     return Paraphrase(out, rule, "advanced", source, target, tuple(placed))
 
 
+def exchanged(sentence: Sentence, rule: str, start: int, end: int, new: str) -> Paraphrase | None:
+    """Replace the tokens from `start` up to `end` by new words. Without tokens the words are inserted, and without
+    words the tokens are left out. See `rewritten`.
+    """
+    segments: list[Segment] = [(0, start), *filter(None, [new]), (end, sentence.size)]
+    source = " ".join(sentence.reading.words[start:end])
+    return rewritten(sentence, rule, segments, source, new)
+
+
 class Change(NamedTuple):
     """A caption whose meaning was changed, the rule that changed it, and the exchanged words."""
 
@@ -95,16 +105,11 @@ class Change(NamedTuple):
     target: str = ""
 
 
-def change(
-    sentence: Sentence,
-    rule: str,
-    segments: list[str | tuple[int, int]],
-    source: str,
-    target: str,
-) -> list[Change]:
-    """Build a changed caption from new words and kept tokens. The list is empty if a name would lose its capital."""
-    rewording = rewritten(sentence, rule, segments, source, target)
-    return [Change(rewording.text, rule, source, target)] if rewording else []
+def changes(rewording: Paraphrase | None) -> list[Change]:
+    """Return a rewritten caption as a change of meaning; empty if a name would lose its capital."""
+    if rewording is None:
+        return []
+    return [Change(rewording.text, rewording.rule, rewording.source, rewording.target)]
 
 
 def is_plain(sentence: Sentence) -> bool:

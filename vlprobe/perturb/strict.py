@@ -189,10 +189,9 @@ def _pluralised(reading: Reading, i: int) -> dict[int, str] | None:
     lower = reading.lower
     noun = i + 1
     while (
-        noun < len(lower)
+        noun + 1 < len(lower)
         and TAGS.get(lower[noun], 0) & ADJECTIVE
-        and noun + 1 < len(lower)
-        and _names(lower[noun + 1])
+        and TAGS.get(lower[noun + 1], 0) & (SINGULAR | ADJECTIVE)
     ):
         noun += 1
     if (
@@ -213,7 +212,3 @@ def _pluralised(reading: Reading, i: int) -> dict[int, str] | None:
     ):
         return None
     return changes
-
-
-def _names(word: str) -> bool:
-    return bool(TAGS.get(word, 0) & (SINGULAR | ADJECTIVE))

@@ -87,15 +87,8 @@ def _as_concepts(word: str) -> list[Concept]:
     if tag & lexicon.PLURAL and word not in lexicon.SINGULARS and not tag & lexicon.SINGULAR:
         return [Concept(word, word, "plural", frozenset(), False)]
     lemma = word if tag & lexicon.SINGULAR else lexicon.SINGULARS.get(word, word)
-    return [
-        Concept(
-            lemma,
-            lexicon.PLURALS.get(lemma) or lexicon.plural_of(lemma),
-            "count",
-            frozenset(),
-            False,
-        )
-    ]
+    plural = lexicon.PLURALS.get(lemma) or lexicon.plural_of(lemma)
+    return [Concept(lemma, plural, "count", frozenset(), False)]
 
 
 def _by_form(concepts: Iterable[Concept]) -> Vocabulary:
@@ -198,7 +191,14 @@ def alter(
                 else _pool(policy, noun.form, noun.groups)
             )
             kinds = set().union(*(TRUE_BESIDE.get(lemma, ()) for lemma in noun.lemmas))
-            left = [concept for concept in pool if not _may_be_true(concept, used, kinds)]
+            left = [
+                concept
+                for concept in pool
+                if concept.lemma not in kinds
+                and used.isdisjoint(
+                    (concept.lemma, concept.plural, concept.lemma.rpartition(" ")[2])
+                )
+            ]
             if left:
                 concept = left[draw(seed, item_id, index, f"{policy}:{k}:{noun.start}") % len(left)]
                 taken.append((noun, concept))
@@ -211,12 +211,8 @@ def alter(
             continue
         taken.sort(key=lambda pair: pair[0].start)
         text, put = _spliced(caption, taken)
-        out_words = ", ".join(caption[noun.start : noun.end] for noun, _ in taken)
-        out.append(
-            Altered(
-                text, Edit("substitution", policy, f"{policy}:k{k}", out_words, ", ".join(put))
-            ),
-        )
+        exchanged = ", ".join(caption[noun.start : noun.end] for noun, _ in taken), ", ".join(put)
+        out.append(Altered(text, Edit("substitution", policy, f"{policy}:k{k}", *exchanged)))
     return out, dict(dropped)
 
 
@@ -274,17 +270,14 @@ def _scores(
 ) -> dict[int, Sequence[float]] | None:
     if influence is None:
         return None
-    missing = [
-        noun.start
-        for noun in nouns
-        if index >= len(influence) or noun.start not in influence[index]
-    ]
-    if missing:
-        raise InvalidInput(
-            f"Caption {index} has no EI score for the noun at position {missing[0]}. Compute "
-            "scores for all spans in `sources`."
-        )
-    return {noun.start: influence[index][noun.start] for noun in nouns}
+    scores = influence[index] if index < len(influence) else {}
+    for noun in nouns:
+        if noun.start not in scores:
+            raise InvalidInput(
+                f"Caption {index} has no EI score for the noun at position {noun.start}. Compute "
+                "scores for all spans in `sources`."
+            )
+    return {noun.start: scores[noun.start] for noun in nouns}
 
 
 def _ranked(
@@ -315,16 +308,6 @@ def _other_words(caption: str, nouns: Sequence[Noun], key: tuple[int, str, int])
         if free and len(word) > 1 and word.isalpha() and word not in ("an", "the"):
             words.append(Noun(*token.span(), "singular", (word,), frozenset()))
     return sorted(words, key=lambda noun: draw(*key, f"other:{noun.start}"))
-
-
-def _may_be_true(concept: Concept, used: set[str], kinds: set[str]) -> bool:
-    lemma = concept.lemma
-    return (
-        lemma in used
-        or concept.plural in used
-        or lemma.rpartition(" ")[2] in used
-        or lemma in kinds
-    )
 
 
 def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, list[str]]:

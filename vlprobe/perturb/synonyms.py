@@ -26,6 +26,7 @@ _EVENTS = word_list("synonyms.events")
 _NOT_SIZED = word_list("synonyms.not-sized")
 _SNOWED_ON = word_list("synonyms.snowed-on")
 _INTENSIFIERS = word_list("synonyms.intensifiers")
+_BEFORE_PLANE = words("air sea bi jet float")
 _SEATS = words("on in at next beside near around behind under inside outside between atop among")
 
 
@@ -89,13 +90,7 @@ def _noun_end(sentence: Sentence, start: int, end: int) -> bool:
     following = sentence.lower[end]
     if sentence.bits[start] & PLURAL and sentence.lower[start - 1] in ("a", "an"):
         return False
-    if following in ("'s", "’s") or sentence.lower[start - 1] in (
-        "air",
-        "sea",
-        "bi",
-        "jet",
-        "float",
-    ):
+    if following in ("'s", "’s") or sentence.lower[start - 1] in _BEFORE_PLANE:
         return False
     return not bits & (NOUN | ADJECTIVE) or bool(bits & VERB)
 
@@ -111,36 +106,27 @@ def _size(sentence: Sentence, start: int, end: int) -> bool:
     return not sentence.bits[start - 1] & ADJECTIVE or previous in ("several", "many")
 
 
-def _many(sentence: Sentence, start: int, end: int) -> bool:
-    if (
-        sentence.lower[start - 1] in ("how", "so", "too", "as", "very", "not")
-        or sentence.bits[start - 1] & DETERMINER
-    ):
-        return False
-    return _plural(sentence, start, end)
-
-
-def _unqualified(sentence: Sentence, start: int, end: int) -> bool:
-    return _noun(sentence, start, end) and sentence.lower[start - 1] not in _INTENSIFIERS
-
-
-def _seat(sentence: Sentence, start: int, end: int) -> bool:
-    return _human(sentence, start, end) and sentence.lower[end] in _SEATS
-
-
 CONDITIONS: dict[str, Callable[[Sentence, int, int], bool]] = {
     "": lambda sentence, start, end: True,
     "np": _np,
     "noun": _noun,
-    "unqualified": _unqualified,
+    "unqualified": lambda sentence, start, end: (
+        _noun(sentence, start, end) and sentence.lower[start - 1] not in _INTENSIFIERS
+    ),
     "thing": _thing,
     "plural": _plural,
     "human": _human,
     "animate": _animate,
     "noun-end": _noun_end,
     "size": _size,
-    "many": _many,
-    "seat": _seat,
+    "many": lambda sentence, start, end: (
+        _plural(sentence, start, end)
+        and sentence.lower[start - 1] not in ("how", "so", "too", "as", "very", "not")
+        and not sentence.bits[start - 1] & DETERMINER
+    ),
+    "seat": lambda sentence, start, end: (
+        _human(sentence, start, end) and sentence.lower[end] in _SEATS
+    ),
     "rest": lambda sentence, start, end: (
         _animate(sentence, start, end) and sentence.lower[end] in _SEATS
     ),

@@ -34,12 +34,8 @@ TEMPLATES = (
 )
 _WRAPPERS = tuple(template for template in TEMPLATES if template.beginning or template.ending)
 MARKERS = (
-    "a photo of",
-    "an image of",
-    "a picture of",
-    "in this image",
-    "in the picture",
-    "this image shows",
+    *("a photo of", "an image of", "a picture of"),
+    *("in this image", "in the picture", "this image shows"),
 )
 
 _META = word_list("templates.meta")

@@ -29,7 +29,15 @@ from vlprobe.perturb.lexicon import (
     PRESENT,
     VERBS,
 )
-from vlprobe.perturb.rewriting import NEGATIVE, UNDER_POLARITY, Change, change, is_plain
+from vlprobe.perturb.rewriting import (
+    NEGATIVE,
+    UNDER_POLARITY,
+    Change,
+    changes,
+    exchanged,
+    is_plain,
+    rewritten,
+)
 from vlprobe.perturb.tokens import words
 
 _QUANTITIES = words("few couple lot lots pair bunch number variety all each every another other")
@@ -62,8 +70,7 @@ def _there_is_no(sentence: Sentence) -> list[Change]:
     phrase = noun_phrase(sentence, 2)
     if phrase is None or not _is_counted(sentence, phrase):
         return []
-    source = sentence.reading.words[2]
-    return change(sentence, "negation:no", [(0, 2), "no", (3, sentence.size)], source, "no")
+    return changes(exchanged(sentence, "negation:no", 2, 3, "no"))
 
 
 def _is_counted(sentence: Sentence, phrase: Phrase) -> bool:
@@ -85,11 +92,10 @@ def _no_such(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[
     if subject.end != first_phrase.end or not _is_counted(sentence, first_phrase):
         return []
     i, lower = subject.end, sentence.lower
-    source = sentence.reading.words[0]
     if lower[i] in ("is", "are"):
         if not no_finite_verb(sentence, i + 1):
             return []
-        return change(sentence, "negation:no", ["no", (1, sentence.size)], source, "no")
+        return changes(exchanged(sentence, "negation:no", 0, 1, "no"))
     goes_on = (
         i == sentence.size
         or is_verb_ing(sentence, i)
@@ -99,7 +105,7 @@ def _no_such(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[
     if not goes_on or not no_finite_verb(sentence, i):
         return []
     new = f"there {'are' if first_phrase.plural else 'is'} no"
-    return change(sentence, "negation:there-is-no", [new, (1, sentence.size)], source, new)
+    return changes(exchanged(sentence, "negation:there-is-no", 0, 1, new))
 
 
 def _not(sentence: Sentence, subject: Phrase) -> list[Change]:
@@ -110,16 +116,16 @@ def _not(sentence: Sentence, subject: Phrase) -> list[Change]:
     if lower[i] in ("is", "are"):
         if not no_finite_verb(sentence, i + 1) or lower[i + 1] in ("just", "now"):
             return []
-        segments: list[str | tuple[int, int]] = [(0, i + 1), "not", (i + 1, sentence.size)]
-        return change(sentence, "negation:is-not", segments, lower[i], f"{lower[i]} not")
+        segments = [(0, i + 1), "not", (i + 1, sentence.size)]
+        new = f"{lower[i]} not"
+        return changes(rewritten(sentence, "negation:is-not", segments, lower[i], new))
     participle = is_verb_ing(sentence, i) or (
         lower[i] in RESULT and bool(sentence.bits[i + 1] & (PREPOSITION | ADVERB))
     )
     if not participle or not no_finite_verb(sentence, i + 1):
         return []
-    verb = sentence.reading.words[i]
-    return change(
-        sentence, "negation:not", [(0, i), "not", (i, sentence.size)], verb, f"not {verb}"
+    return changes(
+        exchanged(sentence, "negation:not", i, i + 1, f"not {sentence.reading.words[i]}")
     )
 
 
@@ -140,9 +146,7 @@ def _does_not(sentence: Sentence, subject: Phrase) -> list[Change]:
         base = VERBS[lower[i]].base
         if base in STATES - {"display", "overlook", "contain", "include", "show"}:
             return []
-    verb = sentence.reading.words[i]
-    new = f"does not {base}"
-    return change(sentence, "negation:does-not", [(0, i), new, (i + 1, sentence.size)], verb, new)
+    return changes(exchanged(sentence, "negation:does-not", i, i + 1, f"does not {base}"))
 
 
 def _without(sentence: Sentence) -> list[Change]:
@@ -159,10 +163,5 @@ def _without(sentence: Sentence) -> list[Change]:
         return []
     if "and" in lower[i:] or is_verb_ing(sentence, phrase.end):
         return []
-    return change(
-        sentence,
-        "negation:without",
-        [(0, i), "without", (i + 1, sentence.size)],
-        "with",
-        "without",
-    )
+    segments = [(0, i), "without", (i + 1, sentence.size)]
+    return changes(rewritten(sentence, "negation:without", segments, "with", "without"))

@@ -21,7 +21,7 @@ from vlprobe.perturb.grammar import (
     prepositional_phrase,
 )
 from vlprobe.perturb.lexicon import PRESENT, SINGULARS, VERBS
-from vlprobe.perturb.rewriting import NEGATIVE, Change, change, is_plain
+from vlprobe.perturb.rewriting import NEGATIVE, Change, changes, is_plain, rewritten
 from vlprobe.perturb.tokens import word_list, words
 
 _VERBS = word_list("order.verbs")
@@ -64,9 +64,10 @@ def exchanges(sentence: Sentence) -> list[Change]:
     is_finite = linked or (bool(sentence.bits[i] & PRESENT) and not is_verb_ing(sentence, i))
     if is_finite and subject.plural != landmark.plural:
         return []
-    if not _ends_in_place(sentence, landmark.end):
+    location = prepositional_phrase(sentence, landmark.end)  # where the whole scene is
+    if sentence.size not in (landmark.end, location and location[1].end):
         return []
-    segments: list[str | tuple[int, int]] = [
+    segments = [
         (landmark.start, landmark.end),
         (subject.end, landmark.start),
         (0, subject.end),
@@ -74,7 +75,7 @@ def exchanges(sentence: Sentence) -> list[Change]:
     ]
     source, target = (" ".join(lower[phrase.start : phrase.end]) for phrase in (subject, landmark))
     rule = f"word-order:{'verb' if is_act else 'place'}"
-    return change(sentence, rule, segments, source, target)
+    return changes(rewritten(sentence, rule, segments, source, target))
 
 
 def _relation_end(sentence: Sentence, i: int) -> tuple[int, bool]:
@@ -115,11 +116,3 @@ def _is_thing(phrase: Phrase) -> bool:
     if phrase.animate or phrase.head in _MORE:
         return True
     return any(_THINGS & concept.groups for concept in named(phrase.head))
-
-
-def _ends_in_place(sentence: Sentence, i: int) -> bool:
-    """Return whether a caption ends at a token, or with one phrase that says where the whole scene is."""
-    if i == sentence.size:
-        return True
-    location = prepositional_phrase(sentence, i)
-    return location is not None and location[1].end == sentence.size

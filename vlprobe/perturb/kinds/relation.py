@@ -14,7 +14,7 @@ from vlprobe.perturb.clauses import subject_phrases
 from vlprobe.perturb.concepts import named
 from vlprobe.perturb.grammar import Sentence, is_verb_ing, noun_phrase
 from vlprobe.perturb.lexicon import NOUN, PREPOSITION, SINGULARS
-from vlprobe.perturb.rewriting import NEGATIVE, Change, change, is_plain
+from vlprobe.perturb.rewriting import NEGATIVE, Change, changes, exchanged, is_plain
 from vlprobe.perturb.tokens import like, word_list, words
 
 _SUPPORTS = word_list("relation.supports")
@@ -68,9 +68,8 @@ def relations(sentence: Sentence) -> list[Change]:
 
 
 def _exchange(sentence: Sentence, i: int, end: int, new: str) -> list[Change]:
-    source = " ".join(sentence.reading.words[i:end])
-    rule = f"relation:{source.lower().replace(' ', '-')}"
-    return change(sentence, rule, [(0, i), new, (end, sentence.size)], source, new)
+    rule = f"relation:{'-'.join(sentence.lower[i:end])}"
+    return changes(exchanged(sentence, rule, i, end, new))
 
 
 def _place(sentence: Sentence, i: int) -> list[Change]:

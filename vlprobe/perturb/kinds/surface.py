@@ -35,19 +35,14 @@ _OTHER_WORDS = word_list("surface.other-words")
 
 def cases(reading: Reading) -> list[Change]:
     """Return the caption in other letter cases: all lowercase, all uppercase, and with every word capitalized."""
-    text = reading.text
-    forms = {"upper": text.upper(), "title": _title(reading)}
+    title = text = reading.text
+    for (start, _), word in zip(reading.spans, reading.words, strict=True):
+        if word[:1].isalpha():
+            title = title[:start] + word[:1].upper() + title[start + 1 :]
+    forms = {"upper": text.upper(), "title": title}
     if not any(letter.isupper() for letter in text[1:]):
         forms["lower"] = text.lower()
     return [Change(new, f"case:{name}") for name, new in forms.items() if new != text]
-
-
-def _title(reading: Reading) -> str:
-    text = reading.text
-    for (start, _), word in zip(reading.spans, reading.words, strict=True):
-        if word[:1].isalpha():
-            text = text[:start] + word[:1].upper() + text[start + 1 :]
-    return text
 
 
 def punctuations(reading: Reading) -> list[Change]:
@@ -75,7 +70,8 @@ def typos(reading: Reading) -> list[Change]:
         if not _can_slip(word, lower):
             continue
         for rule, slip in (("transposed", _transposed(lower)), ("key", _wrong_key(lower))):
-            if slip and slip not in caption_words and not _is_word(slip):
+            is_word = slip in TAGS or slip in _OTHER_WORDS or slip in caption_words
+            if slip and not is_word and not named(slip):
                 new = word[0] + slip[1:]
                 text = reading.text[:start] + new + reading.text[end:]
                 out.append(Change(text, f"typo:{rule}", word, new))
@@ -110,7 +106,3 @@ def _wrong_key(word: str) -> str:
         if 0 < i < len(word) - 1 and word[i] in _KEYS:
             return word[:i] + _KEYS[word[i]][0] + word[i + 1 :]
     return ""
-
-
-def _is_word(text: str) -> bool:
-    return text in TAGS or text in _OTHER_WORDS or bool(named(text))
