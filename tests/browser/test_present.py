@@ -35,6 +35,8 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
             return page.evaluate(READ)
 
         count = sum(slide["on"] for slide in sent["slides"])
+        scrolls = "getComputedStyle(document.documentElement).overflow"
+        assert page.evaluate(scrolls) == "hidden"  # no bar for the page behind the slides
         state = page.evaluate(READ)
         assert state["open"] and state["count"] == f"1 of {count}" and not state["notes"]
         second = press("ArrowRight")
@@ -50,12 +52,13 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
         assert press("Home")["count"].startswith("1 ")
         assert press("n")["notes"] and not press("n")["notes"]
         press("n")
-        n_pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
+        assert n_pages(page.pdf(prefer_css_page_size=True)) == count  # no blank page
         press("n")
-        assert n_pages == count  # no blank page
         assert press("?")["open"] and press("b")["black"]
         assert not press("b")["black"]
         assert not press("Escape")["open"]
+        assert page.evaluate(scrolls) == "visible"
+        assert page.locator(".page :is(input, textarea, .act, .add)").count() == 0
         page.context.set_offline(False)
         assert problems == [] and page.outside == []
 
@@ -236,12 +239,6 @@ SECOND = """() => { const frame = document.createElement('iframe');
   window.open = () => frame.contentWindow; }"""
 
 
-# The document to print is gone again before Playwright could look into it.
-COUNT_SHEETS = """() => new MutationObserver((all) => all.forEach((one) => one.addedNodes.forEach((node) => {
-  if (node.className === 'printed') window.sheets = node.contentDocument.querySelectorAll('.stage').length;
-}))).observe(document.querySelector('#host').shadowRoot, { childList: true, subtree: true })"""
-
-
 def test_f5_starts_from_the_field_of_a_title_and_keeps_what_was_typed(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page
@@ -266,11 +263,14 @@ def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_no
     blank.locator("button.start").click()
     assert blank.locator(".foot .count").inner_text() == "1 of 2"
     blank.evaluate(SECOND)  # instead of a window, which a browser may block
+    blank.keyboard.press("+")  # its remark is not the heading of the notes
     blank.keyboard.press("w")
     notes = blank.frame_locator("dialog iframe").locator("body")
     assert "Slide 1 of 2" in notes.inner_text() and "Next: " in notes.inner_text()
+    assert re.search(r"\d:\d\d", notes.locator("span").first.inner_text())
     notes.press("ArrowRight")
     assert blank.locator(".foot .count").inner_text() == "2 of 2"
+    assert "Slide 2 of 2" in notes.inner_text()
     assert "Wave" in notes.inner_text() and "The last slide" in notes.inner_text()
     assert blank.locator(".stage .detail").first.inner_text() == "• One\n• Two"
     notes.press("Home")
@@ -284,10 +284,36 @@ def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_no
     blank.locator(".stage").press("ArrowLeft")
     assert blank.locator(".foot .count").inner_text() == "1 of 2"
     blank.keyboard.press("Escape")
-    blank.evaluate(COUNT_SHEETS)
-    blank.keyboard.press("Control+p")
-    blank.wait_for_function("() => window.sheets === 2")
-    blank.locator("iframe.printed").wait_for(state="detached")
+
+
+def n_pages(content: bytes) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b", content))
+
+
+def test_the_page_prints_its_slides_one_a_page_and_the_button_prints_each_time(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    sent["slides"] = [slide | {"on": number != 1} for number, slide in enumerate(sent["slides"])]
+    mount(blank, "slides", sent)
+    count = len(sent["slides"]) - 1
+    for _ in range(2):
+        assert n_pages(blank.pdf(prefer_css_page_size=True)) == count
+        assert n_pages(blank.pdf(format="A4")) == count
+    assert blank.locator(".vp-sheets").count() == 0
+    blank.evaluate("() => { window.printed = 0; window.print = () => window.printed++; }")
+    for _ in range(3):
+        blank.get_by_role("button", name="Print / PDF").click()
+    assert blank.evaluate("window.printed") == 3
+
+
+def test_thumbnails_have_names_of_models_in_full(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    bar = {"path": "", "color": "red", "start": 0, "end": 0.2, "low": None, "high": None}
+    bar |= {"name": "CLIP ViT-B/32", "text": "6.6 %", "style": "", "sided": False}
+    empty = {"heading": [["Shares", ""]], "options": [], "pictures": [], "detail": ""}
+    sent["slides"] = [sent["slides"][0] | empty | {"layout": "stacked", "bars": [bar]}]
+    mount(blank, "slides", sent)
+    name = blank.locator(".small .name > .called")
+    assert name.evaluate("(name) => name.scrollWidth <= name.clientWidth")
 
 
 def test_a_tap_near_an_edge_of_the_slide_turns_it_and_one_on_a_credit_or_the_middle_does_not(blank):

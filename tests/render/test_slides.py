@@ -281,6 +281,9 @@ def test_the_file_runs_nothing_but_its_own_script_and_fetches_nothing():
     for name, element in (("script-src", "scriptmodule"), ("style-src", "style")):
         digest = hashlib.sha256(elements.texts[element].encode()).digest()
         assert f"{name} 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    with_font = slides_file({}, "", "", "", b"A font")
+    assert "; font-src data:" in with_font and "font-src" not in policy
+    assert f"base64,{base64.b64encode(b'A font').decode()}" in with_font
     addresses = re.findall(r"https?://[^\s\"'`]+", text)
     assert set(addresses) <= {"http://www.w3.org/2000/svg"}
     assert not re.search(r"@import|url\(", text)

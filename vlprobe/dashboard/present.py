@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -269,6 +270,12 @@ def _near(slides: tuple[Slide, ...]) -> tuple[Slide, ...]:
     return slides[max(place - 1, 0) : place + NEAR]
 
 
+def _font() -> bytes:
+    """Return the font of the page, Source Sans (SIL Open Font License), which Streamlit serves; empty without it."""
+    folder = Path(st.__file__).parent / "static/static/media"
+    return next((file.read_bytes() for file in folder.glob("SourceSansVF-Upright*.woff2")), b"")
+
+
 def _draw_download(
     subject: PageSubject,
     slides: tuple[Slide, ...],
@@ -292,7 +299,7 @@ def _draw_download(
                 for key, name in zip(pictures, names, strict=True)
             }
         sent = {**talk, "slides": shown, "pictures": pictures, "near": []}
-        return slides_file(sent, script, sheets, slides[0].title)
+        return slides_file(sent, script, sheets, slides[0].title, _font())
 
     file_button(
         "HTML",

@@ -18,7 +18,8 @@ from vlprobe.render.html.style import SHEET
 CLOSED = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 SLIDES = """:root { color-scheme: light dark; }
 body { margin: 0; background: var(--vp-bg); color: var(--vp-ink); padding: 24px; }
-.root { font: 400 16px/1.5 "Source Sans 3", "Source Sans", system-ui, sans-serif; }
+:root:has(.show[open]) { overflow: hidden; }
+.root { font: 400 16px/1.5 "Source Sans", "Source Sans 3", system-ui, sans-serif; }
 .show { font: inherit; }
 """
 START = """
@@ -67,6 +68,8 @@ def self_contained(
     policy = f"{CLOSED}; style-src '{_hash(style)}'"
     if ' style="' in content:  # colors of marks, lengths of bars
         policy += "; style-src-attr 'unsafe-inline'"
+    if "url(data:font/" in style:
+        policy += "; font-src data:"
     scripts: list[htpy.Node] = []
     if code:
         policy += f"; script-src '{_hash(code)}' {scripts_from}"
@@ -94,7 +97,9 @@ def json_text(values: Mapping[str, object] | Sequence[str]) -> str:
     return text
 
 
-def slides_file(values: Mapping[str, object], script: str, sheets: str, title: str) -> str:
+def slides_file(
+    values: Mapping[str, object], script: str, sheets: str, title: str, font: bytes = b""
+) -> str:
     """Return a talk as a single HTML page that loads no external content. The only script on the
     page shows the slides.
 
@@ -103,6 +108,15 @@ def slides_file(values: Mapping[str, object], script: str, sheets: str, title: s
         script: The component's script module, whose default export is called `present`.
         sheets: The component's style sheets.
         title: Title of the page as plain text.
+        font: The page's font as a WOFF2 file; empty: a font of the system.
     """
     nodes, style = htpy.main(id="slides"), f"{SHEET}\n{SLIDES}{sheets}"
-    return self_contained(title, style, nodes, script + START, {**values, "whole": True})
+    if font:
+        source = f"data:font/woff2;base64,{base64.b64encode(font).decode()}"
+        style += (
+            '@font-face { font-family: "Source Sans"; font-weight: 200 900; '
+            f"src: url({source}); }}"
+        )
+    # Changes in a file would not be saved
+    values = {**values, "whole": True, "editable": False, "suggestions": []}
+    return self_contained(title, style, nodes, script + START, values)

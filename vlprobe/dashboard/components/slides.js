@@ -176,10 +176,6 @@ class Show {
     this.whole = make("div", "whole", this.stage, this.speaker, this.foot(), this.status, this.black);
     this.whole.addEventListener("pointermove", () => this.wake());
     this.starts = (event) => {
-      if (event.key === "p" && (event.ctrlKey || event.metaKey) && this.slides.length && !this.data.whole) {
-        event.preventDefault();
-        this.print();
-      }
       if (event.key !== "F5" || event.ctrlKey || event.shiftKey || this.dialog.open) return;
       event.preventDefault();
       this.start();
@@ -222,6 +218,8 @@ class Show {
     const { signal } = (this.listening = new AbortController());
     document.addEventListener("fullscreenchange", this.full, { signal });
     document.addEventListener("keydown", this.starts, { signal });
+    if (!data.whole) addEventListener("beforeprint", () => this.fillPaper(), { signal });
+    addEventListener("afterprint", () => this.paper?.remove(), { signal });
     for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, this.release, { capture: true, signal });
     this.send = send;
     this.keep = keep;
@@ -271,7 +269,7 @@ class Show {
     const slide = data.slides.find((one) => one.id === this.chosen);
     const start = press("start", "", () => this.start(), data.start, make("kbd", "", "F5"));
     const head = make("div", "head", make("div", "", written("h1", "page-title", data.heading), data.detail && written("p", "quiet", data.detail)),
-      press("print", "", () => this.print(), "Print / PDF"), start);
+      press("print", "", () => print(), "Print / PDF"), start);
     if (!slide) return this.page.replaceChildren(head);
     const large = press("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
       make("span", "frame", this.small(slide)));
@@ -314,7 +312,7 @@ class Show {
     const { slides, editable } = this.data;
     const name = slide.heading.map(([words]) => words).join("");
     const open = press("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
-      make("span", "frame", this.small(slide)), make("span", "tiny called", `${place + 1} ${name}`));
+      make("span", "frame", make("span", "scaled", this.small(slide))), make("span", "tiny called", `${place + 1} ${name}`));
     open.setAttribute("aria-pressed", String(slide.id === this.chosen));
     open.addEventListener("keydown", (event) => {
       const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -445,28 +443,19 @@ class Show {
     return make("div", "sheets", ...this.slides.map((slide) => make("div", "stage", draw(slide, this.data.pictures, "h2"))));
   }
 
-  // The browser's own print dialog makes the PDF: of a document with nothing but the slides, one a page.
-  print() {
-    const frame = make("iframe", "printed");
-    frame.title = "Slides to print";
-    this.root.append(frame);
-    const page = frame.contentDocument;
-    const style = page.createElement("style");
-    const sheets = [...this.root.getRootNode().querySelectorAll("style")].map((one) => one.textContent).join("\n");
-    const values = getComputedStyle(this.root);
-    const names = [...new Set(sheets.match(/--vp-[a-z-]+/g))];
-    style.textContent = `${sheets}\n:root { ${names.map((name) => `${name}: ${values.getPropertyValue(name)};`).join(" ")} }
-      body { margin: 0; font: ${values.font}; color: ${values.color}; }`;
-    page.head.append(style);
+  // What the browser prints in place of the page (see streamlit.css): nothing but the slides, one a sheet.
+  fillPaper() {
+    if (!this.slides.length) return;
+    this.paper = make("div", "vp-sheets");
+    const styles = [...this.root.getRootNode().querySelectorAll("style")].map((one) => one.cloneNode(true));
     const root = make("div", "root", this.sheets());
-    page.body.append(root);
-    root.querySelectorAll("img").forEach((image) => image.naturalWidth &&
-      image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight));
-    setTimeout(() => {
-      fit(root.querySelectorAll(".slide"));
-      frame.contentWindow.print();
-      setTimeout(() => frame.remove(), 1000);
-    }, 400);  // until the pictures are decoded
+    this.paper.attachShadow({ mode: "open" }).append(...styles, root);
+    document.body.append(this.paper);
+    root.querySelectorAll("img").forEach((image) => {
+      image.decoding = "sync";
+      if (image.naturalWidth) image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight);
+    });
+    fit(root.querySelectorAll(".slide"));
   }
 
   // What slides are begun with: their places stay where new data come.
@@ -515,7 +504,15 @@ class Show {
     const [slide, next] = this.slides.slice(this.place);
     const notes = () => slide.notes.map((line) => written("p", "", line));
     this.speaker.replaceChildren(make("h3", "tiny quiet", "Notes"), ...notes());
-    this.second?.document?.body?.replaceChildren(make("p", "", this.status.textContent), ...notes(), make("hr"),
+    if (!this.second?.document?.body) return;
+    const clock = make("span"), place = `Slide ${this.place + 1} of ${this.slides.length}`;
+    clock.style.float = "right";
+    const show = () => (clock.textContent = new Date().toLocaleTimeString([], { timeStyle: "short" }));
+    show();
+    clearInterval(this.ticking);
+    this.ticking = setInterval(show, 1000);
+    this.second.document.title = `Speaker notes: ${place}`;
+    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken), ...notes(), make("hr"),
       make("p", "", next ? `Next: ${next.spoken}` : "The last slide"));
   }
 
@@ -524,7 +521,6 @@ class Show {
     this.wasFull = false; // some browsers end the full screen for a new window; the talk goes on
     this.second = open("", "vlprobe-notes", "width=720,height=540");
     if (!this.second) return; // blocked by the browser
-    this.second.document.title = "Speaker notes";
     this.second.document.body.style.font = "24px/1.4 system-ui, sans-serif";
     this.second.addEventListener("keydown", this.pressed); // once, although the window may be open already
     this.tell();
@@ -614,6 +610,7 @@ class Show {
 
   leave() {
     this.listening?.abort();
+    clearInterval(this.ticking);
     if (document.fullscreenElement && !this.root.isConnected) document.exitFullscreen();
   }
 }
@@ -623,7 +620,9 @@ export default function present({ data, parentElement, setTriggerValue, setState
   show.take(data, setTriggerValue, setStateValue);
   if (data.whole) {  // for the browser's own print
     show.root.append(show.sheets());
-    addEventListener("beforeprint", () => fit(show.root.querySelectorAll(".sheets .slide")));
+    const fitAll = () => fit(show.root.querySelectorAll(":is(.sheets, .show) .slide"));
+    addEventListener("beforeprint", fitAll);
+    document.fonts.ready.then(fitAll);
   }
   return () => show.leave();
 }
