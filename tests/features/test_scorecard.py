@@ -580,7 +580,8 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
     ((_, figure, _, caption, _),) = menus
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
     printed, facts = paper.printed_figure(store, question_set, "scorecard", "text")
-    assert facts.startswith(caption)  # of the page and of the command
+    baseline = "Dotted line and bold name: GPT-4V, the baseline. "  # only on the page
+    assert facts.startswith(caption.replace(baseline, "")) and baseline in caption
     for drawn in (paper.print_style(figure()), printed):
         marks = {tuple(trace.customdata[0]): trace for trace in drawn.data}
         assert len(marks) == len(columns) * len(columns[0].cells)
@@ -594,10 +595,26 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
         notes = [note.text for note in drawn.layout.annotations]
         counts = [note.rpartition("<br>")[2] for note in notes if "cases" in note]
         assert counts == [f"{column.n_cases:,} cases" for column in columns]
-        letters = sorted(re.sub("</?b>", "", note) for note in notes if "cases" not in note)
-        assert letters == sorted(cell.group for column in columns for cell in column.cells.values())
+        values = sorted(re.sub("</?b>|\u2007", "", note) for note in notes if "cases" not in note)
+        cells = [cell for column in columns for cell in column.cells.values()]
+        shown = [f"{100 * cell.estimate.value:.1f}<sup>{cell.group}</sup>" for cell in cells]
+        assert values == sorted(shown)
+        for place, column in enumerate(columns, 1):
+            axis = drawn.layout[f"xaxis{place if place > 1 else ''}"]
+            ends = [(row.low, row.high) for row in (c.estimate for c in column.cells.values())]
+            least, most = min(low for low, _ in ends), max(high for _, high in ends)
+            width = axis.range[1] - axis.range[0]
+            assert axis.range[0] < least < most < axis.range[1] and axis.showticklabels is None
+            assert most - least > 0.85 * width  # intervals fill the panel
+            panel = (axis.domain[1] - axis.domain[0]) * (672 - 2 * 60)
+            assert panel * min(high - low for low, high in ends) / width > 6  # pixels of a mark
         assert "<b>SugarCrepe, Near-identical pairs (EqBen)</b>: fooled" in drawn.layout.title.text
         assert drawn.layout.height <= 9 * 96
+    (line,) = {
+        shape.x0 for shape in figure().layout.shapes if shape.xref == "x"
+    }  # the baseline's value in the first panel
+    assert line == columns[0].cells[GPT].estimate.value and not printed.layout.shapes
+    assert "<b>GPT-4V</b>" in figure().layout.yaxis.ticktext
 
 
 @pytest.mark.full  # 22 s

@@ -21,9 +21,9 @@ from vlprobe.render.charts.theme import (
     LEAST_LETTERS,
     LETTERS,
     PAGE,
+    QUIET,
     arms,
     finished,
-    named_rows,
     safe,
     wrapped,
 )
@@ -47,10 +47,12 @@ MOST_NAMED = 3  # columns that the heading names for a model
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 RULE = "Fewer words"
-PANELS = 4  # columns in a row of the figure
-LANE, MARGIN = 18, 70  # pixels of the figure: a model; title and axis
-LEAST_LANE = 4  # pixels
-MOST_LANES = 36  # more rows of models need more columns for a page
+MOST_PANELS = 6  # in a row of the figure
+LANE, MARGIN, TICKS = 18, 64, 18  # pixels of the figure: a model, title, numbers of an axis
+LEAST_LANE, GOOD_LANE = 4, 11  # pixels of a model, if there are many
+MARK = 6  # pixels, less than most intervals
+ROOM = 0.06  # share of an axis of the figure, left and right of the intervals
+FIGURE_SPACE = "\u2007"  # as wide as a digit
 WIDE = 40  # letters in a line
 LETTER, BOLD, LINE = 0.55, 0.62, 1.3  # sizes of a font: width of a letter, height of a line
 IN_SEARCHES = (
@@ -148,7 +150,9 @@ class Scorecard:
 
     def _facts(self, is_figure: bool = False) -> str:
         """Return the facts for the caption of the table, or of the figure, which has no differences."""
-        base = "" if is_figure else self.names.get(self.baseline)
+        base, line = self.names.get(self.baseline, ""), ""
+        if is_figure:
+            base, line = line, base
         measured = "Right" if self.is_right else "Fooled"
         if all(map(self._moves, self.columns)):
             measured = "Movement"
@@ -158,6 +162,8 @@ class Scorecard:
             f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             "Models that share a letter are tied." if self._has_letters else "",
             "Bold: clearly best.",
+            "Each panel has its own axis." if is_figure else "",
+            f"Dotted line and bold name: {line}, the baseline." if line else "",
         )
 
     def caption(self) -> str:
@@ -165,38 +171,43 @@ class Scorecard:
         return joined(*self.finding(), self._facts(is_figure=True))
 
     def figure(self, width: int = PAGE[0]) -> go.Figure:
-        """Draw a small figure for each column, with one row per model: shares, 95 % intervals and letters of ties.
+        """Draw a panel for each column, with one row per model: its share with 95 % interval, in print next to the mark
+        with the letters of ties. Each panel has its own axis, because intervals are narrow.
 
         Args:
             width: Pixels. Rows, letters and marks shrink until the figure fits a page.
         """
         columns, rows = self._shown, self.rows
-        is_long = len(rows) * math.ceil(len(columns) / PANELS) > MOST_LANES
-        across = min(len(columns), PANELS + 2 * is_long if width == PAGE[0] else PANELS // 2)
-        down = math.ceil(len(columns) / across)
         heads = self._heads(is_short=True)
 
-        def fit(head: float) -> tuple[float, int]:
-            """Return the height of a row and the size of its letters below titles of a height."""
-            lane = (PAGE[1] - MARGIN - down * head) / (down * len(rows))
-            lane = max(LEAST_LANE, min(LANE, lane))
-            return lane, max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
+        def fit(down: int, head: float) -> float:
+            """Return the height of a row below titles of a height."""
+            lane = (PAGE[1] - MARGIN - down * (head + TICKS)) / (down * len(rows))
+            return max(LEAST_LANE, min(LANE, lane))
 
-        _, letters = fit(3 * LINE * LETTERS)
+        most = MOST_PANELS if width == PAGE[0] else 2
+        across = next(
+            (n for n in range(2, most) if fit(math.ceil(len(columns) / n), 50) > GOOD_LANE), most
+        )
+        across = min(len(columns), across)
+        down = math.ceil(len(columns) / across)
+        lane = fit(down, 50)
+        letters = max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
         wide = WIDE * width // PAGE[0]
         names = [wrapped(self.names[model], wide) for model in rows]
         longest = max(len(part) for name in names for part in name.split("<br>"))
         left = min(10 + LETTER * letters * longest, width / 2)
-        groups = (len(column.cell(model).group) for column in columns for model in rows)
-        gap = min(max(30, LETTER * letters * max(groups) + 8), (width - left) / (2 * across))
+        texts = [[self._printed(column, model) for model in rows] for column in columns]
+        longest = max(5 + 0.7 * len(c.cell(model).group) for c in columns for model in rows)
+        gap = min(max(30, LETTER * letters * longest + 8), (width - left) / (1.5 * across))
         panel = (width - left) / across - gap / 4
         longest = max(len(word) for head in heads for word in head.split())
         size = max(LEAST_LETTERS, min(LETTERS, int(panel / (BOLD * longest))))
         titles = [wrapped(head, int(panel / (BOLD * size))) for head in heads]
         head = LINE * size * (2 + max(title.count("<br>") for title in titles)) + 8
-        lane, letters = fit(head)
-        height = lane * len(rows)
-        is_alike = len({column.metric.unit for column in columns}) == 1
+        lane = fit(down, head)
+        letters = max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
+        height, between = lane * len(rows), head + TICKS
         figure: Any = make_subplots(
             *(down, across),
             shared_yaxes=True,
@@ -205,50 +216,59 @@ class Scorecard:
                 for title, column in zip(titles, columns, strict=True)
             ],
             horizontal_spacing=gap / (width - left - gap),
-            vertical_spacing=head / (down * (height + head) - head) if down > 1 else 0,
+            vertical_spacing=between / (down * (height + between) - between) if down > 1 else 0,
         )
-        named_rows(figure, [self.names[model] for model in rows], wide)
         figure.update_annotations(font_size=size)
-        figure.update_layout(shapes=[], overwrite=True)
-        for place, column in enumerate(columns):
+        if self.baseline in rows:
+            names[rows.index(self.baseline)] = f"<b>{wrapped(self.names[self.baseline], wide)}</b>"
+        for place, (column, printed) in enumerate(zip(columns, texts, strict=True)):
             axes = {"row": place // across + 1, "col": place % across + 1}
-            cells = [(row, model, column.cell(model)) for row, model in enumerate(rows)]
-            for row, model, cell in cells:
-                if (each := cell.estimate) is None:
+            axis = place + 1 if place else ""
+            for row, (model, text) in enumerate(zip(rows, printed, strict=True)):
+                if (each := column.cell(model).estimate) is None:
                     continue
                 color, symbol = self.looks[model]
                 figure.add_scatter(
                     x=[each.value],
                     y=[row],
                     error_x=arms([each.value], [each.low], [each.high], color)
-                    | {"width": min(4, lane / 4)},
+                    | {"width": min(4.5, lane / 3), "thickness": 1.2},
                     mode="markers",
-                    marker={"color": color, "symbol": symbol, "size": min(9, lane - 1)},
+                    marker={"color": color, "symbol": symbol, "size": min(MARK, lane - 1)},
                     name=safe(self.names[model]),
                     customdata=[[model, column.kind, column.subtype]],
                     **axes,
                 )
-                number_of_axis = place + 1 if place else ""
                 figure.add_annotation(
-                    text=f"<b>{cell.group}</b>" if self._top(column) == [model] else cell.group,
+                    text=text,
                     x=1,
                     y=row,
-                    xref=f"x{number_of_axis} domain",
-                    yref=f"y{number_of_axis}",
+                    xref=f"x{axis} domain",
+                    yref=f"y{axis}",
                     showarrow=False,
                     xanchor="left",
                     font_size=min(letters, LETTERS - 2),
                 )
+            base = column.cell(self.baseline).estimate
+            if base:
+                line = {"color": QUIET, "dash": "dot", "width": 1}
+                figure.add_vline(base.value, line=line, layer="below", **axes)
+            ends = [
+                end
+                for model in rows
+                if (each := column.cell(model).estimate)
+                for end in (each.value, each.low, each.high)
+                if not math.isnan(end)
+            ] or [0.0, 1.0]
+            room = ROOM * (max(ends) - min(ends)) or min(ROOM, max(ends)) or ROOM
             figure.update_xaxes(
-                rangemode="tozero",
-                tickformat=".0%" if column.metric.unit == "rate" else "",
-                nticks=3,
+                range=[min(ends) - room, max(ends) + room],
+                tickformat=".2~%" if column.metric.unit == "rate" else "",
+                nticks=max(2, int(panel / (2.8 * size))),
                 tickangle=0,
-                showticklabels=not is_alike or place + across >= len(columns),
+                zeroline=False,
                 **axes,
             )
-        if is_alike:
-            figure.update_xaxes(matches="x")
         title = " · ".join(dict.fromkeys(map(self._set_name, columns)))
         measure = "right, higher is better" if self.is_right else "fooled, lower is better"
         if all(map(self._moves, columns)):
@@ -257,15 +277,31 @@ class Scorecard:
         is_narrow = LETTER * LETTERS * len(title + measure) > width
         line = f"<b>{line}</b>:{'<br>' if is_narrow else ' '}{measure}"
         top = 22 + LINE * LETTERS * line.count("<br>") + head
-        finished(figure, round(top + 30 + down * (height + head) - head))
+        finished(figure, round(top + TICKS + 12 + down * (height + between) - between))
         figure.update_xaxes(tickfont_size=size)
-        figure.update_yaxes(tickfont_size=letters)
+        figure.update_yaxes(
+            tickvals=list(range(len(rows))),
+            ticktext=names,
+            tickfont_size=letters,
+            range=[len(rows) - 0.5, -0.5],
+            showgrid=False,
+            zeroline=False,
+        )
         return figure.update_layout(
             title={"text": line, "font": {"size": LETTERS + 1}}
             | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10 + 10 * line.count("<br>")}},
             showlegend=False,
-            margin={"t": top, "r": gap, "b": 30, "l": left},
+            margin={"t": top, "r": gap, "b": TICKS + 12, "l": left},
         )
+
+    def _printed(self, column: LeaderboardColumn, model: str) -> str:
+        """Return a model's value and letters of ties for the figure, as wide as those of other models."""
+        cell = column.cell(model)
+        if cell.estimate is None:
+            return ""
+        value = f"{_bare(cell.estimate.value, column.metric.unit):>4}".replace(" ", FIGURE_SPACE)
+        value = f"<b>{value}</b>" if self._top(column) == [model] else value
+        return f"{value}<sup>{cell.group}</sup>" if cell.group else value
 
     def finding(self) -> tuple[str, str]:
         """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
