@@ -190,6 +190,19 @@ def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):
         assert blank.locator("button.pair kbd").all_inner_texts() == expected
 
 
+def test_a_drawer_scrolls_once_to_words_and_parts_that_somebody_opens(blank):
+    mount(blank, "keys", {"ways": [], "opened": ""})
+    blank.evaluate("""() => { document.body.insertAdjacentHTML("beforeend",
+      "<p style='height: 2000px'></p><p class='st-key-case_why' style='height: 2000px'></p>"); }""")
+    top = "document.querySelector('.st-key-case_why').getBoundingClientRect().top"
+    assert blank.evaluate(top) >= 2000
+    blank.evaluate("window.draw({ ways: [], opened: 'a' })")
+    assert abs(blank.evaluate(top)) < 1
+    blank.evaluate("window.scrollTo(0, 0)")
+    blank.evaluate("window.draw({ ways: [], opened: 'a' })")
+    assert blank.evaluate("window.scrollY") == 0
+
+
 def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank):
     mount(blank, "keys", {"ways": ["play"]})
     blank.evaluate("""() => { const fold = document.createElement("div");

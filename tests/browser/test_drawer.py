@@ -178,6 +178,24 @@ def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
 
 
 @pytest.mark.full
+def test_words_and_parts_come_into_view_above_one_row_of_keys_at_the_bottom(page, drawer):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    drawer.get_by_role("tab", name="Why").click()
+    button = drawer.locator(".st-key-case_why button")
+    button.wait_for()
+    foot = drawer.locator("[data-testid=stLayoutWrapper]:has(> .st-key-case_foot)").bounding_box()
+    assert foot["y"] + foot["height"] == 800 and foot["height"] < 60
+    button.click()
+    drawer.get_by_role("button", name="Hide words and parts").wait_for()
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-case_why').getBoundingClientRect().top < 80"
+    )
+    picture = drawer.locator(".st-key-case_why_open img")
+    picture.wait_for()
+    assert picture.bounding_box()["y"] < 600
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("width", [390, 1280])
 def test_place_arrows_and_close_stay_in_view_while_the_drawer_scrolls(page, url: str, width: int):
     page.set_viewport_size({"width": width, "height": 800})

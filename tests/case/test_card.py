@@ -105,6 +105,11 @@ def test_a_mixed_picture_that_won_is_framed_as_wrong_and_one_that_did_not_is_not
     (frame,) = json.wall_card(case_card(card(), kind), str)["frames"]
     assert (frame["name"], frame["style"]) == ("a.png", "")
     assert case_card(won, kind).name.startswith("A mixed picture, 1 of 2 models fooled: ")
+    described = case_card(won, kind)
+    assert json.wall_card(described, str)["notes"] == ["shown: ranked 1st instead"]
+    (strip,) = described.strips()
+    assert strip.label == "The mixture: 90 % of the first picture, 10 % of the second"
+    assert [shot.name for shot in strip.pictures] == ["folder/a.png", "folder/b.png"]
 
 
 def test_rankings_say_how_many_of_the_first_pictures_stayed():
@@ -197,6 +202,21 @@ def test_bars_are_equally_long_where_a_spread_is_unknown(spread: float):
     drawn = bars(case_card(card(verdicts=(known, unknown, held, tied)), FLIP))
     assert [line.width for line in drawn.lines] == [0.5, 0.5, 0.5, 0.0]
     assert drawn.title == "the wrong caption wins"
+
+
+def test_a_rewording_says_how_far_and_in_which_direction_it_moves_the_score():
+    kind = presentations()["lgip"].kind("paraphrase")
+    scores = {"a": (0.5, 0.25), "b": (0.25, 0.5)}
+    answers = {name: AnswerRow(7, name, -0.25, of_model) for name, of_model in scores.items()}
+    moved = tuple(model_verdict(name, -0.25, spread=0.125) for name in scores)
+    reworded = card(kind="paraphrase", verdicts=moved, margin=-0.25, spread=0.125)
+    drawn = bars(case_card(reworded, kind, answers))
+    assert drawn.title == "the score moves (bars in standard deviations)"
+    assert [line.word for line in drawn.lines] == ["falls 0.250", "rises 0.250"]
+    assert [line.word for line in bars(case_card(reworded, kind)).lines] == ["moves 0.250"] * 2
+    assert "?" not in str(html.bars(case_card(reworded, kind, answers), {}))
+    assert case_card(reworded, kind).verdict_text == "score moved by 0.250 (2.0 sd)"
+    assert case_card(card(margin=-0.25), kind).verdict_text == "score moved by 0.250"
 
 
 def test_every_row_of_the_table_has_the_scores_of_its_own_model():

@@ -536,7 +536,7 @@ def test_the_drawer_shows_where_else_the_same_words_fool_the_model(show_page, tm
     others = [other.id for other in cards if other.images != card.images]
     assert [other["id"] for other in strip["cards"]] == others[:4] != []
     counts = views.cases.outcomes(store, question_set, alike)
-    assert f"fooled {counts['fooled']:,} of {counts['all']:,}" in words(at)
+    assert f"fooled in {counts['fooled']:,} of {counts['all']:,}" in words(at)
     at = send(at, "wall", "open", others[0], place=1)
     assert at.query_params["case"] == others[0]
 

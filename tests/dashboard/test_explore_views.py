@@ -348,6 +348,36 @@ def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(
     assert near["images"].map(tuple).nunique() == N_NEAREST
 
 
+@pytest.mark.parametrize(("n_pictures", "expected"), [(500, N_NEAREST), (20, 5), (5, 2)])
+def test_a_search_keeps_at_most_a_quarter_of_the_pictures(monkeypatch, n_pictures, expected):
+    every = SimpleNamespace(names=("picture",) * n_pictures)
+    monkeypatch.setattr(embeddings, "_all_points", lambda subject, side: every)
+    assert embeddings.count_nearest(SimpleNamespace()) == expected
+
+
+@pytest.mark.full  # embeds parts of two pictures, above 7,500 searches
+def test_a_mixed_picture_shows_its_parts_and_leads_to_its_slider(show_page, bundled):
+    sets = views.runs.question_sets(bundled)
+    key = sets.loc[sets["probe"] == "rococo", "case_key"].iloc[0]
+    searched = Filter("demo:softmax", "t2i")
+    asked = views.runs.question_set(bundled, key)
+    card = views.wall.wall(bundled, asked, searched, size=1)[0][0]
+    mixed = Picture.from_name(card.wrong_image)
+    query = {"set": key, "model": searched.model, "kind": "t2i", "case": card.id}
+    at = show_page(bundled, "explore", **query, wall="1")
+    stays = round(100 * mixed.edit.lam)
+    mixture = f"The mixture: {stays} % of the first picture, {100 - stays} % of the second"
+    assert mixture in bodies(at) and f'alt="{stays} % of this picture"' in bodies(at)
+    at.button("case_why").click().run()
+    assert bodies(at).count("The right picture</p>") == 1  # next to its words and parts
+    assert bodies(at).count("Ranked 1st instead</p>") == 1
+    assert f"fools {model_name(searched.model)} in" in words(at)
+    label = "Change the mixture with a slider"
+    (link,) = [each.proto for each in at.get("page_link") if each.proto.label == label]
+    opened = {name: value for name, (value,) in parse_qs(link.query_string).items()}
+    assert opened == query  # without a parameter of the wall: the page with the slider
+
+
 def test_a_case_says_which_words_and_parts_matter(show_page, bundled, scenes_key):
     asked = views.runs.question_set(bundled, scenes_key)
     card = views.wall.wall(bundled, asked, FLIPS)[0][0]

@@ -22,7 +22,7 @@ from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
 
 Run = tuple[str, str]
 Column = Callable[[AnswerRow], str]
-ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
+ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓", "moved": ""}
 VERDICT_WORDS = {  # in legend order
     "fooled": "fooled",
     "held": "not fooled",
@@ -340,8 +340,10 @@ class CaseCard:
     def verdict_text(self) -> str:
         """A description of how many models the case fools, for screen readers."""
         if self.kind.is_movement:
-            margin = self.case.margin
-            return f"moved by {'-' if math.isnan(margin) else f'{abs(margin):.3f}'}"
+            margin, spread = self.case.margin, self.case.spread
+            in_spreads = f" ({abs(margin) / spread:.1f} sd)" if spread > 0 else ""
+            size = "-" if math.isnan(margin) else f"{abs(margin):.3f}{in_spreads}"
+            return f"score moved by {size}"
         several = len(self.judges) > 1
         return f"{self.count_text} models fooled" if several else self.count_text
 
@@ -382,7 +384,7 @@ class CaseCard:
         question = self.kind.label
         if case.subtype:
             question = f"{question} · {value_label(case.subtype)}"
-        values = {"Question": question, "Rule": case.rule}
+        values = {"Question": question, "Rule": value_label(case.rule)}
         if case.answer is None and (case.source or case.target):  # else they depend on the model
             values["Words"] = f"{case.source or '(nothing)'} → {case.target or '(nothing)'}"
         values["Case"] = case.id
@@ -579,6 +581,17 @@ class PictureSearchCard(SearchCard):
     def front(self) -> list[Shot]:
         """The picture on a small card: the highest-ranked wrong picture if there is one, else the right picture."""
         return self.pictures[-1:]
+
+    def strips(self, everything: bool = False) -> list[Strip]:
+        """Return the two pictures that were mixed."""
+        if self._edit is None:
+            return []
+        stays = round(100 * self._edit.lam)
+        form = ", as a rectangle" if self._edit.kind == "patch" else ""
+        parts = (f"{stays} % of this picture", f"{100 - stays} % of this picture{form}")
+        mixed = zip(Picture.from_name(self.case.wrong_image).paths, parts, strict=True)
+        label = f"The mixture: {stays} % of the first picture, {100 - stays} % of the second{form}"
+        return [Strip(label, [Shot(str(path), part) for path, part in mixed])]
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
         """Return a heading in two sentences: how the gallery was altered, and who loses the right picture."""
@@ -937,15 +950,17 @@ def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
     # The longest bar on each side fits.
     scale = min((room / longest for room, longest in rooms if longest), default=0.0)
     title = "the truth wins" if lengths else ""
-    if kind.is_movement:
-        title = "moved"
-    elif most_lie:
+    if most_lie:
         title = f"{kind.winner or card.winner} wins"
     lines = [
-        _bar(verdict, kind, zero, scale * lengths.get(verdict.model, 0.0), renamed)
+        _bar(verdict, card, zero, scale * lengths.get(verdict.model, 0.0), renamed)
         for verdict in card.case.verdicts
     ]
     title += LENGTHS[unit] * bool(title)
+    if kind.is_movement:
+        title = "share of the first pictures that change"
+        if not kind.is_share:
+            title = "the score moves" + " (bars in standard deviations)" * (unit == "spread")
     return Bars(title, min(zero, TITLE_AT), zero, lines)
 
 
@@ -968,14 +983,20 @@ def bar_lengths(
 
 def _bar(
     verdict: ModelVerdict,
-    kind: KindPresentation,
+    card: CaseCard,
     zero: float,
     length: float,
     renamed: Mapping[str, str],
 ) -> ModelBar:
     model, margin = verdict.model, verdict.margin
-    style, word = outcome(kind, margin, verdict.is_scored)
-    word = f"{abs(margin):.3f}" if word == "moved" else word
+    style, word = outcome(card.kind, margin, verdict.is_scored)
+    if word == "moved":
+        style, answer = word, card.answers.get(model)
+        word = f"{100 * abs(margin):.0f} %"
+        if not card.kind.is_share:
+            original, reworded = answer.scores if answer else (0, 0)
+            verb = "rises" if reworded > original else "falls" if reworded < original else "moves"
+            word = f"{verb} {abs(margin):.3f}"
     name, is_lie = model_name(model, renamed), margin < 0
     if not verdict.is_scored:
         return ModelBar(model, name, zero, 0.0, is_lie, style, word, "")

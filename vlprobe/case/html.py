@@ -311,12 +311,19 @@ def more_label(count: int, lies: str, group: str = "picture") -> str:
     return f"{count:,} more {noun} for this {group}"
 
 
-def others_text(n_shown: int, n_others: int) -> str:
+def others_text(n_shown: int, n_others: int, is_pictured: bool = False) -> str:
     """Describe how many of a pattern's other cases are shown as thumbnails.
 
+    Args:
+        is_pictured: Whether other cases are left out, because their picture is not on this machine.
+
     >>> others_text(3, 3), others_text(1, 1), others_text(4, 55)
-    ('the other three pictures', 'the other picture', 'four of 55 other pictures')
+    ('Here: the other three pictures', 'Here: the other picture', 'Here: four of 55 other pictures')
+    >>> others_text(1, 1, True)
+    'Here: the other picture that is on this machine'
     """
+    text = f"{count_word(n_shown)} of {n_others:,} other pictures"
     if n_shown == n_others:
-        return f"the other {count_word(n_shown)} pictures" if n_shown > 1 else "the other picture"
-    return f"{count_word(n_shown)} of {n_others:,} other pictures"
+        text = f"the other {count_word(n_shown)} pictures" if n_shown > 1 else "the other picture"
+    verb = "is" if n_others == 1 else "are"
+    return f"Here: {text}{f' that {verb} on this machine' * is_pictured}"

@@ -49,6 +49,8 @@ def wall_card(
     notes = [card.verdict_text] if kind.is_movement else []
     if badge and card.case.n_pictures > 1:
         notes.append(f"first for {card.case.n_pictures:,} pictures")
+    if card.front != card.pictures:  # the mixed picture, not the right one
+        notes += [f"shown: {shot.label.lower()}" for shot in card.front]
     return {
         "id": card.case.id,
         "name": card.name,

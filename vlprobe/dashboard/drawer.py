@@ -101,7 +101,8 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
         draw_toast()
         if problem := st.session_state.pop("problem", ""):
             st.error(link_docs(problem), icon=":material/error:")
-    described = case_card(card, kind)
+    answers = view(views.rows.answer_rows, subject.question_set, (number,))
+    described = case_card(card, kind, answers[number])
     has_pictures = draw_pictures(described)
     if card.images and not views.rows.are_here(card.images):
         draw_download(subject, "case_download")
@@ -112,19 +113,24 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     with answers:
         for strip in described.strips():
             st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
+        if subject.probe == "rococo" and card.wrong_image:
+            case = {"set": subject.key, "model": case_filter.model, "kind": card.kind}
+            label = "Change the mixture with a slider"
+            link_page("explore", label, {**case, "case": card.id}, icon="tune")
         st.html(str(html.bars(described, subject.looks, renamed())))
         _draw_type(subject, case_filter.model, card)
         with st.expander("Details", key="case_details", icon=":material/data_object:"):
-            _draw_details(subject, case_filter, card)
+            _draw_details(subject, case_filter, described)
     with why:
-        _draw_why(subject, case_filter.model, card)
+        _draw_why(subject, case_filter.model, described)
     with alike:
         _draw_alike(subject, case_filter, described, near)
     with notes:
         _draw_annotation(subject, card, written)
     ways = ["deck", *["zoom"] * has_pictures, *["play"] * _has_words(card)]
     with st.container(key="case_foot"):  # stays in view, like the head
-        component("keys")(key="case_keys", data={"ways": ways})
+        shown = st.session_state.get(WHY) == card.id and card.id
+        component("keys")(key="case_keys", data={"ways": ways, "opened": shown or ""})
 
 
 def _draw_steps(
@@ -187,11 +193,12 @@ def _draw_type(subject: PageSubject, model: str, card: WallCard) -> None:
     link_page("explore", plain(capitalized(label)), case_query(subject, of_type))
 
 
-def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
+def _draw_why(subject: PageSubject, model: str, described: CaseCard) -> None:
     """Draw which side of the model did not see the difference, and which words and parts of the picture matter.
 
     Words and parts need a model that is on this machine: the filter's, or another encoder of the question set.
     """
+    card = described.case
     table = view(views.causes.causes, subject.question_set, model, card.kind)
     if text := views.causes.sentence(table, card.case, model_name(model)):
         quiet(text)
@@ -220,18 +227,18 @@ def _draw_why(subject: PageSubject, model: str, card: WallCard) -> None:
         key="case_why",
     )
     if is_open:
-        _draw_words_and_parts(model, card)
+        _draw_words_and_parts(model, described)
 
 
 def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str]:
     """Describe what the answers tell about a failure: doubts about the label, the other models, the kind of edit, and
     the lengths of the captions.
     """
-    if card.kind in movement_kinds() or not (card.true_text and card.wrong_text):
+    if card.kind in movement_kinds() or not (card.wrong_text or card.wrong_image):
         return []
     sentences = []
     of_case = subject.question_set, card.kind, np.array([card.case])
-    if views.suspects.list_unjudged(store(), *of_case):
+    if card.wrong_text and views.suspects.list_unjudged(store(), *of_case):
         sentences.append(
             "The label may be wrong: at least two thirds of the strong models reject it. Judge it in the view Suspect "
             "labels."
@@ -251,21 +258,27 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
                 f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * of_type:.1f} % of the cases, "
                 f"any edit in {100 * of_all:.1f} %."
             )
-    if n_words := len(card.wrong_text.split()) - len(card.true_text.split()):
+    n_words = len(card.wrong_text.split()) - len(card.true_text.split())
+    if card.wrong_text and n_words:
         by = f"{counted(abs(n_words), 'word')} {'longer' if n_words > 0 else 'shorter'}"
         sentences.append(f"The wrong caption is {by} than the true one.")
     return sentences
 
 
-def _draw_words_and_parts(model: str, card: WallCard) -> None:
+def _draw_words_and_parts(model: str, described: CaseCard) -> None:
     """Draw how much each word of both captions and each part of the picture adds to a model's margin.
 
-    A case without a wrong caption has no margin: then, how far words move the embedding and parts change the score.
+    A case without a wrong caption has no margin: then, how far words move the embedding and parts change the score,
+    for a mixed picture next to the right one.
     """
+    card, shots = described.case, described.pictures
     if not loads_at_once(model) and ready_player(model, "encode_texts", "texts") is None:
         return
     player = load_player(model)
-    canvas = exhibits.canvas(pictures.open_picture(Picture.from_name(card.images[0])))
+    shown = [shots[0], *shots[1:] * bool(card.wrong_image)]
+    canvases = [
+        exhibits.canvas(pictures.open_picture(Picture.from_name(shot.name))) for shot in shown
+    ]
     explanation = (
         f"How far {model_name(model)}'s margin (score of the true caption minus score of the wrong one) falls without "
         "the word, or when the part is black. Below 0, the word or part speaks for the wrong caption."
@@ -274,7 +287,7 @@ def _draw_words_and_parts(model: str, card: WallCard) -> None:
     wrong_text = card.wrong_text if player.sees and card.kind not in movement_kinds() else ""
     with st.container(key="case_why_open"):
         if wrong_text:
-            draw_margin_words(player, canvas, card.true_text, wrong_text)
+            draw_margin_words(player, canvases[0], card.true_text, wrong_text)
         else:
             for text in filter(None, (card.true_text, card.wrong_text)):
                 draw_words(player, text)
@@ -282,7 +295,11 @@ def _draw_words_and_parts(model: str, card: WallCard) -> None:
                 f"Words: how far {model_name(model)}'s embedding of the caption moves without the word. Parts: how "
                 "far the caption's score falls when the part is black."
             )
-        draw_parts(player, canvas, card.true_text, wrong_text)
+        for column, shot, canvas in zip(st.columns(len(shown)), shown, canvases, strict=True):
+            with column:
+                if len(shots) > 1:
+                    draw_part(shot.label)
+                draw_parts(player, canvas, card.true_text, wrong_text, key=f"heat_{shot.label}")
     quiet(explanation)
 
 
@@ -301,7 +318,7 @@ def _draw_alike(
     encoder = embeddings.ready_encoder(subject) if _has_words(card) else ""
     if encoder:
         alike = embeddings.show_similar, subject, encoder, card.images[0], card.true_text
-        label = f"Show the {embeddings.N_NEAREST} most similar pictures"
+        label = f"Show the {embeddings.count_nearest(subject)} most similar pictures"
         if st.button(label, icon=":material/image_search:", key="case_similar"):
             attempt(*alike)
             st.rerun()  # of the page: the drawer alone would look for a case
@@ -350,11 +367,13 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
     is_counted = not shown.pictured or views.rows.are_here(card.images)
     n_others = n_shown - (card.margin <= 0 and is_counted)
     with st.container(horizontal=True, key="case_pattern"):
-        words = html.others_text(len(others), n_others)
+        words = html.others_text(len(others), n_others, shown.pictured)
         source, target = pattern_words(key)
         text = htpy.div(".vp-pattern")[
             htpy.strong[source, target and [htpy.span(".vp-quiet")[" → "], target]],
-            htpy.p(".vp-quiet.vp-small")[f"fooled {n_cases['fooled']:,} of {n_cases['all']:,}"],
+            htpy.p(".vp-quiet.vp-small")[
+                f"fooled in {n_cases['fooled']:,} of {n_cases['all']:,} cases"
+            ],
             htpy.p(".vp-quiet.vp-small")[words],
         ]
         with st.container(width=128, gap="xsmall"):
@@ -366,11 +385,9 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
     return True
 
 
-def _draw_details(subject: PageSubject, case_filter: Filter, card: WallCard) -> None:
+def _draw_details(subject: PageSubject, case_filter: Filter, described: CaseCard) -> None:
     """Draw a case's scores and rule, a button that saves it as a web page, and the equivalent command."""
-    answers = view(views.rows.answer_rows, subject.question_set, (card.case,))
-    kind = subject.presentation.kind(card.kind)
-    described = case_card(card, kind, answers[card.case])
+    card, kind = described.case, described.kind
     if subject.question_set.is_scored:
         st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
     if kind.legend:

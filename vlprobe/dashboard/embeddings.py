@@ -42,7 +42,7 @@ from vlprobe.views.filter import Filter, region_cases, region_label, region_text
 from vlprobe.views.points import MOST_POINTS, Points, Side, hexagons, project
 
 LEAST_POINTS = 3  # of a map
-N_NEAREST = 24  # pictures that a search shows
+N_NEAREST = 24  # maximum number of pictures that a search shows
 SEARCHED = "pictures like “{}”"  # label of a search's result
 SEARCH_LENGTH = 40  # letters of its text
 REGION = "searched_region"  # session key: the region when the search was drawn last
@@ -129,10 +129,15 @@ def _places(encoder: str, side: Side, names: Sequence[str], layout: str) -> np.n
     return _embeddings.get((store().address, encoder, side, tuple(names), layout), compute)
 
 
+def count_nearest(subject: PageSubject) -> int:
+    """Return the number of pictures that a search shows: at most a quarter of all, because more would narrow little."""
+    return min(N_NEAREST, max(2, len(_all_points(subject, "picture").names) // 4))
+
+
 def _show_nearest(
     subject: PageSubject, encoder: str, label: str, text: str, picture: str = ""
 ) -> None:
-    """Filter the wall to the N_NEAREST pictures whose embeddings are nearest to a text or a picture."""
+    """Filter the wall to the pictures whose embeddings are nearest to a text or a picture."""
     points = _all_points(subject, "picture")
     if not points.names:
         return
@@ -144,7 +149,7 @@ def _show_nearest(
         query = load_player(encoder).texts([text])[0]
         # Some encoders have several vectors per picture
         scores = (vectors.reshape(len(vectors), -1, len(query)) @ query).max(axis=1)
-    nearest = np.argsort(-scores, kind="stable")[:N_NEAREST]
+    nearest = np.argsort(-scores, kind="stable")[: count_nearest(subject)]
     numbers = np.concatenate([points.cases[points.point_of == point] for point in nearest])
     region = region_text(label, numbers, is_ordered=True)
     write_choice({"region": region, "sort": "likeness"})
@@ -173,8 +178,8 @@ def draw_search(subject: PageSubject) -> None:
         placeholder="such as: a kitchen",
         max_chars=200,
         on_change=find,
-        help=f"Shows the {N_NEAREST} pictures whose embeddings by {plain(model_name(encoder))} are "
-        "closest to that of the text.",
+        help=f"Shows the {N_NEAREST} pictures (at most a quarter of all) whose embeddings by "
+        f"{plain(model_name(encoder))} are closest to that of the text.",
     )
 
 

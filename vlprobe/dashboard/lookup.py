@@ -35,7 +35,7 @@ KEYS = {
     "← → Esc": "in a case: previous, next, close",
     "1 2 3 4": f"in a case: {', '.join(annotations.SUGGESTED)}",
     "T Z D": "in a case: other tags and a note, zoom, add to the deck",
-    "L P": "in a case: copy link, try it in the Playground",
+    "L P": "in a case: copy link, Try it",
     "↑ ↓ ← → Enter": "on the wall: move, open",
     "X": "on the wall: select a case (or Shift+click), then tag, add to the deck, save as a slice",
     "+ - [": "on Explore: larger pictures, smaller pictures, show or hide facets",

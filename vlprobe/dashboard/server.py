@@ -55,7 +55,9 @@ body:not(:has([data-testid="stMain"] [data-testid="stElementContainer"] > :not([
 NAMED = """<script>new MutationObserver(() =>
   document.querySelector('[data-testid="stExpandSidebarButton"]')?.setAttribute("aria-label", "Menu")
 ).observe(document.body, { childList: true, subtree: true })</script>"""
-ADDITION = f"{STYLE}{STILL}{NAMED}".encode()
+# Streamlit otherwise looks for its server below the page, too: two requests with 404 on each load.
+BASE = """<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }</script>"""
+ADDITION = f"{STYLE}{STILL}{NAMED}{BASE}".encode()
 
 
 async def add_style(request: Request, call_next: RequestResponseEndpoint) -> Response:

@@ -138,6 +138,8 @@ def value_label(name: str) -> str:
     'Relation: in front of'
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
     ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
+    >>> value_label("template:in-this-image"), value_label("template:in-the-scene+flip:color")
+    ('“in this image …”', '“… in the scene”, a wrong color')
     """
     labels = _value_labels()
     if name.startswith(PREFIX):
@@ -147,7 +149,13 @@ def value_label(name: str) -> str:
     if seed := re.fullmatch(r"(.+):seed(\d+)", name):
         label = value_label(seed[1])
         return name if label == seed[1] else f"{label}, draw {seed[2]}"
+    paraphrase, _, flip = name.partition("+flip:")
+    if flip in WRONG_SUBTYPES:
+        return f"{value_label(paraphrase)}, {WRONG_SUBTYPES[flip]}"
     edit, _, strength = name.partition(":")
+    if edit == "template":
+        words = strength.replace("-", " ")
+        return f"“… {words}”" if strength == "in-the-scene" else f"“{words} …”"
     if edit in ("mix", "patch") and re.fullmatch(r"0?\.\d+", strength):
         word = "Mixed" if edit == "mix" else "Patched"
         return f"{word}, {100 * float(strength):.0f} % stays"

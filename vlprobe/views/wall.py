@@ -59,6 +59,7 @@ class WallCard(CaseRow):
     answer: AnswerRow | None
     is_scored: bool = True  # whether the filter's model has scores
     n_pictures: int = 1  # pictures of the group
+    spread: float = math.nan  # similarity spread of the filter's model; NaN or 0: unknown
 
     @property
     def n_believed(self) -> int:
@@ -268,6 +269,7 @@ def _card(
         wrong_text=wrong_text,
         wrong_image=top if body.ranks == "pictures" else "",
         margin=verdict_of_model.margin,
+        spread=verdict_of_model.spread,
         verdicts=verdicts,
         more=n_more,
         n_pictures=n_pictures,

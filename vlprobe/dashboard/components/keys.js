@@ -1,12 +1,12 @@
 // The keys of the drawer, as a line to read and to press: T opens the tags, Z zooms, D adds the case to the deck, L copies the link, P leads
-// to the Playground, ? lists all keys.
+// to Try it, ? lists all keys.
 //
-// data: ways (which of zoom, deck and play this case has). It presses what the drawer has. Letters do nothing while somebody types.
+// data: ways (which of zoom, deck and play this case has), opened (a key while words and parts are shown). It presses what the drawer has. Letters do nothing while somebody types.
 
 const NOTICE_MS = 4000;
 const FRAMES = 90; // a second and a half
 const SETTLED = 3; // frames that a field keeps the focus before it is typed into
-const KEYS = [["T", "other tag", "tag"], ["Z", "zoom", "zoom"], ["D", "deck", "deck"], ["L", "copy link", "copy"], ["P", "try it", "play"],
+const KEYS = [["T", "tags, note", "tag"], ["Z", "zoom", "zoom"], ["D", "deck", "deck"], ["L", "link", "copy"], ["P", "try it", "play"],
   ["?", "all keys", "list"]];
 
 class Line {
@@ -19,18 +19,20 @@ class Line {
     document.addEventListener("click", this.release, true);
   }
 
-  draw({ ways }) {
+  draw({ ways, opened }) {
+    if (opened && opened !== this.opened) document.querySelector(".st-key-case_why")?.scrollIntoView();
+    this.opened = opened;
     this.shown = KEYS.filter(([, , act]) => !["zoom", "deck", "play"].includes(act) || ways.includes(act));
     this.notice = make("span", "notice");
     this.notice.setAttribute("role", "status");
     const row = make("div", "line tiny quiet");
-    for (const [signs, label] of [[["←", "→"], "next picture"], [["1", "–", "4"], "tag"]]) {
+    for (const [signs, label] of [[["←", "→"], "next"], [["1", "–", "4"], "tag"]]) {
       row.append(make("span", "pair", ...signs.map((sign) => make(sign === "–" ? "span" : "kbd", "", sign)), make("span", "", label)));
     }
     for (const [key, label, act] of this.shown) {
       row.append(press("pair", "", () => this[act](), make("kbd", "", key), make("span", "", label)));
     }
-    row.append(make("span", "pair", make("kbd", "", "Esc"), make("span", "", "close")), this.notice);
+    row.append(this.notice);
     this.root.replaceChildren(row);
   }
 

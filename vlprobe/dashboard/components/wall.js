@@ -81,7 +81,7 @@ function pressed(card, strip) {
   for (const line of card.lines) button.append(runs(line, "change"));
   if (card.count) button.append(verdicts(card));
   if (card.boxes) button.append(boxes(card.boxes));
-  for (const note of card.notes) button.append(make("span", "note", note));
+  for (const note of card.notes) button.append(Object.assign(make("span", "note", note), { title: note }));
   return button;
 }
 

@@ -417,7 +417,9 @@ def draw_margin_words(player: Player, canvas: Canvas, true: str, wrong: str) -> 
     st.html("".join(lines) + legend(values, "for the wrong caption", "for the true caption"))
 
 
-def draw_parts(player: Player, canvas: Canvas, caption: str, wrong: str = "") -> None:
+def draw_parts(
+    player: Player, canvas: Canvas, caption: str, wrong: str = "", key: str = "play_heat"
+) -> None:
     """Draw a picture whose parts are colored by how far a caption's score falls without them, or the margin over a
     wrong caption.
     """
@@ -437,7 +439,7 @@ def draw_parts(player: Player, canvas: Canvas, caption: str, wrong: str = "") ->
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)
     place = f"row {row + 1}, column {column + 1}"
-    with st.container(key="play_heat"):
+    with st.container(key=key):
         small = canvas.draw().copy()
         small.thumbnail((SIDE, SIDE))
         alternative = f"The {'margin' if wrong else 'score'} falls most, by {values.max():.3f}, without {place}."
