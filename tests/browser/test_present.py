@@ -1,5 +1,6 @@
 """The file for offline use, opened from the disk with the network off: keys, notes, hostile text."""
 
+import json
 import re
 
 import pytest
@@ -237,6 +238,17 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
 SECOND = """() => { const frame = document.createElement('iframe');
   document.querySelector('#host').shadowRoot.querySelector('dialog').append(frame);
   window.open = () => frame.contentWindow; }"""
+
+
+def test_a_visitors_browser_keeps_the_deck_and_sends_it_after_a_reload(page, url: str):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    deck = json.dumps({"order": ["reveal", "vote"], "titles": {"vote": "Ours"}})
+    for name, text, expected in (("a", "", 0), ("a", deck, 0), ("a", "", 1), ("b", "", 0)):
+        page.goto(f"{url}/_stcore/health")  # a page of the server on which only the component is
+        mount(page, "slides", sent | {"kept": {"name": name, "text": text}})
+        events = page.evaluate("() => window.sent")
+        assert events == [["kept", json.loads(deck)]] * expected
+    page.evaluate("() => localStorage.clear()")
 
 
 def test_f5_starts_from_the_field_of_a_title_and_keeps_what_was_typed(blank):

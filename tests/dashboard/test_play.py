@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import bodies, open_page, words
 from vlprobe import registry, views
-from vlprobe.dashboard import loaded, navigation
+from vlprobe.dashboard import decks, loaded, navigation
 from vlprobe.dashboard.play import page
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
 from vlprobe.errors import InvalidInput
@@ -320,6 +320,30 @@ def test_a_browser_that_comes_back_is_who_it_was(show_quiz, screen: Screen, room
     assert again.session_state["quiz_secret"] == before
     assert [one["own"] for one in screen.told["captions"]] == ["", "You"]
     assert rooms.tally(code, before).n_people == 1
+
+
+def test_a_guest_of_a_room_has_no_slides_and_a_host_who_comes_back_has_them_again(
+    show_quiz, screen: Screen, rooms: Rooms
+):
+    def has_slides(at: AppTest) -> bool:
+        return any("Slides" in group.options for group in at.button_group)
+
+    host = show_quiz(round="3", quiz="fair")
+    host.button(key="open_room").click().run()
+    code, secret = parameter(host, "room"), host.session_state["quiz_secret"]
+    assert has_slides(host)
+    guest = show_quiz(room=code)
+    assert not has_slides(guest) and guest.session_state[decks.GUEST]
+    again = show_quiz(room=code)  # a reload: a new session
+    send(again, page.ROOM_KEY, voter=secret)
+    assert has_slides(again) and not again.session_state[decks.GUEST]
+    while not rooms.tally(code, secret).is_over:
+        rooms.reveal(code, secret)
+        rooms.advance(code, secret)
+    host.run()
+    assert screen.told["end"]["back"]
+    guest.run()
+    assert not screen.told["end"]["back"]
 
 
 def test_the_host_asks_another_round_and_closes_the_room(show_quiz, screen: Screen, rooms: Rooms):

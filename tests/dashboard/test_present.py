@@ -22,7 +22,7 @@ from vlprobe.render.attribution import credit_values
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import arrangement as arrangements
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.arrangement import CASE, Arrangement
+from vlprobe.render.slides.arrangement import CASE, TEXT, Arrangement
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
@@ -284,12 +284,42 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
         monkeypatch.setenv(setting, "1")
         monkeypatch.setattr(frame, "admit", lambda: None)
     at = show_page(compared, "present", kind="flip")
-    assert talk(at)["saved"] == "Saved until you close this page"
+    is_own = server != "another computer"
+    saved = "Saved until you close this page" if is_own else "Saved in this browser"
+    assert talk(at)["saved"] == saved
     ids = [slide["id"] for slide in talk(at)["slides"]]
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
     sent_deck(at, sent)
     assert [slide["id"] for slide in talk(at)["slides"]] == ids[::-1]
     assert not (compared.root / "mine" / "decks.json").exists()
+
+
+def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its_deck(
+    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    at = show_page(store, "present", kind="flip")
+    ids = [slide["id"] for slide in talk(at)["slides"]]
+    sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
+    sent_deck(at, sent | {"titles": {talk(at)["slides"][0]["key"]: "The presenter's title"}})
+    assert talk(at)["kept"] is None
+    monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())
+    phone = show_page(store, "present", kind="flip")
+    assert [slide["id"] for slide in talk(phone)["slides"]] == ids
+    assert "The presenter's title" not in json.dumps(talk(phone))
+    assert talk(phone)["kept"]["text"] == ""
+    sent_deck(phone, sent | {"order": [*ids[:2], f"{TEXT}1", *ids[2:]]})
+    kept = talk(phone)["kept"]
+    again = show_page(store, "present", kind="flip")  # after a reload
+    sent_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # what was added before the deck came
+    send(again, "slides", "kept", json.loads(kept["text"]))
+    expected = [*ids[:2], f"{TEXT}1", *ids[2:-1], f"{TEXT}2", ids[-1]]
+    assert [slide["id"] for slide in talk(again)["slides"]] == expected
+    send(again, "slides", "kept", {"order": 3})
+    assert len(again.error) == 1 and not again.exception
+    monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ("localhost",))
+    presenter = show_page(store, "present", kind="flip")
+    assert [slide["id"] for slide in talk(presenter)["slides"]] == ids[::-1]
 
 
 @pytest.mark.parametrize("page", ["tradeoff", "compare"])

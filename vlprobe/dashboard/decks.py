@@ -19,18 +19,26 @@ from vlprobe.storage import access
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.surfaces import paper
 
-DECK = "deck"  # session key: the arrangements of a visitor's decks
+# Session keys: the arrangements of a visitor's decks, and whether a visitor is or was in a room of someone else
+DECK, GUEST = "deck", "is_guest"
 FIGURE_SIDE, FIGURE_BYTES = 1344, 90_000  # pixels and bytes of a figure, so that a deck holds many
 
 
 def read(name: str) -> Arrangement:
-    """Return this session's arrangement of a deck, or else the stored one. Raises InvalidInput if it is damaged.
+    """Return the arrangement of a deck that the current user sees. Raises InvalidInput if it is damaged.
+
+    On one's own computer this is the stored one. A visitor sees only changes of their own browser.
 
     Args:
         name: Key of the question set and kind of the cases, with a space between.
     """
-    text = st.session_state.get(DECK, {}).get(name) or DECKS.read(store()).get(name)
+    text = session_text(name) or (DECKS.read(store()).get(name) if is_own() else "")
     return parse(json.loads(text)) if text else Arrangement()
+
+
+def session_text(name: str) -> str:
+    """Return the arrangement of a deck that the session keeps as JSON; "" without one."""
+    return st.session_state.get(DECK, {}).get(name, "")
 
 
 def save(name: str, arrangement: Arrangement) -> None:
@@ -42,10 +50,14 @@ def save(name: str, arrangement: Arrangement) -> None:
         st.session_state.setdefault(DECK, {})[name] = text
 
 
+def is_own() -> bool:
+    """Return whether the stored decks are those of the current user: on this computer, except in a room of another."""
+    return is_local(st.context.url or "//localhost") and not st.session_state.get(GUEST)
+
+
 def is_kept() -> bool:
     """Return whether decks are stored: on one's own computer, but not for visitors, who would all share one deck."""
-    is_own = is_local(st.context.url or "//localhost")
-    return is_own and not (access.read_only() or access.sign_in())
+    return is_own() and not (access.read_only() or access.sign_in())
 
 
 def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:

@@ -52,12 +52,13 @@ QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens th
 
 def draw_page() -> None:
     """Draw the whole Present page with the tab that the URL names."""
-    bar = draw_row("play_bar")
-    with bar:
-        is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
-        default = "quiz" if is_quiz else "slides"
-        # Always in the URL: the quiz writes parameters that change the default
-        tab = choose("Show", "tab", TABS, default, segments=True, bare=True, always=True)
+    bar, tab = draw_row("play_bar"), "quiz"
+    if not quiz.is_guest():
+        with bar:
+            is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
+            default = "quiz" if is_quiz else "slides"
+            # Always in the URL: the quiz writes parameters that change the default
+            tab = choose("Show", "tab", TABS, default, segments=True, bare=True, always=True)
     (quiz.draw_quiz if tab == "quiz" else _draw_slides)(bar)
 
 
@@ -99,9 +100,11 @@ def _draw_editor(
     for slide in talk["slides"]:
         slide["titled"] = arrangement.titles.get(slide["key"])
         slide["noted"] = arrangement.notes.get(slide["key"])
+    saved = "Saved" if decks.is_kept() else "Saved until you close this page"
     talk |= {
         "editable": True,
-        "saved": "Saved" if decks.is_kept() else "Saved until you close this page",
+        "saved": saved if decks.is_own() else "Saved in this browser",
+        "kept": None if decks.is_own() else {"name": name, "text": decks.session_text(name)},
         "suggestions": _suggestions(subject, talk_story, arrangement),
     }
     with download:
@@ -115,6 +118,7 @@ def _draw_editor(
         key=SLIDES_KEY,
         data=talk,
         on_deck_change=partial(attempt, _save_sent, name, keys, opening),
+        on_kept_change=partial(attempt, _restore_kept, name),
         on_near_change=lambda: None,
     )
 
@@ -136,6 +140,18 @@ def _save_sent(name: str, keys: Collection[str], opening: str) -> None:
         known = known if isinstance(known, Sequence) else ()
         arrangement = replace(parse(sent), opening=opening)
         decks.save(name, arrangement.with_unsent(decks.read(name), keys, known))
+
+
+def _restore_kept(name: str) -> None:
+    """Restore a visitor's deck that the browser kept, with what the session has added to it since.
+
+    Raises InvalidInput if it is not valid or the deck is full.
+    """
+    sent = st.session_state[SLIDES_KEY].get("kept")
+    if sent is not None:
+        kept, session = parse(sent), decks.read(name)
+        figures = {**kept.figures, **session.figures}
+        decks.save(name, replace(kept.with_unsent(session, (), ()), figures=figures))
 
 
 def _draw_reset(name: str, arrangement: Arrangement) -> None:

@@ -7,7 +7,8 @@
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], limit (share of a track that guessing reaches, 0: none), note, notes, spoken. A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
-// State: near, the id of the open slide if it has a thumbnail. Trigger: deck {order [id], included {id: bool}, titles {key: text}, notes {key: text},
+// kept {name, text}: a visitor's deck, which this browser keeps; null for a stored one.
+// State: near, the id of the open slide if it has a thumbnail. Triggers: kept (the deck that this browser kept), deck {order [id], included {id: bool}, titles {key: text}, notes {key: text},
 // known [id] (all slides that the page sent)}, after each change.
 
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
@@ -228,6 +229,7 @@ class Show {
     if (this.unsaved && same !== this.unsaved) [this.saved.textContent, this.unsaved] = [data.saved || "", ""];
     this.same = same;
     this.data = data;
+    if (data.kept) this.recall(data.kept);
     this.known = data.slides.map((slide) => slide.id);
     this.slides = data.slides.filter(isShown);
     this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
@@ -241,6 +243,14 @@ class Show {
     if (begun >= 0) this.from = openers[begun] || openers[0];
     if (data.whole) this.begin(0, false);
     else if (this.dialog.open) this.go(this.place);
+  }
+
+  // The server forgets a visitor's deck with the session, so this browser keeps it.
+  recall({ name, text }) {
+    const key = `vlprobe-deck ${name}`, before = this.recalled === name ? "" : kept("localStorage", key);
+    this.recalled = name;
+    if (before && before !== text) this.send("kept", JSON.parse(before));
+    else if (text) kept("localStorage", key, text);
   }
 
   // Whether new elements would take away what somebody presses or types.

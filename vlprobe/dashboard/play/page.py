@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
-from vlprobe.dashboard import frame
+from vlprobe.dashboard import decks, frame
 from vlprobe.dashboard.access import is_local
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
@@ -175,6 +175,7 @@ def _draw_end(
         "heading": heading,
         "status": heading,
         "end": {
+            "back": not st.session_state.get(decks.GUEST),
             "detail": sentence,
             "pictures": [sources.get(name, "") for name in names],
             "rows": rows,
@@ -406,6 +407,14 @@ def current() -> str:
     return code
 
 
+def is_guest() -> bool:
+    """Return whether the user is in a room that someone else leads, in which people only vote. The session keeps it."""
+    if access.quiz() and (code := current()):
+        st.session_state[decks.GUEST] = not all_rooms().tally(code, person_secret()).is_host
+        return st.session_state[decks.GUEST]
+    return False
+
+
 def draw_door(quiz: QuizRound | None) -> None:
     """Draw a button that opens a room with the picked questions, and a form for joining a room by its code."""
     quiet(ABOUT_ROOMS)
@@ -584,6 +593,7 @@ def _become(rooms: Rooms, code: str, voter: str) -> None:
     rooms.leave(code, person_secret())
     st.session_state["quiz_secret"] = voter
     rooms.join(code, voter)
+    st.rerun()  # also the tabs and the menu of the room, which a host has again
 
 
 def human_sentences(subject: PageSubject, models: Sequence[str]) -> list[str]:
