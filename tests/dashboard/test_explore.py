@@ -161,6 +161,21 @@ def test_a_case_that_does_not_pass_opens_all_the_same(show_page, compared: Store
     )
 
 
+def test_a_card_shows_the_tags_of_the_cases_behind_it(show_page, store_copy: Store, key: str):
+    question_set, fooled = views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+    cards, _, _ = views.wall.wall(store_copy, question_set, fooled)
+    place, front = next((place, card) for place, card in enumerate(cards) if card.more)
+    behind = views.wall.neighbors(store_copy, question_set, fooled, front.case).same_group[0]
+    annotations.write(store_copy, key, Annotation(front.case, front.id, ("seen",)))
+    annotations.write(store_copy, key, Annotation(behind.case, behind.id, ("telling",), "Look"))
+    at = show_page(store_copy, "explore", model=ONE)
+    notes = wall(at)["cards"][place]["notes"]
+    assert notes == ["seen, other cases: telling, ✎ note"]
+    at = show_page(store_copy, "explore", model=ONE, cards="every")
+    notes = {card["id"]: card["notes"] for card in wall(at)["cards"]}
+    assert (notes[front.id], notes[behind.id]) == (["seen"], ["telling, ✎ note"])
+
+
 def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(
     show_page, store_copy: Store, key: str
 ):

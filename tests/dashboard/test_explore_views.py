@@ -68,6 +68,10 @@ def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # n
         assert (f"{filters}{len(ranking.suspects)} cases." in head) == (outcome == "held")
         listed = at.dataframe[0].value["wrong caption"].tolist() if selected else []
         assert listed == [each.wrong_text for each in selected]
+        for row, each in zip(at.dataframe[0].value.to_dict("records"), selected, strict=False):
+            assert all(
+                word in each.wrong_text for word in row["changed words"].split(" → ")[1].split(", ")
+            )
 
 
 @pytest.fixture
@@ -96,6 +100,7 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(
         bundled, "explore", set=scenes_key, model="demo:softmax", kind="flip", view="map"
     )
     assert marks(at) == 500
+    assert all(text.endswith(" % fooled") for trace in figure(at).data for text in trace.text)
     at.text_input("shows").set_value("a boat on the sea").run()
     region = "".join(at.query_params["region"])
     assert at.button("chip_0").label == "pictures like “a boat on the sea”"

@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -428,6 +429,8 @@ def test_a_typed_path_is_previewed_and_one_that_cannot_be_read_is_one_line(
     assert "pictures with captions." in words(at) and not at.error
     (preview,) = at.get("image")
     assert 1 <= len(preview.proto.imgs) <= 4
+    n_pictures = re.search(r"(\d+) pictures with captions", words(at))
+    assert n_pictures and f"1 model × 1 test × {n_pictures[1]} pictures." in words(at)
     reads = []
     read = registry.load_dataset
     monkeypatch.setattr(registry, "load_dataset", lambda *name: reads.append(name) or read(*name))

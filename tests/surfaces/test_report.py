@@ -27,6 +27,7 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import report, selection
 from vlprobe.surfaces.site import pages
+from vlprobe.views.changes import changed_words
 
 SCORECARD = 'aria-label="Scorecard of all models"'
 ONE, OTHER = "control:random", "guess"
@@ -365,6 +366,26 @@ def test_a_formula_gets_an_apostrophe_and_a_number_does_not(text: str):
     assert selection.defused(text) == f"'{text}"
     assert selection.defused(-1.5) == -1.5
     assert selection.defused("a=1") == "a=1"
+
+
+def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe: Store):
+    n_compared = 0
+    for key in views.runs.question_sets(every_probe)["case_key"]:
+        question_set = views.runs.question_set(every_probe, key)
+        chosen = views.filter.Filter("control:constant", kind="", outcome="all")
+        table, _ = views.cases.failures(every_probe, question_set, chosen, 1, 10_000)
+        found = json.loads(selection.as_json(every_probe, question_set, chosen))["cases"]
+        for row, case in zip(table.to_dict("records"), found, strict=True):
+            roles = list(row["roles"])
+            expected = row["source"], row["target"]
+            is_search = question_set.probe in ("rococo", "prsm", "series")
+            if not any(expected) and "different" in roles and not is_search:
+                expected = changed_words(row["texts"][0], row["texts"][roles.index("different")])
+                n_compared += any(expected)
+                assert (case["source"], case["target"]) == expected
+            elif any(expected):
+                assert (case["source"], case["target"]) == expected
+    assert n_compared
 
 
 def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):

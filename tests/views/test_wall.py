@@ -57,6 +57,10 @@ def test_a_wall_has_one_card_a_picture_with_its_worst_case(
     assert [(card.case, card.more) for card in shown] == expected
     assert n_pictures == len(expected) == len({card.item for card in shown})
     assert n_cases == sum(more + 1 for _, more in expected)
+    passing = views.wall.wall(filled, question_set, chosen, size=999, grouped=False)[0]
+    front_of = {card.item: card.case for card in shown}
+    fronts = views.wall.fronts(filled, question_set, chosen, rows["case"].tolist())
+    assert fronts == {card.case: front_of[card.item] for card in passing}
 
 
 @pytest.mark.parametrize("outcome", tiers(["all", "fooled"], ("all",)))

@@ -246,9 +246,13 @@ def _figure(
     is_grouped = len(centers) < len(mark_of)
     texts = []
     for mark, (mean, size) in enumerate(zip(means.tolist(), sizes.tolist(), strict=True)):
-        value = f"{mean:.1f}" if color == "n_models" else f"{100 * mean:.0f} %"
-        name = f"{size:,} points" if is_grouped else points.labels[mark].rstrip(".")
-        texts.append(f"{name}: {'unknown' if math.isnan(mean) else value}")
+        value = {
+            "share": f"{100 * mean:.0f} % fooled",
+            "n_models": f"{mean:.1f} models fooled",
+            "split": f"models disagree on {100 * mean:.0f} %",
+        }[color]
+        name = f"{size:,} points" if is_grouped else points.labels[mark]
+        texts.append(f"{name} · {'unknown' if math.isnan(mean) else value}")
     inside = None
     if region:
         cases_inside = np.isin(points.cases, region_cases(region))

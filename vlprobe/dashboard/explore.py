@@ -255,11 +255,21 @@ def _draw_cards(
 def _remarks(
     subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard]
 ) -> dict[int, tuple[str, ...]]:
-    """Return the remarks below cards by case number: a suspect label, the tags, and whether there is a note."""
+    """Return the remarks below cards by case number: a suspect label, the tags, whether there is a note, and the tags
+    and notes of other cases of the card.
+    """
     remarks = {
         each.case: (*each.tags, *["✎ note"] * bool(each.note))
         for each in annotations.read(store(), subject.key).current
     }
+    if is_grouped() and remarks:
+        cases = subject.question_set, case_filter, tuple(sorted(remarks))
+        behind: dict[int, dict[str, None]] = {}
+        for case, front in view(views.wall.fronts, *cases).items():
+            if case != front:
+                behind.setdefault(front, {}).update(dict.fromkeys(remarks[case]))
+        for front, texts in behind.items():
+            remarks[front] = (*remarks.get(front, ()), f"other cases: {', '.join(texts)}")
     numbers = np.array([card.case for card in cards])
     of_kind = subject.question_set, case_filter.kind, numbers
     for case in views.suspects.list_unjudged(store(), *of_kind):

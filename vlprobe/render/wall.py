@@ -18,7 +18,7 @@ MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 
 MARGIN_ORDERS = {
-    "worst": "Most fooled first",
+    "worst": "Clearest failures first",
     "closest": "Closest calls first",
     "best": "Least fooled first",
 }

@@ -257,9 +257,7 @@ def _card(
     verdict_of_model = next(verdict for verdict in verdicts if verdict.model == model)
     top = str(answer.columns.get("top", "")) if answer else ""
     true_text, wrong_text = body.texts(row, top)
-    source, target = row.source, row.target
-    if not (source or target) and wrong_text in row.texts:
-        source, target = changed_words(true_text, wrong_text)
+    source, target = replaced_words(row, true_text, wrong_text)
     question = {column.name: getattr(row, column.name) for column in fields(row)}
     question |= {"source": source, "target": target, "tags": dict(row.tags)}
     question |= {"texts": tuple(row.texts), "roles": tuple(row.roles)}
@@ -276,6 +274,24 @@ def _card(
         answer=answer,
         is_scored=verdict_of_model.is_scored,
     )
+
+
+def replaced_words(row: CaseRow, true_text: str, wrong_text: str) -> tuple[str, str]:
+    """Return the words that a case's rule replaced. Without a rule, compare the two captions."""
+    if not (row.source or row.target) and wrong_text in row.texts:
+        return changed_words(true_text, wrong_text)
+    return row.source, row.target
+
+
+def fronts(
+    store: Store, question_set: QuestionSet, case_filter: Filter, numbers: Sequence[int]
+) -> dict[int, int]:
+    """Return the case on the card of its group for each of the given cases that passes the filter."""
+    passing = _passing(store, question_set, case_filter, True)
+    every = passing.matches.numbers
+    positions = np.flatnonzero(np.isin(every, numbers))
+    heads = passing.heads[passing.groups[positions]]
+    return dict(zip(every[positions].tolist(), every[heads].tolist(), strict=True))
 
 
 def _passing(

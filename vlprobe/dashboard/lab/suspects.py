@@ -26,6 +26,7 @@ from vlprobe.render.sentences import listed
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
 from vlprobe.views.bodies import stored_body
+from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.suspects import Suspect, Suspects
 
@@ -139,6 +140,12 @@ def _pick(ranking: Suspects) -> Suspect:
                 CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
             ],
             f"of {len(ranking.strong)}": [each.n_rejecting for each in ranking.suspects],
+            "changed words": [
+                " → ".join(
+                    words or "(nothing)" for words in changed_words(each.true_text, each.wrong_text)
+                )
+                for each in ranking.suspects
+            ],
             "wrong caption": [each.wrong_text for each in ranking.suspects],
         }
     )
@@ -150,7 +157,8 @@ def _pick(ranking: Suspects) -> Suspect:
         height=420,
         key="suspect_list",
         column_config={
-            "wrong caption": st.column_config.TextColumn(width=330),
+            "changed words": st.column_config.TextColumn(width=200),
+            "wrong caption": st.column_config.TextColumn(width=600),
             "verdict": st.column_config.TextColumn(width=120),
             f"of {len(ranking.strong)}": st.column_config.NumberColumn(
                 width=44, help="Strong models that reject the label"

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -651,6 +651,9 @@ def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
     sizes = set()
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)
+        if st.session_state.get("run_own", "").strip():  # earlier runs may have a limit
+            with suppress(VlprobeError, OSError):  # the bar shows why it cannot be read
+                size = gallery.pictured_items(request.dataset, str(store().root))[0]
         n_pictures = _at_most(request)
         sizes.add(0 if request.where else min(size or n_pictures, n_pictures or size))
     return sizes.pop() if len(sizes) == 1 else 0

@@ -11,13 +11,15 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
+from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, FailureRow, records
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.wall import replaced_words
 
 MOST = 10_000  # cases in one file
 # Fields of a case that are exported unchanged
-PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
+PLAIN = ("id", "item", "kind", "subtype", "rule")
 
 
 def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
@@ -56,11 +58,20 @@ def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
     current = annotations.read(store, question_set.key).current
     annotated = {annotation.case: annotation for annotation in current}
     answers = views.rows.answer_rows(store, question_set, [case.case for case in cases])
-    return [_case(case, answers[case.case], annotated.get(case.case)) for case in cases], total
+    rows = []
+    for case in cases:
+        body = stored_body(question_set.probe, case.kind)
+        texts = ("", "") if body.uses_answer else body.texts(case, "")
+        changed = replaced_words(case, *texts)
+        rows.append(_case(case, changed, answers[case.case], annotated.get(case.case)))
+    return rows, total
 
 
 def _case(
-    case: FailureRow, answers: dict[str, AnswerRow], annotation: Annotation | None
+    case: FailureRow,
+    changed: tuple[str, str],
+    answers: dict[str, AnswerRow],
+    annotation: Annotation | None,
 ) -> dict[str, object]:
     """Return one case as a dict for the JSON export. A read-only dashboard may be public: it gives no paths."""
     names = list(case.images)
@@ -68,6 +79,7 @@ def _case(
         names = [Picture.from_name(name).path.name for name in names]
     return {
         **{name: getattr(case, name) for name in PLAIN},
+        **dict(zip(("source", "target"), changed, strict=True)),
         "margin": shortest(case.margin),
         "texts": list(case.texts),
         "roles": list(case.roles),
