@@ -165,7 +165,7 @@ PAGES = (
     "explore",
     "compare",
     "tradeoff",
-    "play",
+    "try",
     "present",
     "run",
     "lab",
