@@ -134,6 +134,15 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, server_store: 
     assert page.locator(".st-key-map_cards button.card").count() > 0
 
 
+def test_the_whole_cell_of_a_head_sorts_the_scorecard(page, url):
+    visit(page, url + f"/compare?tab=scorecard&set={SETS['lgip']}&model=demo:softmax")
+    head = page.locator(".vp-scorecard thead tr").last.locator("th").nth(3)
+    box = head.bounding_box()
+    page.mouse.click(box["x"] + 4, box["y"] + box["height"] - 4)  # a corner, away from the words
+    page.locator(".vp-scorecard th:nth-child(4)[aria-sort]").wait_for()
+    assert "order=" in page.url
+
+
 @pytest.mark.full  # 12 s; test_keyboard.py does so in the list below the figure
 def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what_fools_it(
     page, url: str

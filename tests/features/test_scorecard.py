@@ -12,7 +12,7 @@ from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import dashboard, views
 from vlprobe.dashboard import export
 from vlprobe.features.compare import page
-from vlprobe.features.compare.data import Scorecard
+from vlprobe.features.compare.data import RULE_NAME, Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
 from vlprobe.render.forest import (
     forest_figure,
@@ -116,8 +116,51 @@ def test_colored_cells_are_the_lowest_and_those_that_no_test_tells_from_it(publi
     assert [model for model, cell in whole.cells.items() if cell.is_best] == [TROHN]
     assert (
         card(columns).finding()[0]
-        == f"{TROHN} is fooled least. {GPT} is best at swapped attributes."
+        == f"{TROHN} is fooled least. {GPT} is best against swapped attributes."
     )
+
+
+def test_a_model_that_a_tied_one_beats_or_that_guesses_worse_than_chance_is_not_colored(published):
+    store, _ = published
+    rows = views.runs.question_set_rows(store)
+    keys = {(row.dataset, row.probe): row.case_key for row in rows}
+    for each in (("demo", "lgip"), ("bundled:VALSE", "eqben")):
+        for column in leaderboard(store, [views.runs.question_set(store, keys[each])], by="edit"):
+            best = [model for model, cell in column.cells.items() if cell.is_best]
+            assert all(column.cells[model].estimate.value <= 0.5 for model in best)
+            pairs = itertools.permutations(best, 2)
+            assert not any(column.ranking.verdict(*pair) == "more" for pair in pairs)
+            if (column.kind, column.subtype) == ("combined", "number"):
+                assert "demo:scvc" in best and "demo:eqsim" in best
+                assert "a" not in column.cells["demo:weak"].group or "demo:weak" in best
+
+
+def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):
+    scorecard = card(columns)
+    (tally,) = re.findall(rf"{TROHN}.*?vp-tally\">([^<]*)", scorecard.html(), re.DOTALL)[:1]
+    verdicts = [column.cells[TROHN].verdict for column in columns]
+    counts = [verdicts.count(verdict) for verdict in ("fewer", "tied", "more")]
+    assert tally == "{} won, {} tied, {} lost".format(*counts) and sum(counts) == len(columns)
+    assert scorecard.html().count("vp-tally") == len(columns[0].cells) - 1  # not the baseline
+    assert "columns in which a model is clearly better than" in scorecard.reading()
+    assert "vp-tally" not in card(columns[:1]).html()
+
+
+def test_the_count_of_a_model_asked_in_both_orders_explains_its_halves(columns):
+    html = card(columns).html(address, address, address)
+    assert "of them in only one order of the captions (counted as half): Explore" in html
+
+
+def test_the_finding_says_that_no_model_answered_all_question_sets(published, columns):
+    store, _ = published
+    rows = views.runs.question_set_rows(store)
+    (drawn,) = [r.case_key for r in rows if (r.dataset, r.probe) == ("demo", "lgip")]
+    others = leaderboard(store, [views.runs.question_set(store, drawn)], by="kind")
+    both = card([columns[0], *others])
+    assert both.finding()[1].startswith("No model answered all of these question sets.")
+    heading = both.finding()[0]
+    assert "is clearly best " in heading and "(Drawn scenes)" in "".join(both.finding())
+    assert "No model answered all" not in card(others).finding()[1]
 
 
 def different(p: dict) -> set:
@@ -288,7 +331,7 @@ def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
     html = card(columns, is_right=True).html(address, address, address)
     (cell,) = re.findall(r'title="90\.1 %[^"]*"[^>]*><b>([^<]*)', html)
     assert cell == "90.1"
-    assert "98.6 % of added attribute" in card(columns).note()
+    assert "98.6 % of “Added attribute”" in card(columns).note()
 
 
 def picker_key(at) -> str:
@@ -299,6 +342,7 @@ def picker_key(at) -> str:
 
 def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(published, columns):
     table = card(columns).table()
+    table = table.loc[table["model"] != RULE_NAME]
     share = (table["n_fooled"] - table["n_halves"] / 2) / table["n_cases"]
     assert share.to_numpy() == pytest.approx(table["value"].to_numpy())
     of_base = table[table["model"] == GPT]
@@ -349,7 +393,7 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     assert "Hsieh et al., SugarCrepe" in bodies(first)
     assert "(SugarCrepe)" in bodies(first)
     heading = re.search(r"vp-finding.*?<h1>(.*?)</h1>", bodies(first), re.DOTALL)
-    assert heading and "clearly best in" in heading[1]
+    assert heading and "is clearly best on SugarCrepe and against" in heading[1]
     assert "columns" not in heading[1]  # names where, because no model answered both question sets
     assert picker_key(at) != picker_key(open_page(monkeypatch, store, "compare", sets=drawn[0]))
     table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
@@ -708,9 +752,18 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         ]
         assert 1 < len(bold) < len(columns) and latex.count("textbf") == len(bold)
         assert "".join(rows).count("**") == 2 * len(bold)
-    table = scorecard.table()
-    assert len(table) == len(shown) * len(columns)
-    assert {"model", "model_name", "dataset", "dataset_name"} <= set(table)
+        table = scorecard.table()
+        assert len(table) == (len(shown) + 1) * len(columns)
+        assert {"model", "model_name", "dataset", "dataset_name"} <= set(table)
+        printed = [cell.split(" %")[0] for cell in rule.split(" | ")[1:]]
+        of_rule = table.loc[table["model"] == RULE_NAME, "value"]
+        assert [f"{100 * value:.1f}" for value in of_rule] == printed
+        (of_base,) = table.loc[(table["model"] == GPT) & (table["subtype"] == ""), "value"]
+        assert of_base == pytest.approx(share)
+        assert set(table["better"]) == {"up" if is_right else "down"}
+        assert set(table["metric"]) == {"rejected" if is_right else "preferred"}
+        assert ("n_right" in table) is is_right and ("n_fooled" in table) is not is_right
+        assert ".0," not in scorecard.table().loc[:, ["n_items", "n_cases"]].to_csv()
 
 
 def test_runs_with_labels_of_their_own_keep_the_correction_of_all_models(published):

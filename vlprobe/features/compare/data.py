@@ -35,6 +35,7 @@ from vlprobe.render.sentences import capitalized, count_word, counted, joined, l
 from vlprobe.render.text_tables import formatted, latex_text, markdown_text
 from vlprobe.render.words import dataset_name, presentations, value_label, wrong
 from vlprobe.views.leaderboard import (
+    SHARE,
     LeaderboardCell,
     LeaderboardColumn,
     ranked_models,
@@ -46,7 +47,14 @@ FULL = 0.5  # share at which a bar is full: guessing
 MOST_NAMED = 3  # columns that the heading names for a model
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
-RULE = "Fewer words"
+RULE, RULE_NAME = "Fewer words", "rule:fewer-words"  # on the page, in the CSV file
+RIGHT = replace(
+    SHARE,
+    name="rejected",
+    label="Wrong captions rejected",
+    help="Share of wrong captions that score lower than the true one.",
+    direction="up",
+)
 MOST_PANELS = 6  # in a row of the figure
 LANE, MARGIN, TICKS = 18, 64, 18  # pixels of the figure: a model, title, numbers of an axis
 LEAST_LANE, GOOD_LANE = 4, 11  # pixels of a model, if there are many
@@ -96,10 +104,26 @@ class Scorecard:
         return models
 
     def table(self) -> pd.DataFrame:
-        """Return one row per model and column, as `vlprobe leaderboard --format csv` prints it, with display names."""
-        rows = table(self.columns, self.baseline)
+        """Return one row per model and column, as `vlprobe leaderboard --format csv` prints it, with display names, and
+        a row per column for the rule without the picture. If `is_right`, `n_right` replaces `n_fooled`.
+        """
+        columns = [
+            replace(column, metric=RIGHT) if self._is_mirrored(column) else column
+            for column in self._shown
+        ]
+        rows = table(columns, self.baseline)
+        if self._has_rule:
+            keys = ("set", "dataset", "probe", "kind", "subtype", "metric", "better")
+            rules = rows.drop_duplicates(["set", "kind", "subtype"]).loc[:, list(keys)]
+            rules = rules.assign(model=RULE_NAME, value=[column.blind for column in columns])
+            rules["n_cases"] = [column.n_cases for column in columns]
+            counts = {name: "Int64" for name in ("n_items", "n_cases", "n_fooled", "n_halves")}
+            rows = pd.concat([rows, rules], ignore_index=True).astype(counts)
+        if self.is_right:
+            rows = rows.rename(columns={"n_fooled": "n_right"})
+        names = {**self.names, RULE_NAME: f"{RULE} (no picture)"}
         datasets = [dataset_name(dataset, self.renamed) for dataset in rows["dataset"]]
-        rows.insert(1, "model_name", [self.names[model] for model in rows["model"]])
+        rows.insert(1, "model_name", [names[model] for model in rows["model"]])
         rows.insert(4, "dataset_name", datasets)
         return rows
 
@@ -133,7 +157,12 @@ class Scorecard:
         Args:
             is_short: Whether to name the test only if there are several.
         """
-        heads = [self.title(column) for column in self.columns]
+        heads = [
+            f"{self.title(column)} ({kind})"
+            if (kind := self._kind_of_type(column))
+            else self.title(column)
+            for column in self.columns
+        ]
         if len({column.question_set.key for column in self.columns}) > 1:
             is_short &= len({column.question_set.probe for column in self.columns}) == 1
             heads = [
@@ -315,11 +344,11 @@ class Scorecard:
         }
         if len(rated) < 2:
             return "There is no second model to compare.", ""
-        places: dict[str, list[str]] = {}
+        places: dict[str, list[LeaderboardColumn]] = {}
         for column, models in zip(self.columns, tops, strict=True):
             has_rivals = sum(not cell.note for cell in column.cells.values()) > 1
             if len(models) == 1 and has_rivals and (column.subtype or not self._is_one_set):
-                places.setdefault(self.names[models[0]], []).append(self._phrase(column))
+                places.setdefault(self.names[models[0]], []).append(column)
         tied = ""
         if n_tied:
             tied = f"{capitalized(count_word(n_tied))} of {count_word(len(tops))} columns "
@@ -327,24 +356,25 @@ class Scorecard:
         if self._is_one_set:
             best = [self.names[model] for model in tops[0]]
             heading = f"{listed(best)} are tied at the top."
-            if len(best) == 1:
+            if not best:
+                heading = "No model is better than guessing."
+            elif len(best) == 1:
                 feat = "is right most often" if self.is_right else "is fooled least"
                 feat = "moves least" if self._moves(self.columns[0]) else feat
                 heading = f"{best[0]} {feat}."
             elif len(best) > MOST_TIED:
                 heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
-            places = {name: titles for name, titles in places.items() if [name] != best}
-            also = [f"{name} is best at {listed(titles)}." for name, titles in places.items()]
+            places = {name: where for name, where in places.items() if [name] != best}
+            also = [f"{name} is best {self._phrase(where)}." for name, where in places.items()]
             return joined(heading, *also[:1]), joined(*also[1:3], tied)
+        apart = "No model answered all of these question sets." if self._is_disjoint else ""
         if not places:
-            return "No model is clearly best in any column.", ""
+            return "No model is clearly best in any column.", apart
         most_first = sorted(places.items(), key=lambda entry: -len(entry[1]))
-        (first, titles), *others = [
-            (name, listed([*titles[:MOST_NAMED], *_more(titles[MOST_NAMED:])]))
-            for name, titles in most_first
-        ]
-        also = f"Also clearly best: {'; '.join(f'{name} in {where}' for name, where in others)}."
-        return f"{first} is clearly best in {titles}.", joined(also if others else "", tied)
+        (first, columns), *others = most_first
+        where = "; ".join(f"{name} {self._phrase(columns)}" for name, columns in others)
+        also = f"Also clearly best: {where}." if others else ""
+        return f"{first} is clearly best {self._phrase(columns)}.", joined(apart, also, tied)
 
     @property
     def _is_one_set(self) -> bool:
@@ -363,17 +393,45 @@ class Scorecard:
         kinds = {each.kind for each in self.columns if each.question_set == column.question_set}
         if len(kinds) == 1 and not column.subtype:
             return "All"
-        presented = column.question_set.presentation.kind(column.kind)
-        lie = wrong(column.subtype) if column.subtype else presented.lie or value_label(column.kind)
-        return capitalized(lie.removeprefix("a ").removeprefix("an "))
+        return capitalized(self._lie(column).removeprefix("a ").removeprefix("an "))
 
-    def _phrase(self, column: LeaderboardColumn) -> str:
-        """Return a column's title for use in a sentence. The name of a slice keeps its letters."""
-        title = self.title(column)
-        title = title if column.subtype.startswith(PREFIX) else title.lower()
-        if len({each.question_set.key for each in self.columns}) == 1:
-            return title
-        return self._dataset(column) if title == "all" else f"{title} ({self._dataset(column)})"
+    def _phrase(self, columns: Sequence[LeaderboardColumn]) -> str:
+        """Say in which columns a model is best, such as "against swapped attributes and a wrong object"."""
+        datasets = {self._dataset(each) for each in columns}
+        is_several = len({self._dataset(each) for each in self.columns}) > 1
+        phrases: list[str] = []
+        last = ""
+        for column in columns[:MOST_NAMED]:
+            title = self.title(column)
+            word, where = "against", self._lie(column)
+            if column.subtype.startswith(PREFIX):
+                word, where = "in", f"“{title}”"
+            elif title == "All":
+                word, where = "on", self._dataset(column)
+            elif self._moves(column):
+                word, where = "in", title.lower()
+            if kind := self._kind_of_type(column):
+                where = f"{where} ({kind})"
+            if is_several and len(datasets) > 1 and title != "All":
+                where = f"{where} ({self._dataset(column)})"
+            phrases.append(where if word == last else f"{word} {where}")
+            last = word
+        if n_more := len(columns[MOST_NAMED:]):
+            phrases.append(f"in {counted(n_more, 'other column')}")
+        is_named_once = is_several and len(datasets) == 1 and not phrases[0].startswith("on ")
+        return f"{listed(phrases)}{f' ({datasets.pop()})' * is_named_once}"
+
+    def _lie(self, column: LeaderboardColumn) -> str:
+        """Return what is wrong in the captions of a column, such as "a wrong object"."""
+        if column.subtype:
+            return wrong(column.subtype)
+        return column.question_set.presentation.kind(column.kind).lie or value_label(column.kind)
+
+    def _kind_of_type(self, column: LeaderboardColumn) -> str:
+        """Return the kind of a column of a type, if several kinds of its question set have such columns, or ""."""
+        if not (column.subtype and self._test(column)[1]):
+            return ""
+        return column.question_set.presentation.kind(column.kind).wrong_side
 
     def note(self) -> str:
         """Name the columns that can be solved without the picture, or return ""."""
@@ -381,7 +439,7 @@ class Scorecard:
         if not solved:
             return ""
         shares = [
-            f"{number(1 - column.blind, 'rate')} of {self._phrase(column)}" for column in solved
+            f"{number(1 - column.blind, 'rate')} of “{self.title(column)}”" for column in solved
         ]
         subject = f"{capitalized(count_word(len(solved)))} of the columns can be solved without the picture:"
         return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
@@ -401,8 +459,10 @@ class Scorecard:
         if len(full) > 1:
             others = " or with movements" if moves else ""
             bars.append(f"In columns with a share above guessing{others}, a full bar is 100 %.")
+        guess = "" if all(map(self._moves, self.columns)) else ", never worse than guessing"
         return joined(
-            f"Colored: {best}, or tied with the {best} (paired by picture, p < .05).",
+            f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
+            f"(paired by picture, p < .05){guess}.",
             f"{self._correction}." if self._correction else "",
             *bars,
             "Models that share a letter are tied." if self._has_letters else "",
@@ -414,6 +474,10 @@ class Scorecard:
             if both_orders
             else "",
             f"Small figures: difference from {base} in points, or tied." if base else "",
+            f"Won, tied, lost: columns in which a model is clearly better than {base}, tied or "
+            "clearly worse."
+            if any(map(self._tally, self.rows))
+            else "",
             IN_SEARCHES if "rococo" in {each.question_set.probe for each in self.columns} else "",
             self._gaps(),
         )
@@ -422,16 +486,16 @@ class Scorecard:
         """Say why cells have no value, or return ""."""
         if all(column.cell(model).estimate for column in self.columns for model in self.rows):
             return ""
+        return "n/a: the model has no answers in this column."
+
+    @property
+    def _is_disjoint(self) -> bool:
+        """Whether there are several question sets, and no model answered all of them."""
         answered: dict[str, set[str]] = {}
         for column in self.columns:
             models = {model for model, cell in column.cells.items() if cell.estimate}
             answered.setdefault(column.question_set.key, set()).update(models)
-        if len(answered) > 1 and not set.intersection(*answered.values()):
-            return (
-                "n/a: the model has no answers in this column. No model answered all of these "
-                "question sets."
-            )
-        return "n/a: the model has no answers in this column."
+        return len(answered) > 1 and not set.intersection(*answered.values())
 
     @property
     def _both_orders(self) -> list[str]:
@@ -499,6 +563,7 @@ class Scorecard:
                     embed(breakable(self.names[model])),
                     model == self.baseline and htpy.small[" baseline"],
                     model in notes and htpy.small[f" {notes[model]}"],
+                    (tally := self._tally(model)) and htpy.small(".vp-tally")[tally],
                 ],
                 [self._cell(column, full, model, differences, cases) for column, full in shown],
             ]
@@ -518,6 +583,14 @@ class Scorecard:
             ".vp-scroll", role="region", tabindex="0", aria_label="Scorecard of all models"
         )
         return str(scroll[htpy.table(".vp-table.vp-scorecard")[head, htpy.tbody[rows]]])
+
+    def _tally(self, model: str) -> str:
+        """Count the columns in which a model is clearly better than the baseline, tied with it and clearly worse."""
+        verdicts = [column.cell(model).verdict for column in self.columns]
+        n_won, n_tied, n_lost = map(verdicts.count, ("fewer", "tied", "more"))
+        if n_won + n_tied + n_lost < 2:
+            return ""
+        return f"{n_won} won, {n_tied} tied, {n_lost} lost"
 
     def _test(self, column: LeaderboardColumn) -> tuple[str, str]:
         """Return the question set of a column, and its kind of case if several kinds have columns of types."""
@@ -592,7 +665,10 @@ class Scorecard:
         count = None
         if cell.n_fooled:
             happen = "do not fool" if is_mirrored else "fool"
-            label = f"{cell.n_fooled:,} cases that {happen} {self.names[model]}: Explore"
+            label = f"{cell.n_fooled:,} cases that {happen} {self.names[model]}"
+            if (n_once := column.n_halves(model)) and not is_mirrored:
+                label += f", {n_once:,} of them in only one order of the captions (counted as half)"
+            label += ": Explore"
             count = _link(cases(column, model), label, ".vp-go.vp-count")[self._count(column, cell)]
         elif is_mirrored and value > 0:  # right in one order only
             count = htpy.span(".vp-count")[self._count(column, cell)]
@@ -649,10 +725,6 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
     share = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
     n_right = row.n_cases - cell.n_fooled
     return replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right)
-
-
-def _more(titles: Sequence[str]) -> list[str]:
-    return [counted(len(titles), "other column")] if titles else []
 
 
 def _bare(value: float, unit: str) -> str:
