@@ -131,3 +131,41 @@ def test_a_list_of_kinds_is_wide_enough_for_the_names_of_other_data_sets(page, u
     assert options.locator("*").evaluate_all(cut) == []
     assert options.filter(has_text=" in Drawn ").count() >= 3
     page.keyboard.press("Escape")
+
+
+def test_on_a_phone_the_caption_and_the_first_answer_of_try_it_are_on_the_first_screen(
+    sized, url: str
+):
+    sized.set_viewport_size({"width": 390, "height": 844})
+    visit(sized, url + "/try")
+    row = sized.locator("[data-testid=stBidiComponentIsolated] tbody tr").first
+    assert row.evaluate("(row) => row.getBoundingClientRect().bottom") <= 844
+    top = sized.locator(".st-key-play_own").locator("button").first.bounding_box()
+    assert top and top["y"] < 600
+
+
+def test_a_theme_that_is_chosen_on_one_page_is_that_of_all_pages(page, url: str):
+    def background() -> list[str]:
+        app = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+        html = "getComputedStyle(document.documentElement).backgroundColor"
+        return page.evaluate(f"[{app}, {html}]")
+
+    def choose_theme(icon: str) -> None:
+        page.get_by_test_id("stMainMenuButton").click()
+        page.get_by_text(icon, exact=True).click()
+        page.keyboard.press("Escape")
+        idle(page)
+
+    visit(page, url + "/try")
+    light = background()
+    choose_theme("dark_mode")
+    dark = background()
+    assert dark != light and len({*dark}) == len({*light}) == 1
+    visit(page, url + "/present")
+    assert background() == dark
+    page.get_by_role("link", name="Compare").click()
+    idle(page)
+    choose_theme("light_mode")
+    visit(page, url + "/try")
+    assert background() == light
+    page.evaluate("localStorage.clear()")

@@ -394,6 +394,13 @@ def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(show_try_it):
         "A tie does not count here: Tiny CLIP scores both captions the same. "
         "Words unknown to Tiny CLIP: “xyz”. "
     )
+    at.session_state[tryit.KEY] = {"claim": "asdf qwer"}
+    at.run()
+    beat = rows_of(at)["beat"]
+    assert beat["verdicts"][0]["state"] in ("right", "fooled")
+    assert beat["note"] == (
+        "Words unknown to Tiny CLIP: “asdf” and “qwer”. A verdict on unknown words is a guess. "
+    )
 
 
 def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_named(show_try_it):

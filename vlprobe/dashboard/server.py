@@ -57,7 +57,24 @@ NAMED = """<script>new MutationObserver(() =>
 ).observe(document.body, { childList: true, subtree: true })</script>"""
 # Streamlit otherwise looks for its server below the page, too: two requests with 404 on each load.
 BASE = """<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }</script>"""
-ADDITION = f"{STYLE}{STILL}{NAMED}{BASE}".encode()
+# Streamlit keeps a chosen theme for one path only, without a setting. Before its script reads the theme of this path,
+# the one that was chosen last on any page replaces it; the background has it before the page is drawn.
+THEME = """<script>try {
+  const key = `stActiveTheme-${location.pathname}-v2`, shared = "vlprobe-theme", set = Storage.prototype.setItem;
+  const schemes = { '"Dark"': "dark", '"Light"': "light" };
+  const paint = (theme) => (document.documentElement.style.colorScheme = schemes[theme] || "");
+  const chosen = localStorage.getItem(shared);
+  if (chosen) localStorage.setItem(key, chosen);
+  paint(chosen);
+  Storage.prototype.setItem = function (name, value) {
+    set.call(this, name, value);
+    if (name !== key) return;
+    set.call(this, shared, value);
+    paint(value);
+  };
+} catch {}  // a browser that keeps nothing
+</script>"""
+ADDITION = f"{STYLE}{STILL}{NAMED}{BASE}{THEME}".encode()
 
 
 async def add_style(request: Request, call_next: RequestResponseEndpoint) -> Response:

@@ -199,7 +199,7 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
     one that the URL names; None if the upload cannot be read.
     """
     frame, samples = st.container(key="play_picture"), st.container()
-    upload = st.container()
+    upload = st.container(key="play_own")
     is_upload = _own_file() is not None  # shown until its owner removes it
     with st.popover("More pictures", icon=":material/photo_library:"):
         shelf = _pick_shelf()

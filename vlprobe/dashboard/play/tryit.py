@@ -70,7 +70,7 @@ def draw_rows(
             values = _row(caption, edited, [_verdict(each, place, edited.wrong) for each in scored])
             rows.append(values | {"kind": kind, "label": _label(kind), "more": True})
     beaten = [_verdict(each, len(shown), is_wrong=True) for each in scored] if claims else []
-    ties = _explain_ties(players, caption, claim, beaten, names) if claims else ""
+    note = _explain_claim(players, caption, claim, beaten, names) if claims else ""
     n_fooled = sum(verdict["state"] == "fooled" for verdict in beaten)
     others = [kind for kind in (*by_kind, *PICTURE_CHANGES) if kind not in kinds]
     can_add = len(rows) < MOST_ROWS
@@ -87,7 +87,7 @@ def draw_rows(
                 "text": claim,
                 "verdicts": beaten,
                 "count": f"{n_fooled} of {len(players)}" if claims else "",
-                "note": TRUE_CLAIM if claim and is_true else ties,
+                "note": TRUE_CLAIM if claim and is_true else note,
             },
         },
         on_renew_change=lambda: None,
@@ -172,27 +172,23 @@ def _verdict(answer: Answer, place: int, is_wrong: bool) -> Values:
     return {"state": state, "text": state}
 
 
-def _explain_ties(
+def _explain_claim(
     players: Sequence[Player],
     caption: str,
     claim: str,
     verdicts: Sequence[Values],
     names: Mapping[str, str],
 ) -> str:
-    """Say which models score the user's wrong caption like the true one, and which of its words they do not know."""
-    tied = [
-        player
-        for player, verdict in zip(players, verdicts, strict=True)
-        if verdict["state"] == "tie"
-    ]
-    if not tied:
-        return ""
-    unlearned = runs_playground.unlearned(tied, [claim])
+    """Say which models score the user's wrong caption like the true one, and which of its words models do not know."""
     new = set(runs_playground.words_of(claim)) - set(runs_playground.words_of(caption))
-    why = unknown_words(sorted(new), unlearned, names)
-    who = listed([names[player.name] for player in tied])
+    unlearned = runs_playground.unlearned(players, [claim])
+    remark = unknown_words(sorted(new), unlearned, names)
+    pairs = zip(players, verdicts, strict=True)
+    tied = [names[player.name] for player, verdict in pairs if verdict["state"] == "tie"]
+    if not tied:
+        return f"{remark} A verdict on unknown words is a guess. " if remark else ""
     verb = "scores" if len(tied) == 1 else "score"
-    return f"A tie does not count here: {who} {verb} both captions the same. {why} "
+    return f"A tie does not count here: {listed(tied)} {verb} both captions the same. {remark} "
 
 
 def unknown_words(
