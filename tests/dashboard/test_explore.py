@@ -18,6 +18,7 @@ from vlprobe.cli import main
 from vlprobe.dashboard import case_links, compare, filters, state
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render.html.elements import ordered
+from vlprobe.render.sentences import shorten
 from vlprobe.storage import annotations, bookmarks, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
@@ -607,6 +608,26 @@ def test_other_lies_on_a_picture_are_listed_and_opened(show_page, compared: Stor
     assert len(siblings) == card.more
     siblings[0].click().run()
     assert at.query_params["case"] == near.same_group[0].id
+
+
+def test_other_cases_of_a_picture_that_replace_the_same_words_are_listed_by_their_caption(
+    show_page, bundled: Store
+):
+    question_set = views.runs.question_set(bundled, SHIPPED_LGIP)
+    every = views.filter.Filter("demo:weak", outcome="all")
+    for card in views.wall.wall(bundled, question_set, every)[0]:
+        near = views.wall.neighbors(bundled, question_set, every, card.case).same_group
+        changes = [(other.source, other.target) for other in near]
+        repeated = [
+            other for other, words in zip(near, changes, strict=True) if changes.count(words) > 1
+        ]
+        if repeated:
+            break
+    query = {"set": SHIPPED_LGIP, "model": "demo:weak", "outcome": "all", "case": card.id}
+    at = show_page(bundled, "explore", **query)
+    for other in repeated:
+        label = at.button(key=f"case_sibling_{other.case}").label
+        assert label.startswith(state.plain(shorten(other.wrong_text, 60)))
 
 
 @pytest.mark.parametrize("name", ["explore", "compare"])

@@ -312,8 +312,10 @@ def _draw_alike(
         lies = wrong_captions(described.kind)
         draw_part(html.more_label(near.n_same_group, lies, described.group))
         with st.container(key="case_more_list", gap=None):
-            for sibling in near.same_group:
-                _draw_sibling(case_card(sibling, described.kind), card.wrong_text)
+            siblings = [case_card(sibling, described.kind) for sibling in near.same_group]
+            changes_of = [sibling.changed_words for sibling in siblings]
+            for sibling in siblings:
+                _draw_sibling(sibling, card.wrong_text, changes_of.count(sibling.changed_words) > 1)
     has_pattern = _draw_pattern(subject, case_filter, described)
     encoder = embeddings.ready_encoder(subject) if _has_words(card) else ""
     if encoder:
@@ -326,13 +328,15 @@ def _draw_alike(
         quiet("No other case has this picture or this change.")
 
 
-def _draw_sibling(sibling: CaseCard, wrong_text: str) -> None:
-    """Draw a button that opens another case of the group. `wrong_text` is the wrong caption of the open case."""
+def _draw_sibling(sibling: CaseCard, wrong_text: str, is_repeated: bool) -> None:
+    """Draw a button that opens another case of the group, with its changed words or, if `is_repeated`, its caption.
+    `wrong_text` is the wrong caption of the open case.
+    """
     source, target = sibling.changed_words
     words = f"{source} → {target}"
     if sibling.case.wrong_text == wrong_text:  # the same caption for another picture
         words = sibling.case.true_text
-    elif not (source and target):
+    elif is_repeated or not (source and target):
         words = sibling.case.wrong_text or sibling.case.true_text
     label = f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}"
     key = f"case_sibling_{sibling.case.case}"

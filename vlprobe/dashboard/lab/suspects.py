@@ -136,15 +136,15 @@ def _pick(ranking: Suspects) -> Suspect:
     )
     table = pd.DataFrame(
         {
-            "verdict": [
-                CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
-            ],
-            f"of {len(ranking.strong)}": [each.n_rejecting for each in ranking.suspects],
             "changed words": [
                 " → ".join(
                     words or "(nothing)" for words in changed_words(each.true_text, each.wrong_text)
                 )
                 for each in ranking.suspects
+            ],
+            f"of {len(ranking.strong)}": [each.n_rejecting for each in ranking.suspects],
+            "verdict": [
+                CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
             ],
             "wrong caption": [each.wrong_text for each in ranking.suspects],
         }
