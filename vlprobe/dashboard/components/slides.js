@@ -531,7 +531,8 @@ class Show {
     this.wasFull = false; // some browsers end the full screen for a new window; the talk goes on
     this.second = open("", "vlprobe-notes", "width=720,height=540");
     if (!this.second) return; // blocked by the browser
-    this.second.document.body.style.font = "24px/1.4 system-ui, sans-serif";
+    const { color, backgroundColor } = getComputedStyle(this.whole); // a white window would be bright in a dark hall
+    Object.assign(this.second.document.body.style, { font: "24px/1.4 system-ui, sans-serif", color, backgroundColor });
     this.second.addEventListener("keydown", this.pressed); // once, although the window may be open already
     this.tell();
   }
