@@ -79,7 +79,8 @@ def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, key
     assert all(name in caption for name in ("Compared with", *sentence_names(models, {}).values()))
     rows = pd.read_csv(io.StringIO(formatted(table(), "csv")))
     assert {"baseline", "subtype", "difference", "p_holm", "model_name", "type"} <= set(rows)
-    first, _, *lines = text("markdown").splitlines()
+    first, _, *lines, blank, note = text("markdown").splitlines()
+    assert not blank and "paired permutation test by picture" in note and "Holm" in note
     assert first.startswith("| Type | Model | Fooled |") and len(lines) == len(rows)
     assert "&lt;" not in text("markdown") and ":" not in lines[0]
     assert text("latex").count(" \\\\\n") == 1 + len(rows) and "\u2212" not in text("latex")

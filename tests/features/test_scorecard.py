@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 
 from tests.dashboard.test_pages import bodies, open_page
@@ -602,6 +603,32 @@ def test_a_table_without_links_has_counts_notes_of_models_and_no_promise_of_a_li
     assert '<span class="vp-count" title=' in html and ": Explore" not in html
     (row,) = [each for each in html.split("<tr") if f"<small> {FAILED}</small>" in each]
     assert TROHN in row
+
+
+def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
+    monkeypatch, published
+):
+    store, question_set = published
+    menus = {}
+    draw = lambda key, *given, **_: menus.update({key: given})  # noqa: E731
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    monkeypatch.setattr(export, "draw_menu", draw)
+    monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", draw)
+    open_page(monkeypatch, store, "compare", set=question_set.key, tab="differences")
+    open_page(monkeypatch, store, "compare", set=question_set.key)
+    rows, scores = menus["forest"][3], menus["scorecard"][3]
+    for how in ("latex", "markdown"):
+        for text in (rows(how), scores(how)):
+            assert "Differences from GPT-4V" in text and "95" in text and "Holm" in text
+            assert "GPT-4V: Hsieh et al., SugarCrepe" in text and "(MIT license)" in text
+        assert "paired permutation test by picture" in rows(how)
+        assert "GPT-4V saw the captions in both orders" in rows(how)
+
+
+def test_a_figure_for_print_leaves_the_figure_of_the_page_as_it_is(published):
+    figure = go.Figure().add_scatter(x=[1], y=[1], name="short", meta="a longer name for print")
+    printed = paper.print_style(figure)
+    assert printed.data[0].name == "a longer name for print" and figure.data[0].name == "short"
 
 
 def test_a_difference_without_an_interval_has_no_bounds_in_the_table(published):

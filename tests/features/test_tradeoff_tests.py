@@ -18,6 +18,7 @@ from vlprobe.features.tradeoff.data import (
     in_columns,
     other_note,
     short_name,
+    table_note,
     trade_off_data,
     trade_off_figure,
     trade_offs_by_type,
@@ -28,7 +29,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.text_tables import formatted
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage.shipped import FOLDER
+from vlprobe.storage.shipped import FOLDER, PUBLISHED_FOLDER, SETTING, StoreAboveShipped
 from vlprobe.storage.store import Store
 
 STORE = Store(FOLDER)
@@ -137,10 +138,16 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
     assert all(name[0].isupper() for name in words["Type"])
     assert len(words) == len(table) and list(words)[:2] == ["Type", "Model"]
     assert words.loc[0, "Positive rate"].startswith(f"{100 * first.y:.1f} % (")
-    assert (
-        words["Invariance error"].str.endswith("(published)").sum()
-        == (table["source"] == "published").sum()
-    )
+    is_published = table["source"] == "published"
+    assert words["Positive rate"].str.endswith("(published)").sum() == is_published.sum()
+    errors = words["Invariance error"]  # it does not depend on the type
+    assert (errors[words["Type"] == "All"] != "").all() and (errors == "").any()
+    assert (errors[words["Type"] != "All"] == "").all()
+    n_published = (is_published & (table["type"] == "all")).sum()
+    assert errors.str.endswith("(published)").sum() == n_published
+    note = table_note(drawn, questions, names)
+    for how in ("latex", "markdown"):
+        assert "values that the LGIP paper prints" in formatted(words, how, note=note)
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
     assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[6]
     assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions, drawn)}
@@ -221,3 +228,22 @@ def test_decoys_of_both_sides_are_told_apart_where_their_metrics_have_one_name()
     data = trade_off_data(STORE, questions)
     labels = [label for label, _ in data.rows(questions.models[0])]
     assert len({*labels}) == 4 and labels[2] == "R@1, clean gallery (mixed pictures as decoys)"
+
+
+def test_opened_after_a_set_without_a_trade_off_the_page_says_that_it_shows_another_one(
+    monkeypatch, tmp_path
+):
+    store = StoreAboveShipped(tmp_path, PUBLISHED_FOLDER, FOLDER)
+    rows = views.runs.question_set_rows(store)
+    (published,) = [row.case_key for row in rows if row.dataset == "bundled:SugarCrepe"]
+    monkeypatch.delenv(SETTING, raising=False)
+    at = open_page(monkeypatch, store, "tradeoff")
+    assert "shows another question set" not in bodies(at)
+    at.query_params.clear()
+    at.session_state["carried_set"] = published
+    at.run()
+    line = "on SugarCrepe has no trade-off, so this page shows another question set."
+    assert not at.exception and line in bodies(at)
+    assert not [
+        t for t in figure_of(at, "tradeoff")["data"] if t.get("customdata") and t["showlegend"]
+    ]

@@ -41,11 +41,12 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
+from vlprobe.render.attribution import published_text
 from vlprobe.render.findings import Verdict, order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import sentence_names, unbroken
+from vlprobe.render.sentences import joined, sentence_names, unbroken
 from vlprobe.render.text_tables import formatted
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
@@ -293,7 +294,7 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names),
         caption=forest.caption(comparison, kind, renamed, dataset),
-        text=lambda how: formatted(forest.in_columns(comparison, kind, contest.names), how),
+        text=partial(_rows_text, contest, comparison),
         printed=figure,
     )
     place = comparison.subtypes.index(open_row.subtype)
@@ -304,6 +305,15 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
     quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
     _warn_of_slices(comparison)
     return open_row
+
+
+def _rows_text(contest: PageSubject, comparison: PairedTests, how: str) -> str:
+    """Return the rows of the plot as LaTeX or Markdown, with a note on the tests and the sources."""
+    table = forest.in_columns(comparison, contest.kind_presentation, contest.names)
+    runs = [contest.question_set.run(model) for model in contest.compared]
+    twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
+    note = forest.table_note(comparison, contest.names, twice)
+    return formatted(table, how, note=joined(note, published_text(runs, renamed())))
 
 
 def _warn_of_slices(comparison: PairedTests) -> None:

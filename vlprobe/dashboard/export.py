@@ -20,10 +20,7 @@ from vlprobe.surfaces.paper import can_render
 from vlprobe.surfaces.report import report
 
 LINK = "This link opens this view for everyone who has access to this dashboard."
-LOCAL_LINK = (
-    "This link works only on this computer. To share the results, press “Download as a report” "
-    "below, and send the file."
-)
+LOCAL_LINK = "This link works only on this computer. To share the results, send the report above."
 IMAGES = {".svg": ("SVG", "image/svg+xml"), ".pdf": ("PDF", "application/pdf")}
 IMAGES |= {".png": ("PNG", "image/png")}
 TEXTS = {"csv": ("CSV", "csv", "text/csv"), "latex": ("LaTeX", "tex", "text/x-tex")}
@@ -108,11 +105,12 @@ def draw_link(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:
     Args:
         row: Subtype and model of the selected row of Differences.
     """
+    draw_part("Report")
+    report_button(subject, row)
     draw_part("Link")
     quiet(LOCAL_LINK if is_local(address()) else LINK)
     with st.container(key="share_link"):
         st.code(address(), language=None, wrap_lines=True)
-    report_button(subject, row)
 
 
 def draw_share(subject: PageSubject) -> None:

@@ -97,18 +97,18 @@ def published_line(
 def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     """Return the sources of answers published by others as plain text, or "" if vlprobe computed all answers."""
     parts = [
-        f"{', '.join(model_name(model, renamed) for model in models)}: {authors}, {source}"
-        for (authors, source), models in _sources(runs).items()
+        f"{', '.join(model_name(model, renamed) for model in models)}: {authors}, {source} ({license_} license)"
+        for (authors, source, license_), models in _sources(runs).items()
     ]
     return f"{NOTE}. {'; '.join(parts)}." if parts else ""
 
 
-def _sources(runs: Sequence[RunRow]) -> dict[tuple[str, str], list[str]]:
-    """Group the models whose answers were published by others, by the authors and the URL."""
-    sources: dict[tuple[str, str], list[str]] = {}
+def _sources(runs: Sequence[RunRow]) -> dict[tuple[str, str, str], list[str]]:
+    """Group the models whose answers were published by others, by the authors, the URL and the license."""
+    sources: dict[tuple[str, str, str], list[str]] = {}
     for run in runs:
         if run.publication:
-            key = run.publication.authors, run.publication.source
+            key = run.publication.authors, run.publication.source, run.publication.license
             models = sources.setdefault(key, [])
             models += [run.model] * (run.model not in models)
     return sources

@@ -15,7 +15,14 @@ from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
 from vlprobe.render.numbers import TOO_FEW, chance, number, power
-from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, shortened
+from vlprobe.render.sentences import (
+    capitalized,
+    counted,
+    joined,
+    listed,
+    sentence_names,
+    shortened,
+)
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.named_slices import PREFIX
@@ -390,7 +397,9 @@ def in_columns(
             "Moves" if comparison.is_movement else "Fooled": number(row.value, unit),
             base: number(row.base, unit),
             "Difference": difference if math.isnan(row.low) else f"{difference} ({low} to {high})",
-            "p (Holm)": chance(row.p_holm).removeprefix("p ").removeprefix("= "),
+            f"p ({comparison.correction})": chance(row.p_holm)
+            .removeprefix("p ")
+            .removeprefix("= "),
             "Cases": f"{row.n_lies:,}",
         }
         for row in comparison.rows
@@ -400,6 +409,29 @@ def in_columns(
                 for value in (row.difference, row.low, row.high)
             ]
         ]
+    )
+
+
+def table_note(
+    comparison: PairedTests, names: Mapping[str, str], both_orders: Sequence[str]
+) -> str:
+    """Return the note below the exported rows: baseline, intervals, test, correction and halves.
+
+    Args:
+        names: Display names of models.
+        both_orders: Display names of the models that were asked in both orders of the captions.
+    """
+    unit = "points" if comparison.unit == "rate" else UNIT_WORDS[comparison.unit]
+    family = correction((row.subtype, row.n_tests) for row in comparison.rows)
+    return joined(
+        f"Differences from {names[comparison.baseline.model]} in {unit}, with 95 % intervals "
+        "of each comparison, resampled by picture.",
+        "p: paired permutation test by picture (McNemar's exact test if each picture has one answer), "
+        f"{', '.join(filter(None, [f'{comparison.correction}-adjusted', family]))}.",
+        f"{listed(both_orders)} saw the captions in both orders; a case that fools a model in "
+        "only one of them counts as half."
+        if both_orders
+        else "",
     )
 
 

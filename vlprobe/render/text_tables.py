@@ -113,9 +113,13 @@ def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], lis
 
 
 def formatted(
-    table: "pd.DataFrame", how: str, tie_letters: Mapping[str, Sequence[str]] | None = None
+    table: "pd.DataFrame",
+    how: str,
+    tie_letters: Mapping[str, Sequence[str]] | None = None,
+    note: str = "",
 ) -> str:
-    """Format a table as "csv", "json", "markdown" or "latex", for commands and for the pages' *Export* menus.
+    """Format a table as "csv", "json", "markdown" or "latex", for commands and for the pages' *Export* menus. A note is
+    a paragraph below a table in Markdown or LaTeX.
 
     Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, and Markdown and LaTeX
     do not treat it as markup.
@@ -125,6 +129,8 @@ def formatted(
     if how == "json":
         return f"{table.to_json(orient='records', indent=1, date_format='iso')}\n"
     lines = {"markdown": markdown_lines, "latex": latex_lines}[how](table, tie_letters)
+    if note:
+        lines += ["", {"markdown": markdown_text, "latex": latex_text}[how](note)]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -221,7 +221,7 @@ def printed_figure(
 
 def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     """Set the colors, text size and width of a figure for print, and return it. WebGL marks become vector marks."""
-    traces: Any = figure.data
+    traces: Any = go.Figure(figure).data  # a copy, because the page keeps its figure
     marks: list[Any] = [
         go.Scatter(trace.to_plotly_json() | {"type": "scatter"})
         if trace.type == "scattergl"

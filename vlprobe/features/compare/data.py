@@ -16,6 +16,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from vlprobe.render.attribution import published_text
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import (
     LEAST_LETTERS,
@@ -32,7 +33,7 @@ from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import capitalized, count_word, counted, joined, listed
-from vlprobe.render.text_tables import formatted, latex_text, markdown_text
+from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import dataset_name, presentations, value_label, wrong
 from vlprobe.views.leaderboard import (
     SHARE,
@@ -148,8 +149,14 @@ class Scorecard:
             head: ["", *group, *[""] * n_after]
             for head, group in zip(table.columns[1:], groups, strict=True)
         }
-        text = {"latex": latex_text, "markdown": markdown_text}[how](self._facts())
-        return f"{formatted(whole, how, letters)}\n{text}\n"
+        shown = [
+            run
+            for questions in {each.question_set.key: each.question_set for each in columns}.values()
+            for run in questions.runs
+            if run.model in self.rows
+        ]
+        sources = published_text(shown, self.renamed)
+        return formatted(whole, how, letters, joined(self._facts(), sources))
 
     def _heads(self, is_short: bool = False) -> list[str]:
         """Return titles of the columns. With several question sets, they name the dataset and the test.

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.render import findings
+from vlprobe.render.attribution import published_text
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
@@ -358,30 +359,47 @@ def _with_metric_names(rows: list[dict], trade_off: TradeOffData) -> pd.DataFram
 def in_columns(
     store: Store, question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`."""
+    """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`.
+
+    A value is "" in rows of a type if it is that of all types, because it does not depend on the type.
+    """
     figures = {"All": trade_off}
     if trade_off.other:
         figures[f"All, {trade_off.other.changed}"] = trade_off.other
     by_type = trade_offs_by_type(store, question_set, trade_off)
-    figures |= {capitalized(value_label(name)): each for name, each in by_type.items()}
+    labels = {capitalized(value_label(name)): each for name, each in by_type.items()}
+    figures |= labels
+    overall = {point.model: point for point in (*trade_off.points, *trade_off.printed)}
+
+    def cell(name: str, point: PointRow | PrintedRow, axis: str, unit: str) -> str:
+        value = getattr(point, axis)
+        if name in labels and value == getattr(overall.get(point.model), axis, None):
+            return ""
+        if isinstance(point, PrintedRow):
+            return f"{number(value, unit)} (published)"
+        ends = getattr(point, f"{axis}_low"), getattr(point, f"{axis}_high")
+        return with_interval(value, *ends, unit)
+
     return pd.DataFrame(
         {
             "Type": name,
             "Model": names.get(point.model, point.model),
-            trade_off.up.label: with_interval(point.y, *ends[:2], trade_off.y_unit)
-            if ends
-            else f"{number(point.y, trade_off.y_unit)} (published)",
-            trade_off.down.label: with_interval(point.x, *ends[2:], trade_off.x_unit)
-            if ends
-            else f"{number(point.x, trade_off.x_unit)} (published)",
+            trade_off.up.label: cell(name, point, "y", trade_off.y_unit),
+            trade_off.down.label: cell(name, point, "x", trade_off.x_unit),
         }
         for name, figure in figures.items()
         for point in (*figure.points, *figure.printed)
-        for ends in [
-            (point.y_low, point.y_high, point.x_low, point.x_high)
-            if isinstance(point, PointRow)
-            else ()
-        ]
+    )
+
+
+def table_note(data: TradeOffData, question_set: QuestionSet, names: Mapping[str, str]) -> str:
+    """Return the note below the exported values: intervals, averages and sources."""
+    return joined(
+        "95 % intervals in parentheses, resampled by picture.",
+        f"Averages: {data.averaging}.",
+        "A value that does not depend on the type is only in the rows of all types.",
+        "Published: values that the LGIP paper prints, on other pictures." if data.printed else "",
+        published_text(question_set.runs, names),
     )
 
 

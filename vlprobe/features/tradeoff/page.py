@@ -65,6 +65,9 @@ from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
 MOST_PANELS = 4  # panels per row
+INSTEAD = (
+    "trade_off_instead"  # session key: the set without a trade-off for which another one is shown
+)
 SIDES = {"both": "Both", "one": "These questions only"}
 PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
 PUBLISHED_HELP = (
@@ -127,6 +130,8 @@ def draw_page() -> None:
     heading = htpy.h1[finding.heading], detail and htpy.p[detail]
     st.html(str(htpy.div(".vp-finding")[heading]))
     frame.say_strangers(subject, subject.models)
+    if left := st.session_state.get(INSTEAD, {}).get(subject.key):
+        quiet(f"{left} has no trade-off, so this page shows another question set.")
     model = pinned(subject, finding.best)
     figure_column, mistake_column = st.columns([13, 5], gap="large")
     with figure_column, st.container(gap="xsmall"):
@@ -160,6 +165,11 @@ def trade_off_subject() -> PageSubject:
             )
         )
         frame.begin(probes_with_trade_off()[0])
+    before = st.session_state.get("carried_set", "")
+    if not linked and before in set(table["case_key"]) - set(keys):
+        run = page_subject(before).question_set.runs[0]
+        test = presentations()[run.probe].name
+        st.session_state[INSTEAD] = {keys[0]: f"{test} on {dataset_name(run.dataset)}"}
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
     models = sentence.shown_models(subject.models)
     runs = tuple(run for run in subject.question_set.runs if run.model in models)
@@ -288,14 +298,23 @@ def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collectio
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
     arguments = store(), subject.question_set, trade_off, subject.names
+    figure_of = partial(data.trade_off_figure, trade_off, subject.looks, subject.names, named)
     figure = selectable_chart(
-        lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
+        # The list below the figure names every model with its mark
+        lambda: figure_of().for_each_trace(
+            lambda trace: trace.update(showlegend=False), lambda trace: trace.customdata is not None
+        ),
         "tradeoff",
         data.alternative(trade_off, subject.names),
         lambda: _select(page_subject(subject.key).models),
         BETWEEN.join(sorted(named)),
         table=partial(data.figure_table, *arguments),
-        text=lambda how: formatted(data.in_columns(*arguments), how),
+        text=lambda how: formatted(
+            data.in_columns(*arguments),
+            how,
+            note=data.table_note(trade_off, subject.question_set, subject.names),
+        ),
+        printed=figure_of,
         caption=data.caption(trade_off, subject.names),
     )
     rules = [
