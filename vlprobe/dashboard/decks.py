@@ -27,7 +27,7 @@ FIGURE_SIDE, FIGURE_BYTES = 1344, 90_000  # pixels and bytes of a figure, so tha
 def read(name: str) -> Arrangement:
     """Return the arrangement of a deck that the current user sees. Raises InvalidInput if it is damaged.
 
-    On one's own computer this is the stored one. A visitor sees only changes of their own browser.
+    On the dashboard's computer this is the stored one. Visitors see only the changes of their browser.
 
     Args:
         name: Key of the question set and kind of the cases, with a space between.
@@ -56,7 +56,7 @@ def is_own() -> bool:
 
 
 def is_kept() -> bool:
-    """Return whether decks are stored: on one's own computer, but not for visitors, who would all share one deck."""
+    """Return whether decks are stored: on the dashboard's computer, unless visitors use it, who would share a deck."""
     return is_own() and not (access.read_only() or access.sign_in())
 
 

@@ -143,7 +143,7 @@ def _save_sent(name: str, keys: Collection[str], opening: str) -> None:
 
 
 def _restore_kept(name: str) -> None:
-    """Restore a visitor's deck that the browser kept, with what the session has added to it since.
+    """Restore a visitor's deck that the browser kept, with the later additions of the session.
 
     Raises InvalidInput if it is not valid or the deck is full.
     """
