@@ -33,6 +33,7 @@ os.environ["VLPROBE_CACHE"] = tempfile.mkdtemp(prefix="vlprobe-cache-")
 import pytest
 from PIL import Image, ImageDraw
 from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import local_script_runner
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -127,6 +128,23 @@ def components() -> Iterator[None]:
             "scan_component_manifests",
             cache(manifest_scanner.scan_component_manifests),
         )
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def joined() -> Iterator[None]:
+    """Join the thread of a page's script. AppTest otherwise looks through all events each millisecond, which is a
+    tenth of the CPU time of a page.
+    """
+    poll = local_script_runner.require_widgets_deltas
+
+    def join(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+        if runner._script_thread is not None:
+            runner._script_thread.join(timeout)
+        poll(runner, 0.1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_script_runner, "require_widgets_deltas", join)
         yield
 
 

@@ -197,6 +197,7 @@ def test_the_wheel_names_what_each_extra_brings(wheel):
     assert (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[2] in lines
 
 
+@pytest.mark.full  # 6 s, to install the wheel; test_readme.py follows the links of the sources
 def test_help_and_errors_name_pages_that_are_installed(installed, home):
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
 

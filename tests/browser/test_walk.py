@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 HEIGHTS = {390: 844, 1024: 768, 1280: 900, 1920: 1080}
 LOOKS = [(width, scheme) for scheme in ("light", "dark") for width in HEIGHTS]
 WIDE_LOOK, PHONE = (1280, "light"), (390, "dark")
-ON_PHONES = ("home", "explore", "compare", "quiz", "slides")  # of the default tier
+ON_PHONES = ("home", "explore", "slides")  # of the default tier; test_play.py votes on a phone
 RARE = (  # in the full tier: they consist of what other screens have, or take 4 to 18 s
     *("slides", "map", "mixed", "near twins", "playground"),
     *("repair", "breakdown", "retrieval", "pairs", "triplets", "rankings", "series", "published"),

@@ -11,6 +11,7 @@ import streamlit as st
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import tiers
 from tests.dashboard.test_pages import ROOT, bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
@@ -630,7 +631,7 @@ def test_other_cases_of_a_picture_that_replace_the_same_words_are_listed_by_thei
         assert label.startswith(state.plain(shorten(other.wrong_text, 60)))
 
 
-@pytest.mark.parametrize("name", ["explore", "compare"])
+@pytest.mark.parametrize("name", tiers(["explore", "compare"], ("compare",)))
 def test_all_cases_of_a_pattern_are_opened_on_explore_from_every_drawer(
     show_page, monkeypatch, tmp_path: Path, name: str
 ):

@@ -117,7 +117,9 @@ QUADRATIC = {  # JSON whose names are many, and what it is refused with
 }
 
 
-@pytest.mark.parametrize("what", QUADRATIC)
+@pytest.mark.parametrize(
+    "what", tiers(QUADRATIC, ("names of objects within", "a name twice, after many"))
+)
 def test_json_of_many_names_is_refused_at_once(tmp_path: Path, what: str):
     form, text, expected = QUADRATIC[what]
     assert expected in refusal(

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.conftest import tiers
 from vlprobe import errors
 from vlprobe.errors import InvalidInput
 from vlprobe.storage.store import Store
@@ -40,7 +41,11 @@ def ended(*words: str, out: str, limit: Callable[[], None] | None = None) -> str
 
 
 @pytest.mark.parametrize(
-    "words", ["--version", "--help", "list probes", "list models --format json"]
+    "words",
+    tiers(
+        ["--version", "--help", "list probes", "list models --format json"],
+        ("--help", "list models --format json"),
+    ),
 )
 def test_a_full_disk_behind_stdout_is_one_line(words: str, tmp_path: Path):
     line = ended("--cache", str(tmp_path), *words.split(), out="/dev/full")

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.conftest import tiers
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
@@ -220,7 +221,7 @@ COSTLY = {
 }
 
 
-@pytest.mark.parametrize("kind", COSTLY)
+@pytest.mark.parametrize("kind", tiers(COSTLY, ("transparency",)))
 def test_a_picture_takes_little_more_memory_than_its_pixels(kind: str, tmp_path: Path):
     """At most 10 bytes a pixel: those of the file, and four of RGB as Pillow has it. It was 12 to 20."""
     (tmp_path / "a.png").write_bytes(saved(COSTLY[kind], "PNG"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import CAPTIONS
+from tests.conftest import CAPTIONS, tiers
 from vlprobe import registry
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
@@ -108,7 +108,7 @@ def test_prsm_asks_each_query_in_the_words_of_the_file(tiny, store, rows):
     ]
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "rococo")))
 def test_what_stands_in_the_file_is_in_the_key_and_a_run_without_one_knows_of_no_such_option(
     tiny, store, rows, probe
 ):

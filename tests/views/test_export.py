@@ -158,7 +158,7 @@ def test_the_docs_name_every_column_that_sql_takes_for_a_word_of_its_own(exports
     assert set(re.findall(r'`"(\w+)"`', sentence)) == reserved
 
 
-@pytest.mark.parametrize("form", ["duckdb", "parquet", "csv"])
+@pytest.mark.parametrize("form", tiers(["duckdb", "parquet", "csv"], ("duckdb",)))
 def test_bundled_results_are_marked_and_can_be_left_out(every_probe, tmp_path, monkeypatch, form):
     own = tmp_path / "own"
     kept = next(run for run in every_probe.runs() if run["run"]["probe"] == "eqben")

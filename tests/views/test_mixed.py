@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import mixing
+from tests.conftest import tiers
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
@@ -100,7 +101,9 @@ def of(searches: pd.DataFrame, model: str, subtype: str) -> pd.DataFrame:
     return searches[(searches["model"] == model) & (searches["subtype"] == subtype)]
 
 
-@pytest.fixture(params=["stored", "stored of every third", "told by paths"])
+@pytest.fixture(
+    params=tiers(["stored", "stored of every third", "told by paths"], ("stored", "told by paths"))
+)
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs with what stood first, the same with a part of it, and as an earlier version left them."""
     files = Store.files
