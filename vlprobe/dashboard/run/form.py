@@ -553,10 +553,10 @@ def _other_tests(requests: Sequence[Request]) -> tuple[list[str], str]:
     Drawn scenes take half a minute to draw, and are not tried.
     """
     dataset, options = requests[0].dataset, {each.probe: each.options for each in requests}
-    for name in requests[0].models:
+    score_files = [name for name in requests[0].models if name.startswith(f"{scores.PREFIX}:")]
+    for name in [] if dataset.startswith(demo.PREFIX) else score_files:
         path = files.parse_path(name.partition(":")[2].partition("+")[0])
-        is_file = name.startswith(f"{scores.PREFIX}:") and path.is_file()
-        if not is_file or dataset.startswith(demo.PREFIX):
+        if not path.is_file():
             continue
         arguments = name, path.stat().st_mtime, dataset, str(store().root), json.dumps(options)
         answered = _answered(*arguments)
