@@ -204,8 +204,15 @@ def test_the_share_of_wrong_captions_that_fool_a_model_is_the_same_everywhere(
         )
 
 
+@pytest.mark.parametrize(
+    ("page", "fold"),
+    tiers(
+        [("tradeoff", "numbers"), ("breakdown", ""), ("compare", "measured")],
+        [("compare", "measured")],
+    ),
+)
 def test_the_average_of_the_paper_is_a_choice_that_is_named_beside_its_number(
-    bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
+    page: str, fold: str, bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
 ):
     run = views.runs.question_set(bundled, KEY).run(EQSIM).key
     shown = call(bundled.root, "show", run, "--averaging", "macro", "--format", "json").stdout
@@ -215,16 +222,14 @@ def test_the_average_of_the_paper_is_a_choice_that_is_named_beside_its_number(
         if (row["model"], row["metric"]) == (EQSIM, "positive_rate")
     ]
     assert row["averaging"] == "macro" and f"{100 * row['value']:.1f}" == "89.8"
-    for page, fold in (("tradeoff", "numbers"), ("breakdown", ""), ("compare", "measured")):
-        texts = {}
-        for average in ("macro", "micro"):
-            at = open_page(
-                monkeypatch, bundled, page, set=KEY, average=average, open=fold, kind="flip"
-            )
-            texts[average] = words(at) + " ".join(caption.value for caption in at.caption)
-        assert AVERAGED["macro"] in texts["macro"] and AVERAGED["micro"] not in texts["macro"]
-        assert AVERAGED["micro"] in texts["micro"] and AVERAGED["macro"] not in texts["micro"]
-    assert "89.8 %" in texts["macro"] and "89.8 %" not in texts["micro"]
+    texts = {}
+    for average in ("macro", "micro"):
+        at = open_page(monkeypatch, bundled, page, set=KEY, average=average, open=fold, kind="flip")
+        texts[average] = words(at) + " ".join(caption.value for caption in at.caption)
+    assert AVERAGED["macro"] in texts["macro"] and AVERAGED["micro"] not in texts["macro"]
+    assert AVERAGED["micro"] in texts["micro"] and AVERAGED["macro"] not in texts["micro"]
+    if page == "compare":  # the others have this number as the end of an interval, too
+        assert "89.8 %" in texts["macro"] and "89.8 %" not in texts["micro"]
 
 
 @pytest.mark.parametrize(

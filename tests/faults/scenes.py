@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.faults import crowding, filling, forks, killing
 
-POINTS, STRIDE = 16, 12  # of the default suite
+POINTS, STRIDE = 10, 12  # of the default suite
 FULL_POINTS, FULL_STRIDE = 200, 1
 
 

@@ -33,8 +33,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     return outcome(tmp_path_factory.mktemp("scenes"), scenes.POINTS, scenes.STRIDE)
 
 
-def test_a_run_killed_at_any_of_16_points_resumes_to_the_same_bytes(outcomes):
-    assert outcomes["killing"]["killed"] == scenes.POINTS == 16
+def test_a_run_killed_at_any_of_10_points_resumes_to_the_same_bytes(outcomes):
+    assert outcomes["killing"]["killed"] == scenes.POINTS == 10
     assert outcomes["killing"]["states"] > 4  # the points are spread over the whole run
     assert outcomes["killing"]["different"] == []
 

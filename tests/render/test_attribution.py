@@ -228,6 +228,11 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     (entry,) = entries
     shown = entry["case"]["captions"]
     assert {page for page in pages if page in shown} == pages
+
+
+@pytest.mark.full
+def test_strips_of_rankings_are_in_a_report_with_their_credits(photographed):
+    store, keys = photographed
     whole = report(store, views.runs.question_set(store, keys["prsm"]))
     assert "vp-strip" in whole and "Photos: " in whole
 
