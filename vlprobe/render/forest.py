@@ -160,6 +160,7 @@ def forest_figure(
                 _draw_rows(figure, rows, heights, texts, looks[rival.model], scale, is_dashed)
                 is_first = not is_dashed or len(rows) == len(of_rival)
                 figure.data[-1].update(name=safe(names[rival.model]), showlegend=is_first)
+    annotations = []  # set all at once, because each `add_annotation` call checks all of them again
     for row in comparison.rows:
         tie = "" if _is_clear(row) else ", tied"
         text = "‹ " if row.difference < low else "› " if row.difference > high else ""
@@ -168,15 +169,10 @@ def forest_figure(
             if row.verdict == "unknown"
             else f"{signed(row.difference, comparison.unit)}{tie}"
         )
-        figure.add_annotation(
-            **NO_ARROW,
-            xref="paper",
-            x=1,
-            xanchor="left",
-            xshift=10,
-            y=lanes[row.subtype, row.model],
-            text=f"<b>{text}</b>" if _is_clear(row) else text,
-        )
+        place = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 10}
+        text = f"<b>{text}</b>" if _is_clear(row) else text
+        annotations.append(NO_ARROW | place | {"y": lanes[row.subtype, row.model], "text": text})
+    figure.update_layout(annotations=annotations)
     titles = {
         subtype: f"<b>{wrapped(row_title(subtype, kind), 18)}</b><br>{_count(comparison, subtype, kind)}"
         for subtype in comparison.subtypes
