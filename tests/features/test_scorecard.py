@@ -688,7 +688,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
     assert "<b>GPT-4V</b>" in figure().layout.yaxis.ticktext
 
 
-@pytest.mark.full  # 22 s
+@pytest.mark.full  # as many marks as nobody has today
 def test_letters_and_titles_of_the_printed_scorecard_fit_for_43_models_and_two_sets(columns):
     names = [f"organization/a-model-with-a-long-name-{number}" for number in range(43)]
     cells = list(columns[0].cells.values())

@@ -255,6 +255,7 @@ class Scorecard:
             vertical_spacing=between / (down * (height + between) - between) if down > 1 else 0,
         )
         figure.update_annotations(font_size=size)
+        annotations = [*figure.layout.annotations]  # set at once: each `add_annotation` checks all
         if self.baseline in rows:
             names[rows.index(self.baseline)] = f"<b>{wrapped(self.names[self.baseline], wide)}</b>"
         for place, (column, printed) in enumerate(zip(columns, texts, strict=True)):
@@ -275,15 +276,11 @@ class Scorecard:
                     customdata=[[model, column.kind, column.subtype]],
                     **axes,
                 )
-                figure.add_annotation(
-                    text=text,
-                    x=1,
-                    y=row,
-                    xref=f"x{axis} domain",
-                    yref=f"y{axis}",
-                    showarrow=False,
-                    xanchor="left",
-                    font_size=min(letters, LETTERS - 2),
+                place_of_text = {"x": 1, "y": row, "xref": f"x{axis} domain", "yref": f"y{axis}"}
+                annotations.append(
+                    place_of_text
+                    | {"text": text, "showarrow": False, "xanchor": "left"}
+                    | {"font": {"size": min(letters, LETTERS - 2)}}
                 )
             base = column.cell(self.baseline).estimate
             if base:
@@ -326,6 +323,7 @@ class Scorecard:
         return figure.update_layout(
             title={"text": line, "font": {"size": LETTERS + 1}}
             | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10 + 10 * line.count("<br>")}},
+            annotations=annotations,
             showlegend=False,
             margin={"t": top, "r": gap, "b": TICKS + 12, "l": left},
         )
