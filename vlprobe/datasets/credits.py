@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vlprobe.datasets import bundled, coco
@@ -64,13 +63,13 @@ def picture_credit(name: str) -> Credit | None:
 
 def picture_credits(name: str) -> tuple[Credit | None, ...]:
     """Return the credit for a picture and for the picture mixed into it, if there is one. None means unknown."""
-    picture = Picture.from_name(name)
-    return tuple(map(_credit, picture.paths))
-
-
-def _credit(path: Path) -> Credit | None:
-    folder = path.parts[:-1][-len(bundled.COCO.parts) :]
-    return bundled_credits().get(path.name) if folder == bundled.COCO.parts else None
+    coco_folder = bundled.COCO.parts
+    return tuple(
+        bundled_credits().get(path.name)
+        if path.parts[:-1][-len(coco_folder) :] == coco_folder
+        else None
+        for path in Picture.from_name(name).paths
+    )
 
 
 @functools.cache  # .6 ms, and each card of a page needs it

@@ -6,25 +6,19 @@ agree. A column `label` that marks captions as true or false is rejected. The se
 `csv:FILE+unpictured` keeps rows with a missing picture, for imported scores or embeddings.
 """
 
-import csv
 import io
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vlprobe.datasets.file_formats import read_head, read_text
+from vlprobe.datasets.file_formats import header_of, read_text, separated_rows
 from vlprobe.datasets.labels import LABEL, check_values
 from vlprobe.datasets.sources import keep_unpictured, split_unpictured
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
 
-if TYPE_CHECKING:
-    from _csv import Reader
-
 PREFIX = "csv"
 NAMES = ("csv:FILE",)
-DELIMITERS = ",;\t|"
 REQUIRED = ("image", "caption")
 FOIL_COLUMNS = (  # possible names of a column of wrong captions
     *("negative_caption", "negative", "negatives", "neg_caption", "foil", "foils", "hard_negs"),
@@ -34,8 +28,7 @@ FOIL_COLUMNS = (  # possible names of a column of wrong captions
 
 def check_name(name: str) -> None:
     """Check a dataset name and the header of its table without loading it. Raises NotFound or InvalidInput."""
-    file, _ = split_unpictured(name)
-    _header(file, read_head(file)[0])
+    _header(split_unpictured(name)[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
@@ -56,7 +49,12 @@ def read_items(file: Path) -> list[Item]:
     """Read a table and build one item for each image. Raises InvalidInput."""
     captions: dict[str, list[str]] = {}
     tags: dict[str, dict[str, str]] = {}
-    rows = _rows(file)
+    delimiter, header = _header(file)
+    lines = io.StringIO(read_text(file), newline="")
+    rows = [
+        (line, dict(zip(header, row, strict=True)))
+        for line, row in separated_rows(file, lines, delimiter, len(header))
+    ]
     check_values(file, Counter(row.get(LABEL, "").strip() for _, row in rows), f"table:{file}")
     for line, row in rows:
         image = row.pop("image").strip()
@@ -80,17 +78,10 @@ def read_items(file: Path) -> list[Item]:
     ]
 
 
-def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
-    """Read the header row; return a reader for the other rows and the lowercase column names. Raises InvalidInput."""
-    first_line = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first_line.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        header = [column.strip().lower() for column in next(reader, [])]
-    except csv.Error as error:
-        raise InvalidInput(
-            f"'{file}', line 1: {error}. Expected a CSV table; check the quotes."
-        ) from None
+def _header(file: Path) -> tuple[str, list[str]]:
+    """Return the separator and the lowercase column names. Raises InvalidInput, also without the required columns."""
+    delimiter, names = header_of(file)
+    header = [name.strip().lower() for name in names]
     if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
         raise InvalidInput(
             f"'{file}' has the columns {', '.join(header)}. Expected unique names in the first "
@@ -98,24 +89,4 @@ def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
             f"table:{file}@FOLDER+image=COLUMN+caption=COLUMN, where FOLDER contains the "
             "pictures."
         )
-    return reader, header
-
-
-def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
-    reader, header = _header(file, read_text(file))
-    rows: list[tuple[int, dict[str, str]]] = []
-    try:
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise InvalidInput(
-                    f"'{file}', line {reader.line_num}, has {len(row)} fields, but the table has "
-                    f'{len(header)} columns. Put captions that contain the separator in "quotes".'
-                )
-            rows.append((reader.line_num, dict(zip(header, row, strict=True))))
-    except csv.Error as error:
-        raise InvalidInput(
-            f"'{file}', line {reader.line_num}: {error}. Expected a CSV table; check the quotes."
-        ) from None
-    return rows
+    return delimiter, header

@@ -83,11 +83,9 @@ class DrawnFamily:
                 )
             return "demo-train:pairs", int(number)
         if part and part not in self.parts:
-            raise NotFound("dataset", name, [self.PREFIX, *map(self._with_part, self.parts)])
-        return self.PREFIX if part in ("", "test") else self._with_part(part), 0
-
-    def _with_part(self, part: str) -> str:
-        return f"{self.PREFIX}:{part}"
+            known = [self.PREFIX, *(f"{self.PREFIX}:{each}" for each in self.parts)]
+            raise NotFound("dataset", name, known)
+        return self.PREFIX if part in ("", "test") else f"{self.PREFIX}:{part}", 0
 
 
 _SPLITS = ("test", "val")
@@ -122,7 +120,10 @@ def encode(scene: Scene) -> bytes:
 
 
 def _item(row: DrawnItem, folder: Path) -> Item:
-    images = [_picture(scene, folder) for scene in row.scenes]
+    images = [Picture(folder / f"{picture_name(scene)}.png") for scene in row.scenes]
+    for scene, image in zip(row.scenes, images, strict=True):
+        if not image.path.exists():
+            draw(scene, image.path)
     if len(images) <= 2:
         foil_image = images[1] if len(images) == 2 else None
         return Item(row.id, images[0], row.captions, row.tags, row.foils, foil_image)
@@ -133,14 +134,6 @@ def _item(row: DrawnItem, folder: Path) -> Item:
         series = Series(tuple(images), times, (n_before - 0.5) / FPS)
         image, foil_image = images[n_before - 1], images[n_before]
     return Item(row.id, image, row.captions, row.tags, row.foils, foil_image, series=series)
-
-
-def _picture(scene: Scene, folder: Path) -> Picture:
-    """Return the picture of a scene. Draw its file first if it is missing. Raises InvalidInput."""
-    path = folder / f"{picture_name(scene)}.png"
-    if not path.exists():
-        draw(scene, path)
-    return Picture(path)
 
 
 def picture_name(scene: Scene) -> str:

@@ -74,14 +74,8 @@ def scene_of(path: Path) -> Scene | None:
     if match and path.parent.name == f"{match[1] or 'test'}-{VERSION}":
         return _scenes(f":{match[1]}" if match[1] else "").get(path.stem)
     if path.parent.name == f"scenes-{VERSION}":
-        return next(
-            (
-                found
-                for part in ("", ":val", ":printed")
-                if (found := _paired_scenes(part).get(path.stem))
-            ),
-            None,
-        )
+        scenes = (_paired_scenes(part).get(path.stem) for part in ("", ":val", ":printed"))
+        return next(filter(None, scenes), None)
     return None
 
 
@@ -101,9 +95,8 @@ def _scene_of_file(path: Path) -> Scene | None:
         return None
     if picture_of_file.size != (SIZE, SIZE):
         return None
-    difference = np.asarray(picture_of_file, dtype=np.int16) - np.asarray(
-        render(scene), dtype=np.int16
-    )
+    shown, drawn = (np.asarray(each, dtype=np.int16) for each in (picture_of_file, render(scene)))
+    difference = shown - drawn
     return scene if np.abs(difference).mean() < TOLERANCE else None
 
 

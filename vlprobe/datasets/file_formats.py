@@ -7,12 +7,14 @@ import codecs
 import csv
 import io
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 
+DELIMITERS = ",;\t|"
 HEAD_BYTES = 65_536  # read to check the start of a file
 LONGEST_ESCAPE = 12  # characters of two \\u escapes, which the end of the head may cut
 
@@ -108,6 +110,53 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
         (line, dict(zip(header, row + [""] * (len(header) - len(row)), strict=True)))
         for line, row in rows[1:]
     ]
+
+
+def header_of(file: Path) -> tuple[str, list[str]]:
+    """Read the first line of a .csv or .tsv file, and return its separator and column names. Raises InvalidInput."""
+    first_line = read_head(file)[0].partition("\n")[0]
+    delimiter = max(DELIMITERS, key=first_line.count)
+    try:
+        header = next(csv.reader(io.StringIO(first_line), delimiter=delimiter, strict=True), [])
+    except csv.Error as error:
+        raise InvalidInput(
+            f"'{file}', line 1: {error}. Expected column names; check the quotes."
+        ) from None
+    if not any(name.strip() for name in header):
+        raise InvalidInput(
+            f"'{file}' has no columns. The first line must contain the column names."
+        )
+    return delimiter, header
+
+
+def separated_rows(
+    file: Path, lines: Iterable[str], delimiter: str, n_columns: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the fields of each nonblank row below the header.
+
+    Args:
+        file: The table, for errors.
+        lines: All lines of the table, with their line breaks.
+        delimiter: The separator from `header_of`.
+        n_columns: The number of columns.
+
+    Raises:
+        InvalidInput: a row does not have one field per column, or has broken quotes.
+    """
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        next(reader)
+        for row in filter(None, reader):
+            if len(row) != n_columns:
+                raise InvalidInput(
+                    f"'{file}', line {reader.line_num}, has {len(row)} fields, but the table has "
+                    f'{n_columns} columns. Put captions that contain the separator in "quotes".'
+                )
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise InvalidInput(
+            f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes."
+        ) from None
 
 
 def read_rows(file: Path) -> list[tuple[str, dict[str, str]]]:

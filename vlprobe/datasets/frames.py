@@ -483,7 +483,8 @@ _Rows = list[tuple[Item, Sequence[str]]]  # items without their pictures, and th
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Load the pairs or boundaries, sorted by video as in the table, then by time. Raises InvalidInput."""
-    source = _source(name)
+    options = [sources.AVAILABLE, BOUNDARIES, GRAPH, VIDEO, *filter(None, FILTERS)]
+    source = sources.parse_source(name, options, [".csv", ".tsv", ".jsonl"], is_pictured=True)
     choices = sorted(source.options & {*FILTERS, BOUNDARIES})
     if len(choices) > 1:
         raise InvalidInput(
@@ -516,12 +517,6 @@ def load(name: str, cache: Path) -> LoadedDataset:
     return validated(name, clustered_by_picture(items, cache), cache, notes + picture_notes)
 
 
-def _source(name: str) -> sources.Source:
-    options = [sources.AVAILABLE, BOUNDARIES, GRAPH, VIDEO, *filter(None, FILTERS)]
-    source = sources.parse_source(name, options, [".csv", ".tsv", ".jsonl"])
-    return source if source.images else replace(source, images=source.files[0].parent)
-
-
 def _pairs(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, list[str]]:
     captioned = [frame for frame in frames if frame.caption]
     without = [frame.key for frame in frames if not frame.caption]
@@ -535,20 +530,24 @@ def _pairs(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, lis
         ]
         notes += sources.count_note(keys, len(pairs), f"{reason} and are left out", "pairs")
     return [
-        (_pair(file, earlier, later), [earlier.file, later.file])
+        (
+            Item(
+                f"{file.stem}/{earlier.key}-{later.key}",
+                None,
+                (earlier.caption,),
+                _tags(file, earlier),
+                (later.caption,),
+            ),
+            [earlier.file, later.file],
+        )
         for earlier, later, exclusion in pairs
         if not exclusion
     ], notes
 
 
-def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
-    """Build an item for two captioned frames, without their pictures."""
-    tags = {"subset": file.stem, "video": earlier.video} | (
-        {"object": earlier.object} if earlier.object else {}
-    )
-    return Item(
-        f"{file.stem}/{earlier.key}-{later.key}", None, (earlier.caption,), tags, (later.caption,)
-    )
+def _tags(file: Path, frame: Frame) -> dict[str, str]:
+    tags = {"subset": file.stem, "video": frame.video, "object": frame.object}
+    return {name: value for name, value in tags.items() if value or name != "object"}
 
 
 def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, list[str]]:
@@ -564,13 +563,10 @@ def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows
             if following.boundary <= previous.time:
                 early.append(following.key)
                 continue
-            tags = {"subset": file.stem, "video": following.video}
-            if following.object:
-                tags["object"] = following.object
             name = f"{file.stem}/{following.video}/{following.object}@{following.boundary:g}"
             series, foils = Series((), times, following.boundary), (following.caption,)
             item_id, captions = name.replace("/@", "@"), (previous.caption,)
-            item = Item(item_id, None, captions, tags, foils, series=series)
+            item = Item(item_id, None, captions, _tags(file, following), foils, series=series)
             item_rows.append((item, [frame.file for frame in sequence]))
     expected = "a boundary after the last frame of the caption before it"
     sources.refuse_rows(file, early, len(frames), expected)

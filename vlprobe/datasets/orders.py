@@ -20,7 +20,6 @@ An item is image (the best candidate), captions (query,), foils (edit,), and the
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from vlprobe.datasets import sources
@@ -47,8 +46,7 @@ def check_name(name: str) -> None:
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Load the queries in the order of the files. Raises InvalidInput."""
-    source = sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES)
-    source = source if source.images else replace(source, images=source.files[0].parent)
+    source = sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES, is_pictured=True)
     rows = []
     for file in source.files:
         lines = read_rows(file)

@@ -59,9 +59,7 @@ def check_name(name: str) -> None:
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Load the rows in the order of the files. Raises InvalidInput."""
-    source = sources.parse_source(name, OPTIONS, [".json", ".jsonl"])
-    if source.images is None:
-        source = replace(source, images=source.files[0].parent)
+    source = sources.parse_source(name, OPTIONS, [".json", ".jsonl"], is_pictured=True)
     rows, notes, doubtful = [], [], []
     for file in source.files:
         for row in (file_rows := _read(file)):

@@ -31,8 +31,17 @@ class Source:
     options: frozenset[str]
 
 
-def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source:
+def parse_source(
+    name: str, options: Sequence[str], suffixes: Sequence[str], is_pictured: bool = False
+) -> Source:
     """Parse a dataset name into its files, image folder and options. An existing path may contain @ and +.
+
+    Args:
+        name: The name that the user typed.
+        options: The valid options.
+        suffixes: The suffixes of the files that are read in a folder.
+        is_pictured: Whether pictures are next to the files if the name has no image folder. Otherwise only
+            +unpictured looks for them there.
 
     Raises:
         NotFound: an option is not among `options`.
@@ -64,22 +73,24 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
                 f"{prefix}:FILE@IMAGEDIR."
             )
     source_path = files.parse_path(path)
-    if images is None and UNPICTURED in options_in_name:  # rows keep the names of their pictures
+    # With +unpictured, rows keep the names of their pictures
+    if images is None and (is_pictured or UNPICTURED in options_in_name):
         images = source_path if source_path.is_dir() else source_path.parent
-    return Source(name, _files(source_path, suffixes), images, frozenset(options_in_name))
-
-
-def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """Return the file itself or, for a folder, its files with one of the suffixes, by name. Raises InvalidInput."""
-    if not path.is_dir():
-        return (path,)
-    matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
+    matching = [source_path]
+    if source_path.is_dir():
+        matching = sorted(file for file in source_path.iterdir() if file.suffix in suffixes)
     if not matching:
         raise InvalidInput(
-            f"Folder '{path}' contains no {' or '.join(suffixes)} file. Pass the path of "
+            f"Folder '{source_path}' contains no {' or '.join(suffixes)} file. Pass the path of "
             "the file instead."
         )
-    return matching
+    return Source(name, tuple(matching), images, frozenset(options_in_name))
+
+
+def cropped(item: Item, box: str) -> Item:
+    """Return an item with its picture cropped to a box, in the notation of `storage.containers`."""
+    assert item.image  # only tables with pictures have boxes
+    return replace(item, image=replace(item.image, path=item.image.path / box))
 
 
 def split_unpictured(name: str) -> tuple[Path, bool]:

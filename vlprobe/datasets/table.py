@@ -34,7 +34,7 @@ from vlprobe.datasets.tables.reader import Table
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
-from vlprobe.types import Item, Picture
+from vlprobe.types import Picture
 
 PREFIX = "table"
 NAMES = ("table:FILE", "table:FILE@IMAGEDIR", "table:URL")
@@ -183,14 +183,11 @@ def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
     rows = None if parsed.chosen else table_lint.text_rows(table, layout)
     if rows is not None:
         return audit.check_columns(rows)
-    items = [_named(row) for row in cases.rows_of(table, layout, parsed.chosen).rows]
+    items = []
+    for item, names, _ in cases.rows_of(table, layout, parsed.chosen).rows:
+        pictures = [Picture(Path(name), absent=name) for name in names]
+        items.append(replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False))))
     return audit.check(items, cache, sees_pictures=False)
-
-
-def _named(row: cases.Unpictured) -> Item:
-    """Return the item for a row. Its pictures only have names and are marked as absent."""
-    pictures = [Picture(Path(name), absent=name) for name in row.images]
-    return replace(row.item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
 
 
 def _read(name: str, cache: Path) -> tuple[TableName, Table, Layout]:
@@ -217,12 +214,5 @@ def load(name: str, cache: Path) -> LoadedDataset:
     if layout.kind != "captions":
         items = clustered_by_picture(items, cache)  # by whole pictures, which their crops share
     boxes = {row.item.id: row.box for row in rows.rows if row.box}
-    items = [_cropped(item, boxes[item.id]) if item.id in boxes else item for item in items]
+    items = [sources.cropped(item, boxes[item.id]) if item.id in boxes else item for item in items]
     return validated(name, items, cache, notes + rows.notes)
-
-
-def _cropped(item: Item, box: str) -> Item:
-    """Return the item with its picture cropped to a box."""
-    if item.image is None:
-        return item
-    return replace(item, image=Picture(item.image.path / box, absent=item.image.absent))

@@ -70,7 +70,11 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
             f"'{file}' has the columns {', '.join(sorted(map(str, present))) or 'none'}. Expected {EXPECTED}."
         )
     needed = [columns[role] for role in ("picture", "first", "second") if columns[role]]
-    faulty = [key for key, row in rows if not all(_is_text(row.get(column)) for column in needed)]
+    faulty = [
+        key
+        for key, row in rows
+        if not all(isinstance(row.get(name), str) and row[name].strip() for name in needed)
+    ]
     faulty += [key for key, row in rows if not isinstance(row.get(columns["negative"]) or "", str)]
     sources.refuse_rows(file, faulty, len(rows), EXPECTED)
     file_rows = []
@@ -105,7 +109,3 @@ def _rows(file: Path) -> list[tuple[str, dict]]:
         file, [str(key) for key, row in pairs if not isinstance(row, dict)], len(pairs), EXPECTED
     )
     return [(str(key), row) for key, row in pairs]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())

@@ -148,13 +148,8 @@ def read_items(name: str) -> tuple[reader.Table, list[Item]]:
     source = replace(parsed.source, images=(parsed.images or parsed.file.parent).absolute())
     items, _ = sources.attach_pictures(source, rows, knows_unpictured=True)
     if layout.box:
-        items = [_cropped(item, fields.box(row)) for row, item in enumerate(items)]
+        items = [sources.cropped(item, fields.box(row)) for row, item in enumerate(items)]
     return table, items
-
-
-def _cropped(item: Item, box: str) -> Item:
-    assert item.image  # attached above
-    return replace(item, image=Picture(item.image.path / box, absent=item.image.absent))
 
 
 def frame_items(frame: "pd.DataFrame", image: str, caption: str, folder: Path | str) -> list[Item]:

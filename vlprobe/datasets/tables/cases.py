@@ -9,7 +9,7 @@ The error about an unexpected value names its row and column.
 import ast
 import heapq
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -210,6 +210,17 @@ class TableReading(Fields):
         """Return the item id for a row. It contains the row number unless the table has unique ids."""
         return f"{self.table.file.stem}/{self.role('id')[row] if self.has_ids else row}"
 
+    def item(
+        self, row: int, captions: Iterable[str], foils: Iterable[str], item_id: str = ""
+    ) -> Item:
+        """Build the item for a row, without its pictures. Its id is the row's key unless another is given."""
+        key = item_id or self.key(row)
+        return Item(key, None, tuple(captions), self.tags_of(row), tuple(foils))
+
+    def names(self, row: int, *roles: str) -> list[str]:
+        """Return the names of a row's pictures in the columns with the given roles."""
+        return [self.image(self.role(role)[row], row, role) for role in roles]
+
 
 def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingProxyType({})) -> Rows:
     """Convert the rows in a table to dataset items.
@@ -245,26 +256,14 @@ def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingPro
 
 
 def _pairs(reading: TableReading) -> Iterator[Unpictured]:
-    images, foil_images = reading.role("image"), reading.role("image2")
-    captions, foils = reading.role("caption"), reading.role("foil")
     for row in reading.chosen:
-        item = Item(
-            reading.key(row),
-            None,
-            (reading.text(captions[row], row, "caption"),),
-            reading.tags_of(row),
-            (reading.text(foils[row], row, "foil"),),
-        )
-        names = [
-            reading.image(images[row], row, "image"),
-            reading.image(foil_images[row], row, "image2"),
-        ]
-        yield Unpictured(item, names)
+        texts = [reading.text(reading.role(role)[row], row, role) for role in ("caption", "foil")]
+        item = reading.item(row, texts[:1], texts[1:])
+        yield Unpictured(item, reading.names(row, "image", "image2"))
 
 
 def _foils(reading: TableReading) -> Iterator[Unpictured]:
-    images, captions, foils = map(reading.role, ("image", "caption", "foil"))
-    seconds = reading.role("caption2")
+    captions, seconds, foils = map(reading.role, ("caption", "caption2", "foil"))
     without = []
     for row in reading.chosen:
         texts = [reading.text(captions[row], row, "caption")]
@@ -273,8 +272,8 @@ def _foils(reading: TableReading) -> Iterator[Unpictured]:
         if not wrong:
             without.append(f"row {row + 1}")
             continue
-        item = Item(reading.key(row), None, tuple(texts), reading.tags_of(row), tuple(wrong))
-        yield Unpictured(item, [reading.image(images[row], row, "image")], reading.box(row))
+        item = reading.item(row, texts, wrong)
+        yield Unpictured(item, reading.names(row, "image"), reading.box(row))
     reading.notes += sources.count_note(
         without, len(reading.chosen), "have no foil and are left out"
     )
@@ -282,7 +281,6 @@ def _foils(reading: TableReading) -> Iterator[Unpictured]:
 
 def _options(reading: TableReading) -> Iterator[Unpictured]:
     """Read multiple-choice captions: a list that begins with the correct one, or columns and the number of that one."""
-    images = reading.role("image")
     listed = "caption" in reading.layout.columns
     names = [f"caption_{n}" for n in range(100) if f"caption_{n}" in reading.table.names]
     answers = [] if listed else reading.values("correct_answer")
@@ -293,9 +291,8 @@ def _options(reading: TableReading) -> Iterator[Unpictured]:
         if len(texts) < 2 or not 0 <= right < len(texts) or not all(texts):
             column = "caption" if listed else "correct_answer"
             raise reading.fault(row, column, "two or more captions, one of which is right")
-        foils = tuple(text for number, text in enumerate(texts) if number != right)
-        item = Item(reading.key(row), None, (texts[right],), reading.tags_of(row), foils)
-        yield Unpictured(item, [reading.image(images[row], row, "image")])
+        item = reading.item(row, [texts.pop(right)], texts)
+        yield Unpictured(item, reading.names(row, "image"))
 
 
 def _statements(reading: TableReading) -> Iterator[Unpictured]:
@@ -306,19 +303,14 @@ def _statements(reading: TableReading) -> Iterator[Unpictured]:
     for row, second in zip(reading.chosen[::2], reading.chosen[1::2], strict=True):
         if types[row] != types[second]:
             raise reading.fault(second, "subset", f"'{types[row]}', as in the previous row")
-        item = Item(
-            f"{reading.table.file.stem}/{numbers[row]}-{numbers[second]}",
-            None,
-            (reading.text(texts[row], row, "caption"),),
-            reading.tags_of(row),
-            (reading.text(texts[second], second, "caption"),),
-        )
+        captions = [reading.text(texts[each], each, "caption") for each in (row, second)]
+        key = f"{reading.table.file.stem}/{numbers[row]}-{numbers[second]}"
+        item = reading.item(row, captions[:1], captions[1:], key)
         yield Unpictured(item, [f"{types[n]}/{numbers[n]}.jpg" for n in (row, second)])
 
 
 def _questions(reading: TableReading) -> Iterator[Unpictured]:
     """Read NaturalBench: each question has different answers for two pictures. Question and answer become one text."""
-    images, foil_images = reading.role("image"), reading.role("image2")
     same = []
     for number in (0, 1):
         questions = reading.values(f"question_{number}")
@@ -334,18 +326,9 @@ def _questions(reading: TableReading) -> Iterator[Unpictured]:
             if right == wrong:
                 same.append(f"row {row + 1}")
                 continue
-            item = Item(
-                f"{reading.key(row)}-{number}",
-                None,
-                (f"{question} {right}",),
-                reading.tags_of(row),
-                (f"{question} {wrong}",),
-            )
-            names = [
-                reading.image(images[row], row, "image"),
-                reading.image(foil_images[row], row, "image2"),
-            ]
-            yield Unpictured(item, names)
+            texts = [f"{question} {right}"], [f"{question} {wrong}"]
+            item = reading.item(row, *texts, f"{reading.key(row)}-{number}")
+            yield Unpictured(item, reading.names(row, "image", "image2"))
     predicate = "have the same answer for both pictures and are left out"
     reading.notes += sources.count_note(same, 2 * len(reading.chosen), predicate, "questions")
 
@@ -367,13 +350,9 @@ def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
             waiting[(*sides[0], *sides[1])] = row
             continue
         n_paired += 2
-        item = Item(
-            f"{reading.table.file.stem}/{first}-{row}",
-            None,
-            (reading.text(sentences[first], first, "caption"),),
-            reading.tags_of(first),
-            (reading.text(sentences[row], row, "caption"),),
-        )
+        texts = [reading.text(sentences[each], each, "caption") for each in (first, row)]
+        key = f"{reading.table.file.stem}/{first}-{row}"
+        item = reading.item(first, texts[:1], texts[1:], key)
         yield Unpictured(item, [images[first], images[row]])
     if n_paired < len(reading.chosen):
         reading.notes.append(
@@ -447,10 +426,7 @@ def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
         wrong = tuple(foil for foil in foils if foil not in right)
         for row in rows:
             if wrong and are_true[row]:
-                item = Item(
-                    reading.key(row), None, (captions[row].strip(),), reading.tags_of(row), wrong
-                )
-                yield Unpictured(item, [name])
+                yield Unpictured(reading.item(row, [captions[row].strip()], wrong), [name])
         if not wrong or not right:
             unpaired += [f"row {row + 1}" for row in rows]
     why = (

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from vlprobe.datasets.file_formats import read_json_lines
-from vlprobe.datasets.tables.reader import JSON_LINES, SEPARATED, Table, header_of
+from vlprobe.datasets.file_formats import header_of, read_json_lines, separated_rows
+from vlprobe.datasets.tables.reader import JSON_LINES, SEPARATED, Table
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import columnar_files, files
 
@@ -78,9 +78,7 @@ def _write_separated(
     writer.writerow([*header, column])
     n_rows = 0
     with file.open(encoding="utf-8-sig", newline="") as handle:
-        reader = csv.reader(handle, delimiter=delimiter, strict=True)
-        next(reader)
-        for row in filter(None, reader):  # blank lines are not rows
+        for _, row in separated_rows(file, handle, delimiter, len(header)):
             writer.writerow([*row, *cells[n_rows : n_rows + 1]])
             n_rows += 1
     output.flush()

@@ -1,10 +1,13 @@
 """Table layouts that vlprobe recognizes. A layout assigns roles, such as caption and foil, to the columns.
 
-The layouts match the files that each dataset had released by November 2026. Column names are case-insensitive.
+The layouts in layouts.toml match the files that each dataset had released by November 2026. Column names are
+case-insensitive.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from vlprobe.datasets.csv import FOIL_COLUMNS
@@ -24,7 +27,6 @@ Kind = Literal[
     "statement foils",
     "statement triplets",
 ]
-BOXES = (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), ("x", "y", "width", "height"))
 # Columns that identify a layout without a name, best first
 IMAGES = ("image", "filename", "file_name", "filepath", "image_path", "image_file", "jpg", "png")
 CAPTIONS = ("caption", "captions", "title", "text", "sentence", "txt", "sentences")
@@ -42,9 +44,9 @@ class Layout:
     name: str
     kind: Kind
     columns: Mapping[str, str]  # role to column, lowercase
-    box: tuple[str, ...] = ()  # x, y, width and height of the crop
-    needs: tuple[str, ...] = ()  # other columns that identify it
-    no_tags: Collection[str] = field(default=())
+    box: Sequence[str] = ()  # x, y, width and height of the crop
+    needs: Sequence[str] = ()  # other columns that identify it
+    no_tags: Sequence[str] = ()
     # Names of pictures begin with a slash that stands for the folder of pictures
     rooted: bool = False
     # A column with the number of annotators who distinguished the foil from the caption
@@ -58,109 +60,13 @@ class Layout:
         return frozenset({*roles, *self.needs, *self.box})
 
 
-def _pair(name: str, first: str, second: str, foil: str, foil_image: str, **more: str) -> Layout:
-    columns = {"image": first, "image2": foil_image, "caption": second, "foil": foil, **more}
-    return Layout(name, "pair", columns)
+def _read() -> tuple[Layout, ...]:
+    """Read the layouts of published files from layouts.toml. The first that fits a table counts."""
+    tables = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
+    return tuple(Layout(**table) for table in tables["layouts"])
 
 
-def _foils(name: str, image: str, caption: str, foil: str, **more: str) -> Layout:
-    return Layout(name, "foils", {"image": image, "caption": caption, "foil": foil, **more})
-
-
-def _boxed(layout: Layout, box: tuple[str, ...]) -> Layout:
-    return replace(layout, box=box)
-
-
-CREPE_FOILS = ("hard_negs", *(f"valid_hard_negs_{kind}" for kind in ("atom", "comp", "combined")))
-ANSWERS = tuple(f"image_{image}_question_{text}" for image in (0, 1) for text in (0, 1))
-LAYOUTS = (
-    _pair("winoground", "image_0", "caption_0", "caption_1", "image_1"),
-    _pair("eqben", "image0", "caption0", "caption1", "image1"),
-    _pair("colorswap", "image_1", "caption_1", "caption_2", "image_2"),
-    _pair("vismin", "image_0", "text_0", "text_1", "image_1", subset="category"),
-    replace(
-        _pair("vismin-files", "image_path", "caption", "edited_caption", "edited_image_path"),
-        rooted=True,
-    ),
-    _pair("bivlc", "image", "caption", "negative_caption", "negative_image", subset="type"),
-    Layout(
-        "naturalbench",
-        "questions",
-        {"image": "image_0", "image2": "image_1", "id": "index", "subset": "question_type"},
-        needs=("question_0", "question_1", *ANSWERS),
-    ),
-    Layout(
-        "mmvp-vlm",
-        "rows",
-        {"image": "question id", "caption": "statement", "subset": "type"},
-        needs=("type",),
-    ),
-    Layout(
-        "svo",
-        "svo",
-        {"image": "pos_image_id", "image2": "neg_image_id", "caption": "sentence"},
-        needs=("pos_triplet", "neg_triplet"),
-        no_tags=("pos_url", "neg_url"),
-    ),
-    Layout(
-        "whatsup",
-        "options",
-        {"image": "image_path", "caption": "caption_options"},
-    ),
-    Layout(
-        "negbench-mcq",
-        "options",
-        {"image": "image_path", "subset": "correct_answer_template"},
-        needs=("correct_answer", "caption_0", "caption_1"),
-    ),
-    _boxed(
-        _foils("aro", "image_path", "true_caption", "false_caption", subset="relation_name"),
-        BOXES[0],
-    ),
-    *(_boxed(_foils("crepe", "image_id", "caption", column), BOXES[1]) for column in CREPE_FOILS),
-    *(_foils("crepe", "image_id", "caption", column) for column in CREPE_FOILS),
-    replace(
-        _foils("valse", "image_file", "caption", "foil", subset="linguistic_phenomena"),
-        votes="mturk.caption",
-    ),
-    _foils("negclip", "filepath", "title", "neg_caption"),
-    Layout(
-        "sugarcrepe-pp",
-        "triplet",
-        {
-            "image": "filename",
-            "caption": "caption",
-            "caption2": "caption2",
-            "foil": "negative_caption",
-        },
-    ),
-    _foils("sugarcrepe", "filename", "caption", "negative_caption"),
-    _foils("foil-it", "image", "caption", "foil"),
-    _foils("vl-checklist", "image", "pos", "neg"),
-    Layout(
-        "socialcounterfactuals",
-        "people",
-        {"image": "image", "caption": "caption"},
-        needs=("counterfactual_set",),
-    ),
-    Layout(
-        "vsr", "statements", {"image": "image", "caption": "caption"}, needs=("label", "relation")
-    ),
-    Layout(
-        "vsr-foils",
-        "statement foils",
-        {"image": "image", "caption": "caption", "subset": "relation"},
-        needs=("label", "relation"),
-    ),
-    Layout(
-        "vsr-triplets",
-        "statement triplets",
-        {"image": "image", "caption": "caption"},
-        needs=("label", "relation"),
-    ),
-    Layout("negbench", "captions", {"image": "filepath", "caption": "captions"}),
-    Layout("open_clip", "captions", {"image": "filepath", "caption": "title"}),
-)
+LAYOUTS = _read()
 NAMES = tuple(dict.fromkeys(layout.name for layout in LAYOUTS))
 
 

@@ -9,24 +9,24 @@ the first dot: `000017.jpg` is the picture in row 000017, `000017.txt` its capti
 are further columns. A tar is not unpacked.
 """
 
-import csv
-import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlprobe.datasets.csv import DELIMITERS
-from vlprobe.datasets.file_formats import read_head, read_json, read_json_lines
+from vlprobe.datasets.file_formats import (
+    header_of,
+    read_json,
+    read_json_lines,
+    separated_rows,
+)
 from vlprobe.datasets.folder import SUFFIXES as SUFFIXES_OF_PICTURES
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import columnar_files, containers, files
 from vlprobe.storage.access import refuse_outside
 
 if TYPE_CHECKING:
-    from _csv import Reader
-
     import pyarrow as pa
 
 Row = dict[str, object]
@@ -220,11 +220,7 @@ SEPARATED = (".csv", ".tsv", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
 TEXTUAL = (*SEPARATED, ".json", *JSON_LINES)
 SUFFIXES = (*SEPARATED, ".json", *JSON_LINES, ".parquet", ".tar")
-ARROW = (
-    ".arrow",
-    ".feather",
-    ".ipc",
-)  # its readers trust the file: a wrong offset reads other memory
+ARROW = (".arrow", ".feather", ".ipc")  # pyarrow trusts them: a wrong offset reads other memory
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".7z")
 MOST_BYTES = 4 << 30  # of a table's texts in memory
 MOST_ROWS = 50_000_000
@@ -390,23 +386,6 @@ def _refuse_twins(file: Path, names: Sequence[str]) -> None:
         raise InvalidInput(f"'{file}' has duplicate column names: {', '.join(names)}. Rename one.")
 
 
-def header_of(file: Path) -> tuple[str, list[str]]:
-    """Read the first line of a .csv or .tsv file, and return its separator and column names. Raises InvalidInput."""
-    first_line = read_head(file)[0].partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first_line.count)
-    try:
-        header = next(csv.reader(io.StringIO(first_line), delimiter=delimiter, strict=True), [])
-    except csv.Error as error:
-        raise InvalidInput(
-            f"'{file}', line 1: {error}. Expected column names; check the quotes."
-        ) from None
-    if not any(name.strip() for name in header):
-        raise InvalidInput(
-            f"'{file}' has no columns. The first line must contain the column names."
-        )
-    return delimiter, header
-
-
 def _separated(file: Path) -> Table:
     import pyarrow as pa
 
@@ -415,36 +394,17 @@ def _separated(file: Path) -> Table:
     chunks: list[list[pa.Array]] = [[] for _ in header]
     n_rows = 0
     with file.open(encoding="utf-8-sig", newline="") as handle:
-        reader = csv.reader(handle, delimiter=delimiter, strict=True)
-        rows = _rows_of_length(file, reader, len(header))
+        rows = (row for _, row in separated_rows(file, handle, delimiter, len(header)))
         try:
-            next(reader)
             while batch := list(itertools.islice(rows, BATCH_ROWS)):
                 n_rows += len(batch)
                 for column, values in zip(chunks, zip(*batch, strict=True), strict=True):
                     column.append(pa.array(values, pa.string()))
-        except csv.Error as error:
-            raise InvalidInput(
-                f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes."
-            ) from None
         except UnicodeDecodeError:
             _refuse_other_encodings(file)
-    columns = {
-        name: pa.chunked_array(column, pa.string())
-        for name, column in zip(header, chunks, strict=True)
-    }
+    arrays = (pa.chunked_array(column, pa.string()) for column in chunks)
+    columns = dict(zip(header, arrays, strict=True))
     return Table(file, _lower(file, columns), {}, (), n_rows)
-
-
-def _rows_of_length(file: Path, reader: "Reader", n_columns: int) -> Iterator[list[str]]:
-    """Yield the nonblank rows. Raises InvalidInput if a row does not have exactly one field per column."""
-    for row in filter(None, reader):
-        if len(row) != n_columns:
-            raise InvalidInput(
-                f"'{file}', line {reader.line_num}, has {len(row)} fields, but the table has "
-                f'{n_columns} columns. Put captions that contain the separator in "quotes".'
-            )
-        yield row
 
 
 def _refuse_other_encodings(file: Path) -> None:
@@ -503,7 +463,12 @@ def _texts(
 
     columns: dict[str, list[pa.Array] | None] = {}
     n_bytes = 0
-    for piece in itertools.chain([empty], _pieces(batches)):
+    pieces = (
+        pa.Table.from_batches([batch.slice(start, BATCH_ROWS)])
+        for batch in batches
+        for start in range(0, batch.num_rows, BATCH_ROWS)
+    )
+    for piece in itertools.chain([empty], pieces):
         for name, column in _flattened(piece).items():
             _refuse_large(file, n_bytes + sum(map(_written_out, column.chunks)))
             text = _as_text(column)
@@ -515,14 +480,6 @@ def _texts(
             _refuse_large(file, n_bytes)
             chunks.append(text.combine_chunks())  # copied: a slice would keep the whole batch
     return {name: pa.chunked_array(chunks) for name, chunks in columns.items() if chunks}
-
-
-def _pieces(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Table]":
-    import pyarrow as pa
-
-    for batch in batches:
-        for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield pa.Table.from_batches([batch.slice(start, BATCH_ROWS)])
 
 
 def _flattened(table: "pa.Table") -> "dict[str, pa.ChunkedArray]":

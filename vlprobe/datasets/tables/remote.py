@@ -76,12 +76,8 @@ def local_split(url: str, cache: Path) -> Path:
             with files.atomic_writer(target, durable=False) as copy:
                 dataset.to_parquet(copy)
     except (
-        exceptions.DatasetsError,
-        HfHubHTTPError,
-        OfflineModeIsEnabled,
-        OSError,
-        ValueError,
-        RuntimeError,
+        *(exceptions.DatasetsError, HfHubHTTPError, OfflineModeIsEnabled),
+        *(OSError, ValueError, RuntimeError),
     ) as error:
         raise InvalidInput(
             f"'{url}' cannot be fetched from the hub ({one_line(error)[:300]}). Check the "
@@ -161,24 +157,19 @@ def local_copy(url: str, cache: Path) -> Path:
     with file_systems.translate_errors(url):
         try:
             facts = files_there.info(path)
-            target = cache / "fetched" / _stamp(url, facts) / file_name(url)
+            version = [url, *(str(facts.get(name)) for name in STAMPS)]
+            target = cache / "fetched" / digest(repr(version).encode()) / file_name(url)
             if not target.is_file():
                 refuse_writing()
                 _fetch(url, files_there, path, facts, target)
         except FileNotFoundError as error:
-            if isinstance(
-                error.__cause__, InvalidInput
-            ):  # fsspec hides that a redirect was rejected
+            # fsspec hides that a redirect was rejected
+            if isinstance(error.__cause__, InvalidInput):
                 raise error.__cause__ from None
             raise InvalidInput(
                 f"'{url}' does not exist or cannot be reached. Check the address and the network."
             ) from None
     return target
-
-
-def _stamp(url: str, facts: dict[str, Any]) -> str:
-    """Return an identifier for the current version of the remote file."""
-    return digest(repr([url, *(str(facts.get(name)) for name in STAMPS)]).encode())
 
 
 def _fetch(url: str, files_there: Any, path: str, facts: dict[str, Any], target: Path) -> None:

@@ -34,12 +34,11 @@ def read(dataset: str) -> list[DrawnItem]:
             tuple(row["captions"]),
             tuple(row["foils"]),
             dict(row["tags"]),
-            tuple(_scene(**fields) for fields in row["scenes"]),
+            tuple(
+                Scene(**scene | {"groups": tuple(Group(**group) for group in scene["groups"])})
+                for scene in row["scenes"]
+            ),
             row["n_before"],
         )
         for row in rows.to_pylist()
     ]
-
-
-def _scene(background: str, groups: list[dict], relation: str, seed: int) -> Scene:
-    return Scene(background, tuple(Group(**group) for group in groups), relation, seed)
