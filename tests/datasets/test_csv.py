@@ -74,7 +74,7 @@ def test_an_absolute_path_is_taken_as_it_is(table: Path):
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ("", "has the columns . Expected"),
+        ("", "has no columns"),
         ("image,caption\n", "has no items"),
         ("file,text\na.png,x\n", "has the columns file, text. Expected .*'image' and 'caption'"),
         ("image,caption,caption\na.png,x,y\n", "Expected unique names"),

@@ -38,6 +38,7 @@ from vlprobe.storage.mirror import MirroredEntry, is_url, mirror_of, open_mirror
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas as pd
 
 DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
 FETCH_THREADS = 8
@@ -286,6 +287,21 @@ class Store:
             raise StoredDamage(f"A stored result cannot be read ({error}).") from None
         finally:
             cursor.close()
+
+    def fetch_rows(self, statement: str, parameters: object = None) -> list[tuple]:
+        """Return the rows of a SELECT statement. See `cursor`.
+
+        Args:
+            statement: SQL that reads files of `files`.
+            parameters: The values of its question marks, or of its names.
+        """
+        with self.cursor() as cursor:
+            return cursor.execute(statement, parameters).fetchall()
+
+    def fetch_table(self, statement: str, parameters: object = None) -> "pd.DataFrame":
+        """Return the rows of a SELECT statement as a table, as `fetch_rows` does."""
+        with self.cursor() as cursor:
+            return cursor.execute(statement, parameters).df()
 
 
 def _names(folder: Path) -> list[str]:

@@ -30,7 +30,7 @@ from vlprobe.perturb.concepts import CONCEPTS
 from vlprobe.scoring.cases import score_columns
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, readable, remember, remembered
+from vlprobe.views.rows import AnswerTable, CaseTable, remember, remembered
 from vlprobe.views.runs import QuestionSet
 
 CHANGED, LENGTH, FREQUENCY = "changed_words", "caption_length", "word_frequency"
@@ -104,12 +104,11 @@ def _text_alone_codes(table: CaseTable) -> np.ndarray:
 
 def _changed_codes(table: CaseTable) -> np.ndarray:
     codes = np.full(len(table.unit_codes), -1, dtype=np.int8)
-    with readable(), table.store.cursor() as cursor:
-        pairs = cursor.execute(
-            f'SELECT "case", lower(texts[1]), lower(texts[2]) FROM read_parquet(?) WHERE {TWO_TEXTS} '
-            f"LIMIT {MOST_TEXTS + 1}",
-            [[table.path]],
-        ).fetchall()
+    pairs = table.store.fetch_rows(
+        f'SELECT "case", lower(texts[1]), lower(texts[2]) FROM read_parquet(?) WHERE {TWO_TEXTS} '
+        f"LIMIT {MOST_TEXTS + 1}",
+        [[table.path]],
+    )
     for case, *texts in pairs if len(pairs) <= MOST_TEXTS else ():
         left, right = (re.findall(r"\w+", text) for text in texts)
         differing = set(left) ^ set(right)
@@ -127,12 +126,11 @@ def caption_pairs(table: CaseTable, kind: str) -> pd.DataFrame:
     Returns:
         `case`, `subtype`, `unit` (the resampling unit, such as the picture), `true`, `wrong`.
     """
-    with readable(), table.store.cursor() as cursor:
-        return cursor.execute(
-            f'SELECT "case", subtype, {table.unit} AS unit, texts[1] AS true, texts[2] AS wrong '
-            f'FROM read_parquet(?) WHERE {IS_PAIR} AND kind = ? ORDER BY "case"',
-            [[table.path], kind],
-        ).df()
+    return table.store.fetch_table(
+        f'SELECT "case", subtype, {table.unit} AS unit, texts[1] AS true, texts[2] AS wrong '
+        f'FROM read_parquet(?) WHERE {IS_PAIR} AND kind = ? ORDER BY "case"',
+        [[table.path], kind],
+    )
 
 
 def guessed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
@@ -144,12 +142,11 @@ def guessed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
 
 @remembered
 def _guessed_kinds(table: CaseTable, most: int) -> frozenset[str]:
-    with readable(), table.store.cursor() as cursor:
-        rows = cursor.execute(
-            f"SELECT kind FROM read_parquet(?) WHERE {IS_PAIR} GROUP BY kind "
-            f"HAVING count(DISTINCT {table.unit}) >= ? AND count(*) <= ?",
-            [[table.path], blind.FEWEST_PICTURES, most],
-        ).fetchall()
+    rows = table.store.fetch_rows(
+        f"SELECT kind FROM read_parquet(?) WHERE {IS_PAIR} GROUP BY kind "
+        f"HAVING count(DISTINCT {table.unit}) >= ? AND count(*) <= ?",
+        [[table.path], blind.FEWEST_PICTURES, most],
+    )
     return frozenset(kind for (kind,) in rows)
 
 

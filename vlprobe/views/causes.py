@@ -16,7 +16,7 @@ import pandas as pd
 
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, readable, remembered
+from vlprobe.views.rows import AnswerTable, CaseTable, remembered
 from vlprobe.views.runs import QuestionSet
 
 QUARTILE = 0.75  # of similarities: the closest quarter counts as "hardly moved"
@@ -109,12 +109,11 @@ def causes(store: Store, question_set: QuestionSet, model: str, kind: str) -> pd
 
 @remembered
 def _causes(cases: CaseTable, answers: AnswerTable, select: str, kind: str) -> pd.DataFrame:
-    with readable(), cases.store.cursor() as cursor:
-        table = cursor.execute(
-            "WITH cases AS (FROM read_parquet(?)), scores AS (FROM read_parquet(?)) "
-            f'{select} ORDER BY "case"',
-            [[cases.path], [answers.path], kind],
-        ).df()
+    table = cases.store.fetch_table(
+        "WITH cases AS (FROM read_parquet(?)), scores AS (FROM read_parquet(?)) "
+        f'{select} ORDER BY "case"',
+        [[cases.path], [answers.path], kind],
+    )
     return table.set_index("case")
 
 

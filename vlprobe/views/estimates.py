@@ -105,12 +105,11 @@ def estimates(
 
 
 def _read_estimates(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataFrame:
-    with store.cursor() as cursor:
-        return cursor.execute(
-            "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
-            'FROM read_parquet(?) WHERE "by" = ?',
-            [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
-        ).df()
+    return store.fetch_table(
+        "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
+        'FROM read_parquet(?) WHERE "by" = ?',
+        [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
+    )
 
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
@@ -127,11 +126,10 @@ def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
 
 def slices(store: Store, question_set: QuestionSet) -> list[str]:
     """Return the names of the breakdowns, such as "subtype", that are available for a question set."""
-    with store.cursor() as cursor:
-        files = store.files([question_set.runs[0].key], "estimates")
-        rows = cursor.execute(
-            'SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]
-        ).fetchall()
+    files = store.files([question_set.runs[0].key], "estimates")
+    rows = store.fetch_rows(
+        'SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]
+    )
     names = {row[0] for row in rows}
     if has_comparisons(store, question_set):
         names.add(BREAKDOWN)
@@ -148,11 +146,10 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """Count the cases in a question set for each combination of kind, subtype and rule."""
-    with store.cursor() as cursor:
-        return cursor.execute(
-            "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
-            [store.files([question_set.key], "cases")],
-        ).df()
+    return store.fetch_table(
+        "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
+        [store.files([question_set.key], "cases")],
+    )
 
 
 def count_values(store: Store, question_set: QuestionSet, kind: str, column: str) -> dict[str, int]:
@@ -173,23 +170,21 @@ def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
 
 def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> dict[str, list[str]]:
     """Return the sorted values of each tag on cases of one kind, by tag name."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT entry.key, list(DISTINCT entry.value ORDER BY entry.value) "
-            "FROM (SELECT unnest(map_entries(tags)) AS entry FROM read_parquet(?) WHERE kind = ?) "
-            "GROUP BY ALL ORDER BY ALL",
-            [store.files([question_set.key], "cases"), kind],
-        ).fetchall()
+    rows = store.fetch_rows(
+        "SELECT entry.key, list(DISTINCT entry.value ORDER BY entry.value) "
+        "FROM (SELECT unnest(map_entries(tags)) AS entry FROM read_parquet(?) WHERE kind = ?) "
+        "GROUP BY ALL ORDER BY ALL",
+        [store.files([question_set.key], "cases"), kind],
+    )
     return dict(rows)
 
 
 def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
     """List all tags in a question set as `name=value`. Tags with more than 60 values are left out."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
-            [store.files([question_set.runs[0].key], "estimates")],
-        ).fetchall()
+    rows = store.fetch_rows(
+        'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
+        [store.files([question_set.runs[0].key], "estimates")],
+    )
     return [f"{breakdown.removeprefix('tag:')}={value}" for breakdown, value in rows]
 
 

@@ -212,11 +212,10 @@ def captions(
     store: Store, question_set: QuestionSet, page: int, size: int
 ) -> tuple[list[str], int]:
     """Return one page of the distinct captions (first texts) in a question set, in case order, and the total number."""
-    with store.cursor() as cursor:
-        distinct = cursor.execute(
-            'SELECT texts[1] AS caption FROM read_parquet(?) GROUP BY caption ORDER BY min("case")',
-            [store.files([question_set.key], "cases")],
-        ).df()["caption"]
+    distinct = store.fetch_table(
+        'SELECT texts[1] AS caption FROM read_parquet(?) GROUP BY caption ORDER BY min("case")',
+        [store.files([question_set.key], "cases")],
+    )["caption"]
     start = max(page - 1, 0) * size
     return distinct.tolist()[start : start + size], len(distinct)
 
@@ -226,12 +225,11 @@ def item_captions(
 ) -> dict[str, tuple[str, ...]]:
     """Return the captions of the first `most_items` pictures in a RoCOCO question set, by item id."""
     captions: dict[str, dict[str, None]] = {}
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            'SELECT item, texts, roles FROM read_parquet(?) WHERE "case" IN '
-            '(SELECT min("case") FROM read_parquet(?) GROUP BY "group", kind) ORDER BY "case"',
-            [[path := store.files([question_set.key], "cases")[0]], [path]],
-        ).fetchall()
+    rows = store.fetch_rows(
+        'SELECT item, texts, roles FROM read_parquet(?) WHERE "case" IN '
+        '(SELECT min("case") FROM read_parquet(?) GROUP BY "group", kind) ORDER BY "case"',
+        [[path := store.files([question_set.key], "cases")[0]], [path]],
+    )
     for item, texts, roles in rows:
         if item in captions or len(captions) < most_items:
             pairs = zip(texts, roles, strict=True)
@@ -243,12 +241,11 @@ def item_captions(
 
 def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """Return the text triplets in a VISLA question set: case, unit (the resampling unit), subtype, texts."""
-    with store.cursor() as cursor:
-        return cursor.execute(
-            f'SELECT "case", {CaseTable(store, question_set.key).unit} AS unit, subtype, texts '
-            "FROM read_parquet(?) WHERE kind = 't2t' ORDER BY \"case\"",
-            [store.files([question_set.key], "cases")],
-        ).df()
+    return store.fetch_table(
+        f'SELECT "case", {CaseTable(store, question_set.key).unit} AS unit, subtype, texts '
+        "FROM read_parquet(?) WHERE kind = 't2t' ORDER BY \"case\"",
+        [store.files([question_set.key], "cases")],
+    )
 
 
 def edit_distances(
@@ -293,12 +290,11 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     bin_names = list(lure_bins())
     rows = []
     for run in question_set.runs:
-        with store.cursor() as cursor:
-            answers = cursor.execute(
-                'SELECT "case", text_scores[1] AS text_01, text_scores[2] AS text_02, text_scores[3] AS text_12, '
-                "overlap_01, overlap_02, overlap_12 FROM read_parquet(?) WHERE kind = 't2t'",
-                [store.files([run.key], "scores")],
-            ).df()
+        answers = store.fetch_table(
+            'SELECT "case", text_scores[1] AS text_01, text_scores[2] AS text_02, text_scores[3] AS text_12, '
+            "overlap_01, overlap_02, overlap_12 FROM read_parquet(?) WHERE kind = 't2t'",
+            [store.files([run.key], "scores")],
+        )
         answered = triplet_cases.merge(answers, on="case")
         overlap_01, overlap_02, overlap_12 = (
             answered[f"overlap_{pair}"].to_numpy() for pair in ("01", "02", "12")
@@ -422,21 +418,20 @@ def first_lists(
         return []
     rank = "coalesce(nullif(list_position({}.clean_items[1:5], c.item), 0), 6)"
     places = [rank.format(table) for table in ("b", "a")]
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT c.texts[1] AS caption, any_value(c.item) AS item, "
-            "any_value(b.clean_items[1:5]) AS before, any_value(a.clean_items[1:5]) AS after, "
-            f"any_value({places[0]}) AS place_before, any_value({places[1]}) AS place_after "
-            'FROM read_parquet(?) AS c JOIN read_parquet(?) AS b USING ("case") '
-            'JOIN read_parquet(?) AS a USING ("case") '
-            "WHERE c.kind = 't2i' AND b.clean_items[1:5] <> a.clean_items[1:5] "
-            "GROUP BY caption ORDER BY place_before - place_after DESC, caption LIMIT ?",
-            [
-                store.files([question_set.key], "cases"),
-                *(store.files([key], rococo_galleries.TABLE) for key in runs),
-                count,
-            ],
-        ).fetchall()
+    rows = store.fetch_rows(
+        "SELECT c.texts[1] AS caption, any_value(c.item) AS item, "
+        "any_value(b.clean_items[1:5]) AS before, any_value(a.clean_items[1:5]) AS after, "
+        f"any_value({places[0]}) AS place_before, any_value({places[1]}) AS place_after "
+        'FROM read_parquet(?) AS c JOIN read_parquet(?) AS b USING ("case") '
+        'JOIN read_parquet(?) AS a USING ("case") '
+        "WHERE c.kind = 't2i' AND b.clean_items[1:5] <> a.clean_items[1:5] "
+        "GROUP BY caption ORDER BY place_before - place_after DESC, caption LIMIT ?",
+        [
+            store.files([question_set.key], "cases"),
+            *(store.files([key], rococo_galleries.TABLE) for key in runs),
+            count,
+        ],
+    )
     return [
         FirstLists(caption, item, tuple(first), tuple(second), int(place), int(new_place))
         for caption, item, first, second, place, new_place in rows
@@ -461,14 +456,13 @@ class Crossing(NamedTuple):
 
 def crossing(store: Store, question_set: QuestionSet) -> Crossing:
     """Find the triplets in a question set that have both a text side and a picture side, in case order."""
-    with store.cursor() as cursor:
-        table = cursor.execute(
-            'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
-            "FROM read_parquet($files) AS left_ JOIN read_parquet($files) AS right_ "
-            "ON left_.kind = 't2t' AND right_.kind = 'i2t' AND left_.item = right_.item "
-            'AND left_.id[:-4] = right_.id[:-4] ORDER BY left_."case"',
-            {"files": store.files([question_set.key], "cases")},
-        ).df()
+    table = store.fetch_table(
+        'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
+        "FROM read_parquet($files) AS left_ JOIN read_parquet($files) AS right_ "
+        "ON left_.kind = 't2t' AND right_.kind = 'i2t' AND left_.item = right_.item "
+        'AND left_.id[:-4] = right_.id[:-4] ORDER BY left_."case"',
+        {"files": store.files([question_set.key], "cases")},
+    )
     texts, pictures = (table[name].to_numpy(np.int64) for name in ("texts", "pictures"))
     return Crossing(texts, pictures, table["subtype"].tolist())
 

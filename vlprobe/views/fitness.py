@@ -1,6 +1,5 @@
 """Reliability of models: which model checks each model failed, by dataset."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,16 +73,13 @@ def matrix(store: Store) -> tuple[ModelFitness, ...]:
         for dataset, examination in by_dataset.items():
             for check in examination.checks:
                 verdicts.setdefault(check.name, {})[dataset] = check.passed
-        checks = {name: _outcome(of_check) for name, of_check in verdicts.items()}
+        checks: dict[str, CheckOutcome] = {}
+        for name, of_check in verdicts.items():
+            failed_on = tuple(dataset for dataset, passed in of_check.items() if passed is False)
+            passed = "passed" if any(of_check.values()) else "unjudged"
+            checks[name] = CheckOutcome("failed" if failed_on else passed, failed_on)
         rows.append(ModelFitness(model, registry.is_control(model), checks, tuple(by_dataset)))
     return tuple(sorted(rows, key=lambda row: (row.is_control, registry.natural_order(row.model))))
-
-
-def _outcome(by_dataset: Mapping[str, bool | None]) -> CheckOutcome:
-    failed_on = tuple(dataset for dataset, passed in by_dataset.items() if passed is False)
-    if failed_on:
-        return CheckOutcome("failed", failed_on)
-    return CheckOutcome("passed" if any(by_dataset.values()) else "unjudged", ())
 
 
 def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:

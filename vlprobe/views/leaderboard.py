@@ -16,7 +16,6 @@ from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates
 from vlprobe.views.paired_tests import (
-    ModelShare,
     PairedTests,
     RowVerdict,
     compare_models,
@@ -30,6 +29,7 @@ from vlprobe.views.runs import QuestionSet, default_kind, list_kinds
 
 NOT_RUN, NO_VALUE = "not run", "no value"
 CONTROL, FAILED = "control", "failed a check"
+COMPARED = ("n_fooled", "is_best", "difference", "verdict")  # facts of a cell without a metric
 By = Literal["metric", "kind", "edit"]
 
 
@@ -212,7 +212,12 @@ def _share_columns(
         groups = ranking.tie_groups if ranking.is_complete else ()
         cells = {}
         for share in ranking.contestants:
-            row = None if math.isnan(share.share) else _estimate(share, subtype)
+            row = EstimateRow(
+                *(share.model, "", SHARE.name, POOLED, subtype or "all"),
+                *(share.share, share.low, share.high),
+                *(share.n_items, share.n_cases, share.n_tied),
+            )
+            row = None if math.isnan(share.share) else row
             test = against.get((subtype, share.model))
             cells[share.model] = LeaderboardCell(
                 row,
@@ -226,12 +231,6 @@ def _share_columns(
         name = kind, subtype, blind.get(subtype, math.nan), ranking.n_cases
         columns.append(LeaderboardColumn(question_set, metric, cells, *name, ranking, groups))
     return columns
-
-
-def _estimate(share: ModelShare, subtype: str) -> EstimateRow:
-    name = share.model, "", SHARE.name, POOLED, subtype or "all"
-    interval = share.share, share.low, share.high
-    return EstimateRow(*name, *interval, share.n_items, share.n_cases, share.n_tied)
 
 
 SHARE = Metric(
@@ -289,7 +288,8 @@ def table(columns: Sequence[LeaderboardColumn], baseline: str = "") -> pd.DataFr
                         for name in numbers
                     },
                     "group": cell.group,
-                    **(_compared(column, model) if column.kind else {}),
+                    **({"n_halves": column.n_halves(model)} if column.kind else {}),
+                    **{name: getattr(cell, name) for name in COMPARED if column.kind},
                     "note": cell.note,
                 }
             )
@@ -297,9 +297,3 @@ def table(columns: Sequence[LeaderboardColumn], baseline: str = "") -> pd.DataFr
     if "verdict" in frame:
         frame.loc[frame["model"] == baseline, "verdict"] = "baseline"
     return frame.drop(columns=[] if any(row["note"] for row in rows) else ["note"])
-
-
-def _compared(column: LeaderboardColumn, model: str) -> dict[str, object]:
-    cell = column.cell(model)
-    names = ("n_fooled", "is_best", "difference", "verdict")
-    return {"n_halves": column.n_halves(model), **{name: getattr(cell, name) for name in names}}

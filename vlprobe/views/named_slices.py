@@ -290,12 +290,11 @@ def rows(store: Store, case_keys: Collection[str]) -> list[dict[str, object]]:
 
 def _questions(store: Store, case_key: str, column: str, values: list[Any]) -> pd.DataFrame:
     """Return case, id, kind and texts for the cases whose `column` is one of `values`."""
-    with store.cursor() as cursor:
-        return cursor.execute(
-            f'SELECT "case", id, kind, texts FROM read_parquet(?) '
-            f'WHERE {column} IN (SELECT unnest(?)) ORDER BY "case"',
-            [[CaseTable(store, case_key).path], values],
-        ).df()
+    return store.fetch_table(
+        f'SELECT "case", id, kind, texts FROM read_parquet(?) '
+        f'WHERE {column} IN (SELECT unnest(?)) ORDER BY "case"',
+        [[CaseTable(store, case_key).path], values],
+    )
 
 
 def _digest(kind: str, texts: Collection[str]) -> str:

@@ -252,11 +252,10 @@ def _by_released_file(
 def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
     """Return the versions, options and pictures that two question sets must share to appear in one table."""
     run = store.run(question_set.runs[0].key).manifest()["run"]
-    with store.cursor() as cursor:
-        items = cursor.execute(
-            "SELECT DISTINCT item FROM read_parquet(?) WHERE kind = 'i2t' ORDER BY item",
-            [store.files([question_set.runs[0].key], "scores")],
-        ).fetchall()
+    items = store.fetch_rows(
+        "SELECT DISTINCT item FROM read_parquet(?) WHERE kind = 'i2t' ORDER BY item",
+        [store.files([question_set.runs[0].key], "scores")],
+    )
     options = tuple(run["options"].get(name) for name in ("normalise", "approximate"))
     return runs.version(run), options, tuple(items)
 
@@ -364,8 +363,7 @@ def cells(paper: str = "") -> pd.DataFrame:
     """
     table = published.load(paper)
     unknown = dict.fromkeys(("run", "low", "high"), math.nan)
-    marks = [mark(note) for note in table["note"]]
-    table = table.assign(**unknown, same_weights=False, mark=marks)
+    table = table.assign(**unknown, same_weights=False, mark=table["note"].map(mark))
     return table.loc[:, PRINTED_COLUMNS]
 
 
@@ -510,12 +508,11 @@ def deviations(
     """
     by_model = {}
     for run in question_set.runs:
-        with store.cursor() as cursor:
-            rows = cursor.execute(
-                "SELECT scores[1] AS score_0, scores[2] AS score_1, scores[3] AS score_2, scores[4] AS score_3 "
-                "FROM read_parquet(?) WHERE kind = 'pair' AND (? = '' OR subtype = ?)",
-                [store.files([run.key], "scores"), subset, subset],
-            ).df()
+        rows = store.fetch_table(
+            "SELECT scores[1] AS score_0, scores[2] AS score_1, scores[3] AS score_2, scores[4] AS score_3 "
+            "FROM read_parquet(?) WHERE kind = 'pair' AND (? = '' OR subtype = ?)",
+            [store.files([run.key], "scores"), subset, subset],
+        )
         values = pairs.equivariance_deviation(rows) / (
             (run.spread or math.nan) if unit == "spread" else 1.0
         )
@@ -546,11 +543,10 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
 
 def gallery_size(store: Store, question_set: QuestionSet) -> float:
     """Return the number of pictures in the gallery that PRSM's queries search; NaN if galleries differ in size."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT min(gallery_size), max(gallery_size) FROM read_parquet(?)",
-            [store.files([question_set.runs[0].key], "scores")],
-        ).fetchall()
+    rows = store.fetch_rows(
+        "SELECT min(gallery_size), max(gallery_size) FROM read_parquet(?)",
+        [store.files([question_set.runs[0].key], "scores")],
+    )
     smallest, largest = rows[0]
     return float(smallest) if smallest == largest else math.nan
 

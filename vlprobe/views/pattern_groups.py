@@ -71,12 +71,11 @@ def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.n
 def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
     """Return whether the model ranks each row's altered caption above all other captions in the case."""
     numbers = np.unique(groups.cases)
-    with table.store.cursor() as cursor:
-        ranked = cursor.execute(
-            'SELECT "case", top FROM read_parquet(?) WHERE "case" IN '
-            '(SELECT unnest(?::BIGINT[])) ORDER BY "case"',
-            [[table.path], numbers.tolist()],
-        ).df()
+    ranked = table.store.fetch_table(
+        'SELECT "case", top FROM read_parquet(?) WHERE "case" IN '
+        '(SELECT unnest(?::BIGINT[])) ORDER BY "case"',
+        [[table.path], numbers.tolist()],
+    )
     tops = ranked["top"].to_numpy(dtype=object)
     return groups.captions == tops[np.searchsorted(ranked["case"].to_numpy(), groups.cases)]
 
@@ -161,19 +160,18 @@ def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> Pat
 
 @remembered
 def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
-    with cases_table.store.cursor() as cursor:
-        table = cursor.execute(
-            'SELECT "case", subtype, tags FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
-            [[cases_table.path], kind],
-        ).df()
-        compared = table[:0]
-        if len(table) <= MOST_TEXTS:
-            compared = cursor.execute(
-                "SELECT \"case\", texts[1] AS before, texts[list_position(roles, 'different')] "
-                "AS after FROM read_parquet(?) WHERE kind = ? AND "
-                "list_contains(roles, 'different') ORDER BY \"case\"",
-                [[cases_table.path], kind],
-            ).df()
+    store, parameters = cases_table.store, [[cases_table.path], kind]
+    compared = table = store.fetch_table(
+        'SELECT "case", subtype, tags FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
+        parameters,
+    )
+    if len(table) <= MOST_TEXTS:
+        compared = store.fetch_table(
+            "SELECT \"case\", texts[1] AS before, texts[list_position(roles, 'different')] "
+            "AS after FROM read_parquet(?) WHERE kind = ? AND "
+            "list_contains(roles, 'different') ORDER BY \"case\"",
+            parameters,
+        )
     names: list[tuple[int, str]] = [
         (case, f"{TYPE}{subtype}")
         for case, subtype in zip(table["case"], table["subtype"], strict=True)
@@ -185,7 +183,7 @@ def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
         for name, value in dict(tags).items()
         if name not in ("subset", "picture")  # the subtype, and the resampling unit
     ]
-    for case, original, edited in compared.itertuples(index=False):
+    for case, original, edited in () if compared is table else compared.itertuples(index=False):
         if change := single_change(original, edited):
             names.append((case, BETWEEN.join(change)))
     names.sort(key=lambda pair: pair[0])
@@ -196,11 +194,10 @@ def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
 @remembered
 def _altered_captions(cases_table: CaseTable, kind: str) -> PatternGroups:
     """Build two patterns for each altered caption: one for the words exchanged, and one for only the words inserted."""
-    with cases_table.store.cursor() as cursor:
-        table = cursor.execute(
-            'SELECT "case", texts, roles FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
-            [[cases_table.path], kind],
-        ).df()
+    table = cases_table.store.fetch_table(
+        'SELECT "case", texts, roles FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
+        [[cases_table.path], kind],
+    )
     if sum(np.count_nonzero(roles == "different") for roles in table["roles"]) > MOST_TEXTS:
         return NONE
     cases: list[int] = []

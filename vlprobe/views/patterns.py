@@ -78,7 +78,7 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
         patterns=tuple(
             pattern
             for pattern in everything.patterns
-            if _is_clear(pattern) and pattern.n_asked < everything.n_chosen
+            if pattern.q <= Q and pattern.lift >= LIFT and pattern.n_asked < everything.n_chosen
         ),
     )
 
@@ -90,10 +90,6 @@ def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) ->
     )
     keys = views_groups.keys_of(groups, case)
     return next((key for key in keys if all(views_groups.words_of(key))), "")
-
-
-def _is_clear(pattern: Pattern) -> bool:
-    return pattern.q <= Q and pattern.lift >= LIFT
 
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:

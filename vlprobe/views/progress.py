@@ -91,15 +91,11 @@ def in_words(duration: Duration) -> str:
     if duration.high < 45:
         return "Less than a minute"
     unit, seconds = ("hour", 3600) if duration.high >= 5400 else ("minute", 60)
-    ends = [_rounded(end / seconds, unit) for end in (duration.low, duration.high)]
+    step = 0.5 if unit == "hour" else 1
+    amounts = (round(end / seconds / step) * step for end in (duration.low, duration.high))
+    ends = [f"{max(amount, step):g}" for amount in amounts]
     plural = "" if ends[1] == "1" else "s"
     return f"About {ends[1] if ends[0] == ends[1] else ' to '.join(ends)} {unit}{plural}"
-
-
-def _rounded(amount: float, unit: str) -> str:
-    if unit == "minute":
-        return str(max(round(amount), 1))
-    return f"{max(round(2 * amount) / 2, 0.5):g}"
 
 
 class SoFar(NamedTuple):

@@ -196,13 +196,12 @@ def quiz_margins(
         if not presentation.kind(kind).several_comparisons:
             margins[row] = AnswerTable(store, run_key).margins_of(numbers)
             continue
-        with store.cursor() as cursor:
-            columns = cursor.execute(
-                "SELECT one.\"case\" AS number, scores[1] - scores[list_position(roles, 'different')] AS margin "
-                "FROM read_parquet(?) AS one POSITIONAL JOIN (SELECT roles FROM read_parquet(?)) AS two "
-                "WHERE kind = ?",
-                [store.files([run_key], "scores"), store.files([question_set.key], "cases"), kind],
-            ).df()
+        columns = store.fetch_table(
+            "SELECT one.\"case\" AS number, scores[1] - scores[list_position(roles, 'different')] AS margin "
+            "FROM read_parquet(?) AS one POSITIONAL JOIN (SELECT roles FROM read_parquet(?)) AS two "
+            "WHERE kind = ?",
+            [store.files([run_key], "scores"), store.files([question_set.key], "cases"), kind],
+        )
         margins[row] = columns.set_index("number")["margin"].reindex(numbers).to_numpy()
     return margins
 

@@ -109,9 +109,10 @@ def repair_moves(
             compared = compare_metrics(store, questions, models, unit=unit, only=names)
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
             tables.append(compared.loc[compared["model"] == tuned].assign(step="loss"))
-            tables.append(
-                _swapped(compared.loc[compared["model"] == original]).assign(step="training")
-            )
+            table = compared.loc[compared["model"] == original]  # to be read from this model on
+            sides = {"base": table["value"], "value": table["base"], "low": -table["high"]}
+            sides |= {"high": -table["low"], "difference": -table["difference"]}
+            tables.append(table.assign(**sides, step="training"))
     columns = [*MOVES, *(name for name in COMPARED if name not in MOVES)]
     table = _in_order(tables, columns, numbers, "step", ("loss", "training"))
     table["p_holm"] = estimate.holm(table["p"].tolist())
@@ -121,12 +122,6 @@ def repair_moves(
         for probe, row in zip(table["probe"], records(DifferenceRow, table), strict=True)
     ]
     return table.assign(verdict=verdicts).loc[:, MOVES]
-
-
-def _swapped(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of differences with the baseline and the model swapped."""
-    sides = {"base": table["value"], "value": table["base"], "difference": -table["difference"]}
-    return table.assign(**sides, low=-table["high"], high=-table["low"])
 
 
 def _in_order(

@@ -142,12 +142,11 @@ class TableFile:
         stored_schema = footer.schema.to_arrow_schema()
         if len(row_numbers) > FEW:
             exclude = ", ".join(f'"{name}"' for name in stored_schema.names if name in excluded)
-            with self.store.cursor() as cursor:
-                table = cursor.execute(
-                    f"SELECT * EXCLUDE ({exclude}) FROM read_parquet(?) "
-                    'WHERE "case" IN (SELECT unnest(?::BIGINT[])) ORDER BY "case"',
-                    [[self.path], row_numbers.tolist()],
-                ).df()
+            table = self.store.fetch_table(
+                f"SELECT * EXCLUDE ({exclude}) FROM read_parquet(?) "
+                'WHERE "case" IN (SELECT unnest(?::BIGINT[])) ORDER BY "case"',
+                [[self.path], row_numbers.tolist()],
+            )
             positions = np.searchsorted(table["case"].to_numpy(), row_numbers)
             return table.iloc[positions].reset_index(drop=True)
         schema = pa.schema([field for field in stored_schema if field.name not in excluded])
@@ -223,9 +222,7 @@ class CaseTable(TableFile):
             condition: An SQL condition on the table `cases` and, if `answers` is given, on the table `scores`.
             values: Values for the question marks in the condition; hashable.
         """
-        tables: Mapping[str, TableFile] = (
-            {"cases": self, "scores": answers} if answers else {"cases": self}
-        )
+        tables: Mapping[str, TableFile] = {"cases": self} | ({"scores": answers} if answers else {})
 
         def query() -> np.ndarray:
             # A table that is named twice is read twice, but only the necessary columns.
@@ -284,9 +281,8 @@ class CaseTable(TableFile):
         """Return the code of each case's resampling unit, int32 of shape (n_cases,), and the name for each code."""
         if unit in ("item", "cluster"):
             return self.codes(unit)
-        with self.store.cursor() as cursor:
-            statement = f'SELECT {unit} AS unit FROM read_parquet(?) ORDER BY "case"'
-            codes, names = pd.factorize(cursor.execute(statement, [[self.path]]).df()["unit"])
+        statement = f'SELECT {unit} AS unit FROM read_parquet(?) ORDER BY "case"'
+        codes, names = pd.factorize(self.store.fetch_table(statement, [[self.path]])["unit"])
         return codes.astype(np.int32), list(names)
 
     @readable()
@@ -314,13 +310,12 @@ class CaseTable(TableFile):
         """Yield a run's answers in blocks, in case order, with the `group` of each case. Each block consists of
         complete groups and has at least `block_cases` cases, except for the last block.
         """
-        with self.store.cursor() as cursor:
-            starts = cursor.execute(
-                'SELECT min("case") AS start FROM read_parquet(?) GROUP BY "group" ORDER BY start',
-                [[self.path]],
-            ).fetchnumpy()["start"]
+        starts = self.store.fetch_rows(
+            'SELECT min("case") AS start FROM read_parquet(?) GROUP BY "group" ORDER BY start',
+            [[self.path]],
+        )
         bounds = [0]
-        for start in starts.tolist():
+        for (start,) in starts:
             if start - bounds[-1] >= block_cases:
                 bounds.append(start)
         bounds.append(_footer(self.version)[0].num_rows)
@@ -451,11 +446,10 @@ def are_fooled(question_set: QuestionSet, models: Sequence[str], margins: np.nda
 
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:
     """Return the number of the case with the given id, or None if there is no such case."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1',
-            [store.files([question_set.key], "cases"), case_id],
-        ).fetchall()
+    rows = store.fetch_rows(
+        'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1',
+        [store.files([question_set.key], "cases"), case_id],
+    )
     return rows[0][0] if rows else None
 
 
@@ -473,11 +467,10 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
 
 def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
     """Return the number of pictures in a question set, and how many of them are on this machine."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
-            [store.files([question_set.key], "cases")],
-        ).fetchall()
+    rows = store.fetch_rows(
+        "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
+        [store.files([question_set.key], "cases")],
+    )
     return len(rows), sum(are_here(_located(store, names)) for names in rows)
 
 
@@ -543,12 +536,11 @@ def _cases_of_pictures(
     store: Store, question_set: QuestionSet, kind: str
 ) -> list[tuple[tuple[str, ...], list[int]]]:
     """Return each distinct list of pictures with its case numbers, or a sample of MOST_FILES + 1 lists."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images '
-            "ORDER BY hash(images), images LIMIT ?",
-            [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
-        ).fetchall()
+    rows = store.fetch_rows(
+        'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images '
+        "ORDER BY hash(images), images LIMIT ?",
+        [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
+    )
     return [(_located(store, names), numbers) for names, numbers in rows]
 
 

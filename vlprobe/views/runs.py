@@ -550,10 +550,9 @@ def _common_questions(
 
 def list_kinds(store: Store, case_key: str, probe: str) -> list[str]:
     """Return the kinds of cases that a question set contains, in the probe's order."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT DISTINCT kind FROM read_parquet(?)", [store.files([case_key], "cases")]
-        ).fetchall()
+    rows = store.fetch_rows(
+        "SELECT DISTINCT kind FROM read_parquet(?)", [store.files([case_key], "cases")]
+    )
     names = {row[0] for row in rows}
     return [kind for kind in registry.load_probe(probe).kinds if kind in names]
 
@@ -572,7 +571,13 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
     if not kinds:
         raise NotFound(f"kind of {question_set.probe} case", "", kinds)
     run_keys = [question_set.run(model).key for model in models or question_set.models]
-    return next((kind for kind in kinds if _is_answered(store, run_keys, kind)), kinds[0])
+    # isfinite, not isnan: see `showcase.lie_counts`
+    statement = "SELECT 1 FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) LIMIT 1"
+    for kind in kinds:
+        parameters = ([store.files([key], "scores"), kind] for key in run_keys)
+        if all(store.fetch_rows(statement, values) for values in parameters):
+            return kind
+    return kinds[0]
 
 
 def choose_kind(
@@ -589,15 +594,3 @@ def choose_kind(
     if kind not in kinds:
         raise NotFound(f"kind of {question_set.probe} case in this question set", kind, kinds)
     return kind
-
-
-def _is_answered(store: Store, run_keys: Sequence[str], kind: str) -> bool:
-    """Return whether every run has a known margin for at least one case of the given kind."""
-    with store.cursor() as cursor:  # isfinite, not isnan: see `showcase.lie_counts`
-        return all(
-            cursor.execute(
-                "SELECT 1 FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) LIMIT 1",
-                [store.files([key], "scores"), kind],
-            ).fetchone()
-            for key in run_keys
-        )

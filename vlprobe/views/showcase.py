@@ -71,12 +71,11 @@ def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     kinds_here = list_kinds(store, question_set.key, question_set.probe)
     path = store.files([question_set.key], "cases")
     ranks = {}
-    with store.cursor() as cursor:
-        for kind in kinds_here:
-            # Stops at the first row; counting would read all pictures
-            statement = f"SELECT 1 FROM read_parquet(?) WHERE {_WITH_PICTURES} LIMIT 1"
-            has_pictures = bool(cursor.execute(statement, [path, kind]).fetchone())
-            ranks[kind] = question_set.presentation.kind(kind).is_movement, not has_pictures
+    # Stops at the first row; counting would read all pictures
+    statement = f"SELECT 1 FROM read_parquet(?) WHERE {_WITH_PICTURES} LIMIT 1"
+    for kind in kinds_here:
+        has_pictures = bool(store.fetch_rows(statement, [path, kind]))
+        ranks[kind] = question_set.presentation.kind(kind).is_movement, not has_pictures
     return tuple(sorted(kinds_here, key=ranks.__getitem__))
 
 
@@ -195,13 +194,12 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 evaluates isnan() on a Parquet column to false if the
     # column's statistics have bounds, because the bounds leave NaN out.
-    with store.cursor() as cursor:
-        table = cursor.execute(
-            "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), "
-            "count(*) FILTER (margin < 0), -avg(margin) "
-            "FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) GROUP BY ALL",
-            [store.files(list(runs), "scores"), kind],
-        ).fetchall()
+    table = store.fetch_rows(
+        "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), "
+        "count(*) FILTER (margin < 0), -avg(margin) "
+        "FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) GROUP BY ALL",
+        [store.files(list(runs), "scores"), kind],
+    )
     counts = []
     for key, subtype, n_cases, n_tied_or_below, n_below, moved in table:
         model, n_orders = runs[key].model, runs[key].n_orders

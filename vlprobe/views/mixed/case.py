@@ -254,17 +254,16 @@ def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPict
 
 @remembered
 def _gallery(table: CaseTable) -> _Gallery:
-    with table.store.cursor() as cursor:
-        pictures = cursor.execute(
-            "SELECT item, arg_min(images[1], case_order), arg_min(texts[1], case_order) FROM "
-            "(SELECT *, (kind <> ?, file_row_number) AS case_order "
-            "FROM read_parquet(?, file_row_number = true)) GROUP BY item ORDER BY min(item_code)",
-            [KIND, [table.path]],
-        ).fetchall()
-        rules = cursor.execute(
-            "SELECT rule, count(DISTINCT item) FROM read_parquet(?) WHERE kind = ? GROUP BY rule",
-            [[table.path], KIND],
-        ).fetchall()
+    pictures = table.store.fetch_rows(
+        "SELECT item, arg_min(images[1], case_order), arg_min(texts[1], case_order) FROM "
+        "(SELECT *, (kind <> ?, file_row_number) AS case_order "
+        "FROM read_parquet(?, file_row_number = true)) GROUP BY item ORDER BY min(item_code)",
+        [KIND, [table.path]],
+    )
+    rules = table.store.fetch_rows(
+        "SELECT rule, count(DISTINCT item) FROM read_parquet(?) WHERE kind = ? GROUP BY rule",
+        [[table.path], KIND],
+    )
     n_items = table.store.cases(table.key).manifest()["n_items"]
     of_items = {item: ItemPicture(name, caption) for item, name, caption in pictures}
     return _Gallery(of_items, dict(rules), len(pictures) == n_items)

@@ -115,11 +115,10 @@ class Place:
 
 def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     """Return the subtypes of mixtures in the question set, blends before patches and weakest first."""
-    with store.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
-            [store.files([question_set.key], "cases"), KIND],
-        ).fetchall()
+    rows = store.fetch_rows(
+        "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
+        [store.files([question_set.key], "cases"), KIND],
+    )
     by_strength = {subtype: parse_strength(subtype) for (subtype,) in rows}
     return tuple(
         sorted(by_strength, key=lambda name: (by_strength[name][0], -by_strength[name][1]))
