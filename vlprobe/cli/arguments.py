@@ -170,8 +170,8 @@ def question_set_of(store: "Store", key: str) -> "QuestionSet":
     from vlprobe import views
     from vlprobe.render.model_lookup import find_run
 
-    case_keys = views.runs.question_sets(store)["case_key"].tolist()
-    matching = [case_key for case_key in case_keys if key and case_key.startswith(key)]
+    rows = views.runs.question_set_rows(store)
+    matching = [row.case_key for row in rows if key and row.case_key.startswith(key)]
     case_key = matching[0] if len(matching) == 1 else find_run(store, key)["case_key"]
     return views.runs.question_set(store, case_key)
 

@@ -19,7 +19,6 @@ from vlprobe.cli.arguments import (
     typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_rows
-from vlprobe.errors import InvalidInput
 
 
 @click.command()
@@ -128,11 +127,7 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     from vlprobe.surfaces.report.selection import defused
 
     edits_on_it = sample_edits(open_edits(edits_path).edits, sample, seed)
-    if output.exists():
-        raise InvalidInput(
-            f"'{output}' already exists and may contain verdicts. Choose another file name, or "
-            "delete the file."
-        )
+    files.require_new(output)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -197,10 +192,7 @@ def verdicts(
         print_rows(columns, table, how)
     inform(sheet.sentence(report))
     if output:
-        if output.exists():
-            raise InvalidInput(
-                f"'{output}' already exists. Choose another file name, or delete the file."
-            )
+        files.require_new(output)
         content, n_left_out = sheet.without_wrong(judged, counted)
         files.write_bytes(output, content)
         inform(f"{output}: {n_left_out:,} edits left out")

@@ -33,13 +33,8 @@ def report(store: "Store", output: Path, key: str) -> None:
     from vlprobe.storage import files
     from vlprobe.surfaces.report import report as page
 
-    sets = views.runs.question_sets(store)
-    if sets.empty:
-        raise InvalidInput(
-            "There are no stored results yet, so there is nothing to report. Run a probe first: "
-            "vlprobe run --help."
-        )
-    question_set = question_set_of(store, key or sets["case_key"].iloc[0])
+    case_keys = views.runs.case_keys(store)
+    question_set = question_set_of(store, key or case_keys[0])
     content = page.report(store, question_set).encode()
     files.write_bytes(output, content)
     inform(f"{output}: {len(content) / 1e6:.1f} MB")
@@ -111,12 +106,7 @@ def site(
     from vlprobe.surfaces.site.subject import Limits
 
     bundle.check_output(output)
-    case_keys = views.runs.question_sets(store)["case_key"].tolist()
-    if not case_keys:
-        raise InvalidInput(
-            "There are no stored results yet, so there is nothing to publish. Run a probe "
-            "first: vlprobe run --help."
-        )
+    case_keys = views.runs.case_keys(store)
     question_sets = question_sets_of(store, keys or case_keys[:1])
     contents = bundle.site(store, question_sets, Limits(cases, with_notes, i_may_publish), space)
     inform(

@@ -240,11 +240,7 @@ def leaderboard(
         raise click.UsageError("--baseline can only be used with --by kind or --by edit.")
     if by != "metric" and how == "model-index":
         raise click.UsageError("A model-index contains only metrics. Omit --by.")
-    keys = keys or [row.case_key for row in views.runs.question_set_rows(store)]
-    if not keys:
-        raise InvalidInput(
-            "There are no stored results yet. Run a probe first: vlprobe run --help."
-        )
+    keys = keys or views.runs.case_keys(store)
     question_sets = question_sets_of(store, keys)
     models = [find_model(store, name) for name in names]
     pinned = find_model(store, baseline) if baseline else ""

@@ -7,7 +7,6 @@ import click
 
 from vlprobe.cli.arguments import FORMAT, complete_runs, pass_results, question_set_of
 from vlprobe.cli.output import inform, print_rows
-from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
@@ -88,8 +87,7 @@ def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
     from vlprobe import views
     from vlprobe.storage import errata, files
 
-    if out.exists():
-        raise InvalidInput(f"'{out}' already exists. Choose another file name, or delete the file.")
+    files.require_new(out)
     question_set = question_set_of(store, key)
     verdicts = views.suspects.export(store, question_set, reviewer)
     files.write_bytes(out, errata.lines(verdicts).encode())

@@ -49,15 +49,8 @@ class PresetFamily:
         return model
 
 
-def _read(path: Path) -> tuple[PresetFamily, ...]:
-    """Read a file with presets. Each table in the file becomes one family."""
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return tuple(
-        PresetFamily(
-            prefix, {short_name: Preset(**preset) for short_name, preset in presets.items()}
-        )
-        for prefix, presets in tables.items()
-    )
-
-
-FAMILIES = _read(Path(__file__).with_name("presets.toml"))
+_TABLES = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
+FAMILIES = tuple(
+    PresetFamily(prefix, {short_name: Preset(**preset) for short_name, preset in presets.items()})
+    for prefix, presets in _TABLES.items()
+)

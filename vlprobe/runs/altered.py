@@ -35,7 +35,7 @@ from vlprobe.probes.rococo_galleries import (
 )
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress, Request
-from vlprobe.runs.run import prepare, write_questions
+from vlprobe.runs.run import QUESTION_FIELDS, prepare, write_questions
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
 from vlprobe.storage.store import Store
@@ -64,11 +64,7 @@ def write(
             "such as --option policies=danger."
         )
     context = RunContext(run, items, probe, request, store)
-    identity = {
-        **{"dataset": run.dataset, "dataset_digest": run.dataset_digest},
-        **{"probe_version": run.probe_version, "options": dict(run.options), "seed": run.seed},
-        **{"limit": run.limit, "selection": dict(run.selection)},
-    }
+    identity = {name: getattr(run, name) for name in QUESTION_FIELDS}
     _claim(folder, json.loads(json.dumps(identity)))
     write_questions(context, dataset, progress)
     files.write_json(folder / FACTS, {"asked": identity, "finished": False})

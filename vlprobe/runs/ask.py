@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress, Request
-from vlprobe.runs.run import prepare, write_questions
+from vlprobe.runs.run import QUESTION_FIELDS, prepare, write_questions
 from vlprobe.scoring import pictures
 from vlprobe.scoring.inputs import RunInputs, text_id
 from vlprobe.storage import files
@@ -89,9 +89,7 @@ def ask(
     n_pairs = [0]
     n_cases = _write(folder, "cases", _cases(context, id_of_name, n_pairs))
     facts: dict[str, object] = {
-        **{"dataset": run.dataset, "dataset_digest": run.dataset_digest, "probe": run.probe},
-        **{"probe_version": run.probe_version, "options": dict(run.options), "seed": run.seed},
-        **{"limit": run.limit, "selection": dict(run.selection), "case_key": run.case_key},
+        **{name: getattr(run, name) for name in ("probe", "case_key", *QUESTION_FIELDS)},
         **{"n_pictures": n_pictures, "n_texts": n_texts, "n_cases": n_cases},
         "n_pairs": n_pictures * n_texts if probe.needs == "gallery" else n_pairs[0],
         "needs": "every picture with every text"

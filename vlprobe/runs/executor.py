@@ -8,12 +8,11 @@ one model share the embeddings of recurring texts.
 import functools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import numpy as np
-import pyarrow as pa
 from pandas.core.util.hashing import hash_array
 
 from vlprobe.errors import InvalidInput
@@ -122,21 +121,16 @@ def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]],
     Returns:
         A function from texts to a bool array of shape (n,).
     """
-    hashes, counts = np.unique(
-        np.concatenate([_hashes(context.read_cases(["texts"])) for context in contexts]),
-        return_counts=True,
-    )
+    hashes_of_runs = []
+    for context in contexts:
+        hashes = [np.empty(0, dtype=np.uint64)]
+        for block in context.read_cases(["texts"]):
+            texts = block["texts"].combine_chunks().flatten().unique().to_pylist()
+            hashes.append(np.unique(_hash(texts)))
+        hashes_of_runs.append(np.unique(np.concatenate(hashes)))
+    hashes, counts = np.unique(np.concatenate(hashes_of_runs), return_counts=True)
     recurring = hashes[counts > 1]
     return lambda texts: np.isin(_hash(texts), recurring)
-
-
-def _hashes(blocks: Iterable[pa.Table]) -> np.ndarray:
-    """Return uint64 hashes of the distinct texts in one run's cases."""
-    hashes = [np.empty(0, dtype=np.uint64)]
-    for block in blocks:
-        texts = block["texts"].combine_chunks().flatten().unique().to_pylist()
-        hashes.append(np.unique(_hash(texts)))
-    return np.unique(np.concatenate(hashes))
 
 
 def _hash(texts: Sequence[str]) -> np.ndarray:

@@ -4,7 +4,6 @@ Pictures stay in memory; only `keep` writes to disk.
 """
 
 import functools
-import hashlib
 import itertools
 import re
 import threading
@@ -85,7 +84,7 @@ def canvas(image: Image.Image) -> Canvas:
     if max(image.size) > MAX_SIDE:
         image = image.copy()
         image.thumbnail((MAX_SIDE, MAX_SIDE))
-    return Canvas(_key(str(image.size).encode(), image.tobytes()), lambda: image)
+    return Canvas(pictures.content_key((str(image.size).encode(), image.tobytes())), lambda: image)
 
 
 def uploaded(content: bytes, name: str) -> Canvas:
@@ -104,7 +103,7 @@ def without_parts(picture: Canvas) -> list[Canvas]:
     """
 
     def canvas_without(box: influence.Box) -> Canvas:
-        key = _key(picture.key, str(box).encode())
+        key = pictures.content_key((picture.key, str(box).encode()))
         return Canvas(key, lambda: influence.without_cell(picture.draw(), box))
 
     return list(map(canvas_without, influence.grid_cells(picture.draw().size, GRID)))
@@ -117,15 +116,8 @@ def edited(picture: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam:
     edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
     # Each model draws it, which takes 5 to 12 ms.
     draw = functools.cache(lambda: mix.apply(picture.draw(), partner.draw(), edit))
-    return Canvas(_key(picture.key, partner.key, f"{kind} {lam!r}".encode()), draw)
-
-
-def _key(*fields: bytes) -> bytes:
-    """Return a 16-byte key that identifies a sequence of byte fields, including the boundaries between them."""
-    hasher = hashlib.blake2b(digest_size=16)
-    for field in fields:
-        hasher.update(hashlib.blake2b(field).digest())
-    return hasher.digest()
+    described = f"{kind} {lam!r}".encode()
+    return Canvas(pictures.content_key((picture.key, partner.key, described)), draw)
 
 
 def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:

@@ -152,19 +152,16 @@ class Player:
         """Return the embeddings of pictures, float32 of shape (k, dim) per picture."""
         with self._lock:
             keys = [canvas.key for canvas in canvases]
-            return self._images.get_many(
-                keys, lambda rows: self._embedded([canvases[row] for row in rows])
+            vectors = self._images.get_many(
+                keys, lambda rows: list(self.embed_uncached([canvases[row].draw() for row in rows]))
             )
+            return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def embed_uncached(self, images: Sequence[Image.Image]) -> np.ndarray:
         """Compute the embeddings of pictures without caching them, float32 of shape (n, image_dim)."""
         model = cast(DualEncoder, self.model)
         with self._lock:
             return model.encode_images(stacked([model.preprocess(image) for image in images]))
-
-    def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
-        vectors = self.embed_uncached([canvas.draw() for canvas in canvases])
-        return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def embeddings(
         self, folder: Path | None, inputs: Sequence[Picture] | Sequence[str]
@@ -208,14 +205,14 @@ class Player:
         pairs = [(image, text) for image in range(len(canvases)) for text in range(len(texts))]
         keys = [(canvases[image].key, text_keys[text]) for image, text in pairs]
 
-        def encode(needed: list[Canvas]) -> Sequence:
-            return model.encode_pictures([model.preprocess(canvas.draw()) for canvas in needed])
-
         def match(rows: list[int]) -> list[float]:
             needed = [canvases[image] for image in dict.fromkeys(pairs[row][0] for row in rows)]
             image_keys = [canvas.key for canvas in needed]
             encoded = self._encoded.get_many(
-                image_keys, lambda missing: encode([needed[row] for row in missing])
+                image_keys,
+                lambda missing: model.encode_pictures(
+                    [model.preprocess(needed[row].draw()) for row in missing]
+                ),
             )
             by_key = dict(zip(image_keys, encoded, strict=True))
             scores = model.match(

@@ -37,6 +37,12 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, embeds_images, looks_up
 from vlprobe.types.options import parse_options
 
+# Of a run of a known probe: all that its captions and pictures depend on
+QUESTION_FIELDS = (
+    *("dataset", "dataset_digest", "probe_version"),
+    *("options", "seed", "limit", "selection"),
+)
+
 
 class Plan(NamedTuple):
     """The results of executing several run requests as one plan."""

@@ -46,7 +46,9 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
             f"{'; '.join(describe(record))}. Use fewer filters."
         )
     if 0 < request.sample < len(items):
-        items = _sampled(items, request.sample, request.seed)
+        draws = [draw(request.seed, item.id, 0, "sample") for item in items]
+        drawn = sorted(range(len(items)), key=lambda number: (draws[number], number))
+        items = [items[number] for number in sorted(drawn[: request.sample])]
         record["sample"] = request.sample
     limit = request.limit if request.limit < len(items) else 0
     return items[:limit] if limit else items, Selection(record, limit)
@@ -121,9 +123,3 @@ def _tagged(
 def _some(names: Mapping[str, object]) -> str:
     more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
     return (", ".join(list(names)[:LISTED]) or "none") + more
-
-
-def _sampled(items: Sequence[Item], count: int, seed: int) -> list[Item]:
-    draws = [draw(seed, item.id, 0, "sample") for item in items]
-    drawn = sorted(range(len(items)), key=lambda number: (draws[number], number))[:count]
-    return [items[number] for number in sorted(drawn)]

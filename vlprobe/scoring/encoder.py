@@ -368,7 +368,7 @@ class CachedEncoder:
 
     def _open(self, picture: Picture) -> OpenedPicture:
         contents = self._read(picture)
-        key = pictures.content_key(picture, contents)
+        key = pictures.content_key(contents, picture.edit_key)
         return OpenedPicture(
             key, None if self.stores_image(key) else self._preprocess(picture, contents)
         )
@@ -439,7 +439,7 @@ class CachedEncoder:
         # Files are read and hashed in parallel: 150 photographs take 36 ms instead of 85 ms.
         with ThreadPoolExecutor(self.workers) as pool:
             for image, contents in zip(unread, pool.map(self._read, unread), strict=True):
-                self._content_keys[image] = pictures.content_key(image, contents)
+                self._content_keys[image] = pictures.content_key(contents, image.edit_key)
         return [self._content_keys[image] for image in images]
 
     def _encode_pictures(

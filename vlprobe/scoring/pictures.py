@@ -195,12 +195,12 @@ def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
     return mix.apply(image, decode(contents[1], str(picture.edit.partner)), picture.edit)
 
 
-def content_key(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
-    """Return 16 bytes that identify the picture by its file contents and edit, not by its path."""
+def content_key(contents: Sequence[bytes], edit_key: str = "") -> bytes:
+    """Return 16 bytes that identify a picture by its file contents and `Picture.edit_key`, not by its path."""
     hasher = hashlib.blake2b(digest_size=16)
     for content in contents:
         hasher.update(hashlib.blake2b(content).digest())
-    hasher.update(picture.edit_key.encode())
+    hasher.update(edit_key.encode())
     return hasher.digest()
 
 

@@ -93,9 +93,12 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
         InvalidInput: a tag or the note is too long, there are too many tags, or the cache is read-only.
     """
     access.refuse_writing()
-    cleaned = Annotation(
-        annotation.case, annotation.id, _clean_tags(annotation.tags), _clean_note(annotation.note)
-    )
+    note = annotation.note.strip()
+    if len(note) > NOTE_LENGTH:
+        raise InvalidInput(
+            f"The note has {len(note):,} characters. The maximum is {NOTE_LENGTH:,}."
+        )
+    cleaned = Annotation(annotation.case, annotation.id, _clean_tags(annotation.tags), note)
     path = _path(store, case_key)
     with files.lock(path.with_suffix(".lock"), lambda: None):
         vocabulary = read(store, case_key).tags
@@ -149,12 +152,3 @@ def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
             f"Too many tags for one case: {len(tags)}. The maximum is {MAX_CASE_TAGS}."
         )
     return tuple(tags)
-
-
-def _clean_note(text: str) -> str:
-    note = text.strip()
-    if len(note) > NOTE_LENGTH:
-        raise InvalidInput(
-            f"The note has {len(note):,} characters. The maximum is {NOTE_LENGTH:,}."
-        )
-    return note

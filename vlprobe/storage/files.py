@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import uuid
 from collections import Counter
@@ -68,6 +69,24 @@ def require_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, str(error)) from None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder raises on its own
         raise OSError(errno.EINVAL, "Not a regular file")
+
+
+def require_new(path: Path) -> None:
+    """Raise InvalidInput if there is a file at a path, because a command must not replace it."""
+    if present(path):
+        raise InvalidInput(
+            f"'{path}' already exists. Choose another file name, or delete the file."
+        )
+
+
+def require_space(path: Path, n_bytes: int) -> None:
+    """Raise InvalidInput if the disk has too little free space to write a path, OSError if its folder is missing."""
+    free = shutil.disk_usage(path.absolute().parent).free
+    if free < n_bytes:
+        raise InvalidInput(
+            f"Not enough disk space for '{path}': it needs at least {n_bytes / 1e6:,.0f} MB, but "
+            f"only {free / 1e6:,.0f} MB are free. Choose another path or free some space."
+        )
 
 
 def read(path: Path) -> bytes:

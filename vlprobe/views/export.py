@@ -21,6 +21,7 @@ from vlprobe.errors import NO_MEMORY, InvalidInput
 from vlprobe.registry import load_probe
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.files import require_space
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.views import named_slices
@@ -60,7 +61,8 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     files = table_files(store, run_table)
     growing = output.with_name(f".{output.name}.{uuid.uuid4().hex}.tmp")
     try:
-        _require_space(output, files)
+        paths = [path for by_key in files.values() for paths in by_key.values() for path in paths]
+        require_space(output, sum(Path(path).stat().st_size for path in paths))
         if form != "duckdb":
             growing.mkdir()
         with duckdb.connect(str(growing) if form == "duckdb" else ":memory:") as connection:
@@ -159,22 +161,6 @@ def select(name: str, files: dict[str, list[str]]) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _require_space(output: Path, files: dict[str, dict[str, list[str]]]) -> None:
-    """Raise InvalidInput if the disk has too little free space for the export, OSError if the folder is missing."""
-    size = sum(
-        Path(path).stat().st_size
-        for by_key in files.values()
-        for paths in by_key.values()
-        for path in paths
-    )
-    free = shutil.disk_usage(output.absolute().parent).free
-    if free < size:
-        raise InvalidInput(
-            f"Not enough disk space for '{output}': it needs at least {size / 1e6:,.0f} MB, but "
-            f"only {free / 1e6:,.0f} MB are free. Choose another path or free some space."
-        )
 
 
 def _write(

@@ -264,6 +264,16 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
     return list(store.listing_fact("question_set_rows", find))
 
 
+def case_keys(store: Store) -> list[str]:
+    """Return the keys of all question sets, in the order of `question_set_rows`. Raises InvalidInput for none."""
+    keys = [row.case_key for row in question_set_rows(store)]
+    if not keys:
+        raise InvalidInput(
+            "There are no stored results yet. Run a probe first: vlprobe run --help."
+        )
+    return keys
+
+
 def question_sets(store: Store) -> pd.DataFrame:
     """Return all question sets as a table, in the order of `question_set_rows`."""
     columns = pd.Index([column.name for column in fields(QuestionSetRow)])

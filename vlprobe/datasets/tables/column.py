@@ -28,10 +28,7 @@ def check(table: Table, output: Path, column: str) -> None:
         )
     if output.suffix.lower() != suffix:
         raise InvalidInput(f"'{output}' must end in '{suffix}', like '{table.file}'.")
-    if output.exists() or output.is_symlink():
-        raise InvalidInput(
-            f"'{output}' already exists. Choose another file name, or delete the file."
-        )
+    files.require_new(output)
     if column.strip().lower() in {*table.names, *(name.lower() for name in table.skipped), ""}:
         raise InvalidInput(
             f"'{table.file}' already has a column '{column}'. Choose another name with --column "

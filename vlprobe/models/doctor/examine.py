@@ -123,7 +123,9 @@ def examine(
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
-    write_json(path, _plain(examination))
+    # A list keeps the order of the passport, because keys are sorted
+    fields = asdict(examination) | {"passport": list(examination.passport.items())}
+    write_json(path, {"schema": SCHEMA, **fields})
     mirror.publish(path)
     return examination
 
@@ -153,11 +155,6 @@ def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Sim
     names = ("pictures" if sees else "second captions", "captions" if sees else "first captions")
     n_bad = int((~np.isfinite(scores)).sum())
     return doctor_checks.Similarities(scores, n_bad, scores.size, names)
-
-
-def _plain(examination: Examination) -> dict:
-    """Convert an examination to JSON values. The passport becomes a list to keep its order, because keys are sorted."""
-    return {"schema": SCHEMA, **asdict(examination), "passport": list(examination.passport.items())}
 
 
 def sample(items: Sequence[Item], model: Model) -> list[Item]:

@@ -107,7 +107,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
                 if pair.picture not in content_keys:
                     picture = Picture.from_name(pair.picture)
                     refuse_absent(picture, self.name)
-                    key = pictures.content_key(picture, pictures.read(picture))
+                    key = pictures.content_key(pictures.read(picture), picture.edit_key)
                     content_keys[pair.picture] = key.hex()
                 pairs[pair] = f"{content_keys[pair.picture]} {text_id(pair.text)}"
         if not pairs:

@@ -266,7 +266,8 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
             "These edits have no verdicts. Create a sheet with `vlprobe sheet`, and fill it in."
         )
     labels, judges = _labels(edits, verdicts)
-    groups = _groups(edits)
+    numbers: dict[str, int] = {}  # edits of one caption have one number
+    groups = np.array([numbers.setdefault(edit.caption, len(numbers)) for edit in edits], dtype=int)
     voices = [(judge, row) for judge, row in zip(judges, labels, strict=True)]
     if len(judges) > 1:
         voices.append((MAJORITY, _majority(edits, labels)))
@@ -318,12 +319,6 @@ def _labels(
             )
         labels[judges.index(judge), column[edit_id]] = VERDICTS.index(verdict)
     return labels, judges
-
-
-def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
-    """Number the captions, and return each edit's caption number. Edits of one caption share a number."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(edit.caption, len(numbers)) for edit in edits], dtype=int)
 
 
 def _majority(edits: Sequence[SheetEdit], labels: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.render.attribution import published_text
 from vlprobe.render.sentences import counted
 from vlprobe.render.words import dataset_name, distinct
-from vlprobe.storage import display_names
+from vlprobe.storage import display_names, files
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.site import pages
 from vlprobe.surfaces.site.compare import compare_values
@@ -235,13 +235,7 @@ def check_size(contents: Site, output: Path, max_bytes: int) -> None:
             f"accepts files of up to {SPACE_FILE / 1e6:.0f} MB without Git LFS. Use fewer cases "
             "(--cases)."
         )
-    needed = contents.n_bytes + ALLOWANCE * len(contents.files)
-    free = shutil.disk_usage(output.absolute().parent).free
-    if free < needed:
-        raise InvalidInput(
-            f"Not enough disk space for '{output}': it needs {needed / 1e6:,.1f} MB, but only "
-            f"{free / 1e6:,.1f} MB are free. Choose another path or free some space."
-        )
+    files.require_space(output, contents.n_bytes + ALLOWANCE * len(contents.files))
 
 
 def write(contents: Site, output: Path) -> None:
