@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from vlprobe import registry, views
+from vlprobe.errors import MissingDependency, VlprobeError
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.types import AVERAGINGS, POOLED
 from vlprobe.types.options import Option
@@ -167,7 +169,6 @@ def question_set_of(store: "Store", key: str) -> "QuestionSet":
 
     Raises NotFound or InvalidInput.
     """
-    from vlprobe import views
     from vlprobe.render.model_lookup import find_run
 
     rows = views.runs.question_set_rows(store)
@@ -189,7 +190,6 @@ def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
     Raises:
         InvalidInput: several stored models have the same display name.
     """
-    from vlprobe import registry
     from vlprobe.render.model_lookup import find_model
 
     families = registry.families("models")
@@ -217,7 +217,6 @@ def complete_names(collection: str) -> Completer:
     """Build a shell completer for model, dataset or probe names. It reads only the metadata of plug-ins."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from vlprobe import registry
 
         names = registry.names(collection)
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -227,7 +226,6 @@ def complete_names(collection: str) -> Completer:
 
 def complete_runs(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete keys of stored runs and names of models with runs. Returns nothing if the results cannot be read."""
-    from vlprobe.errors import VlprobeError
     from vlprobe.storage import shipped
     from vlprobe.storage.store import DEFAULT
 
@@ -250,7 +248,6 @@ def require(plugins: Sequence[str], urls: Sequence[str]) -> None:
     to send requests to the servers given with `--api`. Raises NotFound or InvalidInput if one cannot be used.
     """
     if plugins or urls:
-        from vlprobe import registry
         from vlprobe.registry import endpoints
 
         for name in plugins:
@@ -265,7 +262,6 @@ def require_cluster(address: str) -> None:
     Raises MissingDependency if Ray is not installed, and InvalidInput unless the address is HOST:PORT.
     """
     if address:
-        from vlprobe.errors import MissingDependency
         from vlprobe.runs import ray_cluster
 
         if find_spec("ray") is None:
@@ -275,8 +271,6 @@ def require_cluster(address: str) -> None:
 
 def typed(*values: object) -> None:
     """Allow this process to use the plug-ins and servers that a user named in the arguments of a command."""
-    from vlprobe import registry
-
     for value in values:
         names = value if isinstance(value, list | tuple) else [value]
         registry.allow_typed(*(name for name in names if isinstance(name, str) and name))

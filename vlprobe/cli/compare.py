@@ -1,11 +1,14 @@
 """Commands that compare runs, report their statistical power, and fail in CI if a model regressed."""
 
+import math
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe import views
 from vlprobe.cli.arguments import (
     AVERAGING,
     FORMAT,
@@ -91,7 +94,6 @@ def compare(
     Tests by kind of edit, and the finding, are adjusted for every pair of the models that answered these questions, as
     on the dashboard.
     """
-    from vlprobe import views
     from vlprobe.render.findings import verdict
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
@@ -156,9 +158,6 @@ def plan(
     If only A is given, it is compared with every other model on the same questions. If there are no other models,
     vlprobe assumes a second model whose errors are independent of A's, the case that requires the most pictures.
     """
-    import math
-
-    from vlprobe import views
     from vlprobe.render.model_lookup import find_model, find_run
 
     if len(names) > 1:
@@ -231,11 +230,8 @@ def gate(
     A limit is broken if the whole 95 % interval of the paired difference is beyond it, or if the difference is
     unknown. A usage error, such as an unknown run or metric, exits with code 2.
     """
-    from dataclasses import asdict
-
     import pandas as pd
 
-    from vlprobe import views
     from vlprobe.render.model_lookup import find_model
 
     max_drops = _limits(limits)
@@ -291,7 +287,6 @@ def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) 
     """Print the first five pictures that two rococo runs retrieve for the same captions. Identify each run by its
     key or its model.
     """
-    from vlprobe import views
     from vlprobe.render.model_lookup import find_model
 
     names = [find_model(store, name) for name in (original, tuned)]

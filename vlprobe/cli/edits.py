@@ -19,6 +19,7 @@ from vlprobe.cli.arguments import (
     typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_rows
+from vlprobe.runs.request import Request
 
 
 @click.command()
@@ -92,7 +93,6 @@ def edits(
     """
     from vlprobe.perturb.instructions import chosen
     from vlprobe.runs.edits.write import EditOrder, write
-    from vlprobe.runs.request import Request
 
     typed(dataset, writer)
     choices = {name: settings.pop(name) for name in ("item", "where", "sample", "limit")}

@@ -1,12 +1,16 @@
 """Commands that prepare a run: write edits and questions for a dataset, audit the dataset, and check a model."""
 
+import datetime
 import functools
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from vlprobe import __version__, registry
 from vlprobe.cli.arguments import (
     COSTS,
     DEVICE,
@@ -25,6 +29,8 @@ from vlprobe.cli.arguments import (
     typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_rows, print_table, text_output
+from vlprobe.errors import NotFound
+from vlprobe.runs.request import Request
 from vlprobe.types import Item
 
 
@@ -95,13 +101,9 @@ def perturb(
         raise click.UsageError(
             "FOLDER and --option require --probe rococo. To write LGIP edits, use --output FILE."
         )
-    import datetime
 
-    from vlprobe import __version__, registry
     from vlprobe.datasets.languages import foreign_captions
-    from vlprobe.errors import NotFound
     from vlprobe.perturb import edits_file, lgip, lgip_format
-    from vlprobe.runs.request import Request
     from vlprobe.runs.selection import select
 
     typed(dataset, rules)
@@ -162,7 +164,6 @@ def perturb(
 @click.pass_context
 def check(ctx: click.Context, dataset: str, no_pictures: bool, blind: bool, how: str) -> None:
     """Count the defects in DATASET that can make scores unreliable."""
-    from vlprobe import registry
     from vlprobe.datasets import audit
 
     typed(dataset)
@@ -216,10 +217,6 @@ def doctor(
     """Describe MODEL and check whether its scores can be trusted. Exit with 1 if a check fails, and with 2 on a
     usage error such as an unknown model.
     """
-    import json
-    from dataclasses import asdict
-
-    from vlprobe import registry
     from vlprobe.models.doctor import examine as doctor_examine
     from vlprobe.views import totals
 
@@ -266,7 +263,6 @@ def write_altered(
 ) -> None:
     """Write the altered captions and pictures to a folder, and print to stderr what was written and skipped."""
     from vlprobe.runs.altered import write
-    from vlprobe.runs.request import Request
 
     if folder is None:
         raise click.UsageError(
@@ -338,11 +334,9 @@ def influence(
     A noun has little influence if the caption's embedding hardly changes when the noun is deleted. The agreement
     expected by chance is printed next to the measured one.
     """
-    from vlprobe import registry
     from vlprobe.probes.caption_foils import load_voter, text_encoder
     from vlprobe.runs.ask import write_texts
     from vlprobe.runs.consensus import PRINTED, consensus, voting_texts
-    from vlprobe.runs.request import Request
     from vlprobe.runs.selection import select
 
     typed(dataset, *models)
@@ -401,7 +395,6 @@ def ask(
     To import the answers, run the probe on a model named embeddings:OUTPUT, scores:OUTPUT or scores:FILE.
     """
     from vlprobe.runs.ask import ask as write
-    from vlprobe.runs.request import Request
 
     choices["errata"] = rejected_labels(choices["errata"])
     request = Request((), dataset, probe, parse_pairs(options), seed, **choices)
@@ -452,7 +445,6 @@ def score(
     and +unpictured to leave the score empty if a picture is missing. To resume after an interruption, repeat the
     command.
     """
-    from vlprobe import registry
     from vlprobe.models.endpoint.budget import Budget
     from vlprobe.runs import pair_scores
 

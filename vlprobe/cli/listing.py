@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe import __version__, registry, views
 from vlprobe.cli.arguments import FORMAT, complete_names, results_store, typed
 from vlprobe.cli.output import inform, print_folded, print_rows, print_table
+from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +24,6 @@ def print_names(collection: str, how: str) -> None:
     For a plug-in that was not named with --plugin, only the metadata is read. Unusable plug-ins are reported to
     stderr.
     """
-    from vlprobe import __version__, registry
-
     usable, problems = registry.installed_plugins(collection)
     providers = {"py": "a file"} | {plugin.name: plugin.provider for plugin in usable}
     listed = registry.names(collection)
@@ -38,8 +38,6 @@ def print_names(collection: str, how: str) -> None:
 
 def print_metrics_of_probes(how: str) -> None:
     """Print the metrics of all probes, with their unit, direction, chance level and source."""
-    from vlprobe import registry, views
-
     rows = [
         (row.name, probe, row.unit, row.direction, row.chance, row.source, row.help)
         for probe in registry.names("probes")
@@ -63,8 +61,6 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
     """
     import pandas as pd
 
-    from vlprobe import views
-    from vlprobe.errors import InvalidInput
     from vlprobe.render.model_lookup import find_run
     from vlprobe.views.published import SOURCES
 
@@ -204,8 +200,6 @@ def options(probe: str, how: str) -> None:
 
 def option_rows(probe: str) -> list[tuple[str, str, str, str, str]]:
     """Return a row for each of a probe's options: name, type, default, allowed values and meaning."""
-    from vlprobe import registry
-
     rows = []
     for option in registry.load_probe(probe).options:
         default, meaning = _typed_text(option.default), " ".join(option.help.split())

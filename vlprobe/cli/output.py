@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from vlprobe import views
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.render.text_tables import folded, formatted, markdown_text, terminal_width, text_lines
 from vlprobe.runs.request import Progress
@@ -138,8 +139,6 @@ def print_slice_notes(store: "Store", case_key: str) -> None:
     """Print to stderr why saved slices with cases in a question set do not apply to it, or why their numbers are
     biased.
     """
-    from vlprobe import views
-
     numbers, refusals = views.named_slices.applicable(store, case_key)
     slices = views.named_slices.read(store)
     for note in (*refusals, *filter(None, (slices[name].caveat for name in numbers))):
@@ -165,7 +164,6 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
 
 def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> None:
     """Print all metrics of a run to stdout in the model-index format of a Hugging Face model card."""
-    from vlprobe import views
     from vlprobe.render.model_index import model_index
     from vlprobe.views.records import EstimateRow, records
 

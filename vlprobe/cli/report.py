@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe import views
 from vlprobe.cli.arguments import pass_results, question_set_of, question_sets_of
 from vlprobe.cli.output import inform, print_slice_notes
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 @pass_results
 def report(store: "Store", output: Path, key: str) -> None:
     """Write a comparison of all models on one question set as a single HTML file that works offline."""
-    from vlprobe import views
     from vlprobe.storage import files
     from vlprobe.surfaces.report import report as page
 
@@ -101,7 +101,6 @@ def site(
 
     Bundled results can be published, too; they are the default if no other results are stored.
     """
-    from vlprobe import views
     from vlprobe.surfaces.site import bundle
     from vlprobe.surfaces.site.subject import Limits
 
@@ -142,8 +141,6 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     """Write all results to OUTPUT for other programs, with a schema (docs/publish.md). The column `bundled` of the
     table `runs` marks bundled results.
     """
-    from vlprobe import views
-
     rows = views.export.export(store, output, form, not no_bundled)
     inform(f"{output}: {rows:,} scores")
     for error in views.runs.unread(store):
@@ -195,8 +192,6 @@ def figure(
     margins of two models). The command prints the facts for the figure's caption: the finding, the number of cases,
     the test and its correction. It requires the package kaleido ('vlprobe[figures]') and Chrome or Chromium.
     """
-    from vlprobe import views
-    from vlprobe.errors import NotFound
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import files
     from vlprobe.surfaces import paper

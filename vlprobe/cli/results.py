@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import click
 
+from vlprobe import views
 from vlprobe.cli.arguments import (
     AVERAGING,
     FORMAT,
@@ -27,6 +29,7 @@ from vlprobe.cli.output import (
     print_table,
     print_words,
 )
+from vlprobe.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
@@ -72,7 +75,6 @@ def show(
 
     Runs from older versions are marked, and are compared only with runs from the same version.
     """
-    from vlprobe import views
     from vlprobe.metrics.tie_groups import group_letters
     from vlprobe.render.model_lookup import find_run
 
@@ -227,8 +229,6 @@ def leaderboard(
     between them (p < .05, Holm-adjusted for all pairs). Models are sorted by the first question set. A cell without
     a number gives the reason.
     """
-    from vlprobe import views
-    from vlprobe.errors import InvalidInput, NotFound
     from vlprobe.render.leaderboard import describe_columns, formatted_table, in_words
     from vlprobe.render.model_index import model_index
     from vlprobe.render.model_lookup import find_model
@@ -310,7 +310,6 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     """List the cases in which the model of run KEY is fooled, worst first. KEY can also be the name of a model,
     which selects the model's newest run.
     """
-    from vlprobe import views
     from vlprobe.case.card import CHOICE_WORDS
     from vlprobe.render.attribution import published_text
     from vlprobe.render.model_lookup import find_run
@@ -394,9 +393,6 @@ def steps(
     from which the model is fooled through the last step. To check a step for regressions, use `vlprobe gate
     NAME@STEP --against NAME@STEP`.
     """
-    from vlprobe import views
-    from vlprobe.errors import NotFound
-
     question_set, models = views.training_steps.find_training(store, name, probe)
     if not cases:
         table = views.training_steps.curves(store, question_set, models, slice_by, averaging, unit)
@@ -431,7 +427,6 @@ def save_slice(store: "Store", name: str, key: str, **conditions: str) -> None:
     """Save the cases of run KEY that meet the conditions as the slice NAME. An existing slice with this name is
     replaced.
     """
-    from vlprobe import views
     from vlprobe.render.model_lookup import find_run
 
     manifest = find_run(store, key)
@@ -451,10 +446,6 @@ def save_slice(store: "Store", name: str, key: str, **conditions: str) -> None:
 @pass_results
 def list_slices(store: "Store", how: str) -> None:
     """List all slices, with the question set in which each slice was saved and a link to its cases in Explore."""
-    from urllib.parse import urlencode
-
-    from vlprobe import views
-
     rows = []
     for name, named in views.named_slices.read(store).items():
         cases = {"set": named.case_key, "kind": named.kind, "slice": name, "outcome": "all"}
@@ -490,8 +481,6 @@ def sql(store: "Store", statement: str | None, writes_init: bool, how: str) -> N
     tables. The column `bundled` of the table `runs` marks bundled results. STATEMENT cannot change anything or read
     other files.
     """
-    from vlprobe import views
-
     if bool(statement) == writes_init:
         raise click.UsageError(
             'Pass either a SQL statement or --init: vlprobe sql "SELECT * FROM runs".'

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe import registry, views
 from vlprobe.cli.arguments import (
     COSTS,
     DEVICE,
@@ -23,6 +24,9 @@ from vlprobe.cli.arguments import (
     typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_notes, print_table
+from vlprobe.errors import Misfit, NotFound
+from vlprobe.runs.request import Request
+from vlprobe.types.options import REMOVED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +119,6 @@ def run(
     **settings,
 ) -> None:
     """Run probes on models. Repeating the command resumes the run, or prints the stored result if it is complete."""
-    from vlprobe.errors import Misfit
     from vlprobe.models import frozen
     from vlprobe.runs.profile import Profile
     from vlprobe.runs.run import execute_plan
@@ -156,9 +159,6 @@ def _requests(
     datasets: Sequence[str], probes: Sequence[str], options: Mapping[str, object], settings: dict
 ) -> "list[Request]":
     """Create one request per dataset and probe. Raises a VlprobeError if a probe or an option is unknown."""
-    from vlprobe import registry
-    from vlprobe.runs.request import Request
-
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings["errata"] = rejected_labels(settings["errata"])
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -184,10 +184,6 @@ def _options_by_probe(
 
     If only one probe runs, it receives all options, even unknown ones, because it reports which ones it expects.
     """
-    from vlprobe import registry
-    from vlprobe.errors import NotFound
-    from vlprobe.types.options import REMOVED
-
     option_names = {
         name: {option.name for option in registry.load_probe(name).options} for name in probes
     }
@@ -217,8 +213,6 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
     """
     import pandas as pd
 
-    from vlprobe import views
-
     tables = [_estimates(store, manifests) for manifests in answers]
     for column in ("probe", "dataset"):
         values = [manifests[0]["run"][column] for manifests in answers]
@@ -243,8 +237,6 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
 def _estimates(store: "Store", manifests: Sequence[dict]) -> "pd.DataFrame":
     """Return a table with all estimates for runs on the same question set, grouped by model."""
     import pandas as pd
-
-    from vlprobe import views
 
     estimates = views.estimates.estimates(
         store, views.runs.question_set(store, manifests[0]["case_key"])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from vlprobe import registry, views
 from vlprobe.cli.arguments import cache_store, complete_names, complete_runs, results_store
 from vlprobe.cli.output import ProgressBar, inform
 from vlprobe.errors import InvalidInput, NotFound, printable
@@ -44,7 +45,6 @@ def rename(ctx: click.Context, subject_name: str, name: str) -> None:
     MODEL_OR_DATASET is the name used in commands, the current display name, or the beginning of a run's key, which
     selects the model of that run. Keys and numbers do not change.
     """
-    from vlprobe import views
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
 
@@ -122,7 +122,6 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     DATASET must be one that includes questions whose picture is missing, such as bundled:SugarCrepe or
     triplets:FILE@FOLDER/val2017+unpictured. To resume an interrupted download, run the same command again.
     """
-    from vlprobe import registry
     from vlprobe.datasets import photographs
     from vlprobe.storage import access
 

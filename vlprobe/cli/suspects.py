@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe import views
 from vlprobe.cli.arguments import FORMAT, complete_runs, pass_results, question_set_of
 from vlprobe.cli.output import inform, print_rows
 
@@ -46,7 +47,6 @@ def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, ho
     Such a case is more often mislabeled than hard. Review the cases under Lab > Suspect labels, then export your
     verdicts with `vlprobe errata export`.
     """
-    from vlprobe import views
     from vlprobe.render.attribution import published_text
 
     question_set = question_set_of(store, key)
@@ -84,7 +84,6 @@ def errata() -> None:
 @pass_results
 def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
     """Write the verdicts on labels in run KEY's question set to OUT."""
-    from vlprobe import views
     from vlprobe.storage import errata, files
 
     files.require_new(out)
@@ -99,7 +98,6 @@ def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
 @pass_results
 def import_errata(store: "Store", path: Path) -> None:
     """Store the verdicts in FILE as tags on their cases, in every question set that contains them."""
-    from vlprobe import views
     from vlprobe.storage import errata
 
     verdicts = errata.read(path)

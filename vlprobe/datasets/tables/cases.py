@@ -16,6 +16,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import pyarrow as pa
+
 from vlprobe.datasets import audit, labels, sources
 from vlprobe.datasets.queries import KINDS
 from vlprobe.datasets.tables.layouts import Kind, Layout
@@ -68,8 +70,6 @@ class Fields:
 
     def n_values(self, column: str) -> int:
         """Count the distinct texts in a column. For a column of lists, return a number that is too large for a tag."""
-        import pyarrow as pa
-
         values = self.table.columns[column]
         if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
             return self.table.n_rows + 1_000_000

@@ -13,7 +13,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from vlprobe.datasets.file_formats import (
     header_of,
@@ -25,9 +28,6 @@ from vlprobe.datasets.folder import SUFFIXES as SUFFIXES_OF_PICTURES
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import columnar_files, containers, files
 from vlprobe.storage.access import refuse_outside
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Row = dict[str, object]
 EXPECTED = (
@@ -242,7 +242,7 @@ class Table:
     """
 
     file: Path
-    columns: "dict[str, pa.ChunkedArray]"
+    columns: dict[str, pa.ChunkedArray]
     pictures: dict[str, str]
     skipped: tuple[str, ...]
     n_rows: int
@@ -311,8 +311,6 @@ def read(file: Path) -> Table:
 
 def of_rows(file: Path, rows: Sequence[Row]) -> Table:
     """Convert JSON rows to columns. Columns with other values than texts and numbers are skipped."""
-    import pyarrow as pa
-
     rows = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if len(names) * len(rows) > MOST_SPARSE + MOST_SPARSITY * sum(map(len, rows)):
@@ -387,8 +385,6 @@ def _refuse_twins(file: Path, names: Sequence[str]) -> None:
 
 
 def _separated(file: Path) -> Table:
-    import pyarrow as pa
-
     delimiter, header = header_of(file)
     _refuse_twins(file, header)
     chunks: list[list[pa.Array]] = [[] for _ in header]
@@ -426,8 +422,6 @@ def _columnar(file: Path) -> Table:
         InvalidInput: the file is damaged, or has more than MOST_BYTES of text or MOST_ROWS rows. Text is
             measured piece by piece while it is unpacked, because the sizes stated in the file are not trusted.
     """
-    import pyarrow as pa
-
     with columnar_files.translate_errors(file):
         opened = columnar_files.ParquetFile(file)
         n_rows = sum(opened.row_counts)
@@ -456,11 +450,9 @@ def _columnar(file: Path) -> Table:
 
 
 def _texts(
-    file: Path, batches: "Iterable[pa.RecordBatch]", empty: "pa.Table"
-) -> "dict[str, pa.ChunkedArray]":
+    file: Path, batches: Iterable[pa.RecordBatch], empty: pa.Table
+) -> dict[str, pa.ChunkedArray]:
     """Read the columns in the batches as text, by column name. Columns with values that are not text are left out."""
-    import pyarrow as pa
-
     columns: dict[str, list[pa.Array] | None] = {}
     n_bytes = 0
     pieces = (
@@ -482,17 +474,14 @@ def _texts(
     return {name: pa.chunked_array(chunks) for name, chunks in columns.items() if chunks}
 
 
-def _flattened(table: "pa.Table") -> "dict[str, pa.ChunkedArray]":
+def _flattened(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     """Return a table's columns by name. Each field of a struct becomes a separate column."""
     flat = table.flatten()
     return dict(zip(flat.column_names, flat.columns, strict=True))
 
 
-def _written_out(array: "pa.Array") -> int:
+def _written_out(array: pa.Array) -> int:
     """Return the size of an array's values in bytes. A value in a dictionary counts each time that it is used."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = array.type
     if pa.types.is_dictionary(kind) and not pa.types.is_primitive(kind.value_type):
         lengths = pc.call_function("binary_length", [array.dictionary])
@@ -512,11 +501,8 @@ def _refuse_large(file: Path, n_bytes: int) -> None:
         )
 
 
-def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Convert a column to texts or lists of texts; None if its type does not allow that."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = column.type
     try:
         if pa.types.is_dictionary(kind) and not pa.types.is_nested(kind.value_type):
@@ -538,10 +524,8 @@ def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
         return None
 
 
-def _raw_texts(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
+def _raw_texts(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return the field `raw` from lists of objects, as in Karpathy's splits; None if an object lacks the field."""
-    import pyarrow as pa
-
     lists = [
         [""] if objects is None else [one and one["raw"] for one in objects]
         for objects in column.to_pylist()
