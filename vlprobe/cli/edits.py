@@ -127,7 +127,7 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     from vlprobe.surfaces.report.selection import defused
 
     edits_on_it = sample_edits(open_edits(edits_path).edits, sample, seed)
-    files.require_new(output)
+    files.require_new(output, "verdicts")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

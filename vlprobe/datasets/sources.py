@@ -63,16 +63,7 @@ def parse_source(
             raise NotFound("option", option, options, f"Write options as {prefix}:FILE+OPTION.")
         options_in_name.add(option)
         path = shorter_path
-    images = None
-    if not files.parse_path(path).exists() and "@" in path:
-        path, _, folder = path.rpartition("@")
-        images = files.parse_path(folder)
-        if not images.is_dir():
-            raise InvalidInput(
-                f"Image folder '{images}' in '{name}' does not exist. Expected "
-                f"{prefix}:FILE@IMAGEDIR."
-            )
-    source_path = files.parse_path(path)
+    source_path, images = split_folder(name, path)
     # With +unpictured, rows keep the names of their pictures
     if images is None and (is_pictured or UNPICTURED in options_in_name):
         images = source_path if source_path.is_dir() else source_path.parent
@@ -85,6 +76,25 @@ def parse_source(
             "the file instead."
         )
     return Source(name, tuple(matching), images, frozenset(options_in_name))
+
+
+def split_folder(name: str, path: str) -> tuple[Path, Path | None]:
+    """Split the path in a dataset name into a file and the image folder after the @, if any. Raises InvalidInput."""
+    file, at, folder = path.rpartition("@")
+    if not at or files.parse_path(path).exists():
+        return files.parse_path(path), None
+    return files.parse_path(file), image_folder(name, folder)
+
+
+def image_folder(name: str, folder: str) -> Path:
+    """Return the image folder in a dataset name. Raises InvalidInput if there is no such folder."""
+    images = files.parse_path(folder)
+    if not images.is_dir():
+        raise InvalidInput(
+            f"Image folder '{images}' in '{name}' does not exist. Expected "
+            f"{name.partition(':')[0]}:FILE@IMAGEDIR."
+        )
+    return images
 
 
 def cropped(item: Item, box: str) -> Item:

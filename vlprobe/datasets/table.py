@@ -79,46 +79,14 @@ def parse(name: str) -> TableName:
         InvalidInput: the name has no file, the text after a plus sign is not an option, or the folder with
             the pictures is missing.
     """
-    prefix, _, path = name.partition(":")
-    if not path:
-        raise InvalidInput(
-            f"'{name}' does not contain a file name. Expected {prefix}:FILE, where FILE is a table."
-        )
-    words: set[str] = set()
-    values: dict[str, str] = {}
-    is_url = remote.is_url(path)
-    while (is_url or not files.parse_path(path).exists()) and "+" in path:
-        path, _, option = path.rpartition("+")
-        match = OPTION.fullmatch(option)
-        if not match:
-            raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is not a valid option, or the file does not "
-                f"exist. Expected {EXPECTED}."
-            )
-        if match[1]:
-            words.add(match[1])
-        else:
-            values.setdefault(match[2], match[3])
-    images = None
-    if is_url:
+    path, words, values = files.split_options(name, OPTION, EXPECTED)
+    if remote.is_url(path):
         url, _, folder = path.partition("@")
         remote.require_url(url)
-        images = _image_folder(name, folder) if folder else None
-        file = Path(remote.file_name(url))
-        return TableName(name, file, url, images, frozenset(words), values)
-    if not files.parse_path(path).exists() and "@" in path:
-        path, _, folder = path.rpartition("@")
-        images = _image_folder(name, folder)
-    return TableName(name, files.parse_path(path), "", images, frozenset(words), values)
-
-
-def _image_folder(name: str, folder: str) -> Path:
-    images = files.parse_path(folder)
-    if not images.is_dir():
-        raise InvalidInput(
-            f"Image folder '{images}' in '{name}' does not exist. Expected {PREFIX}:FILE@IMAGEDIR."
-        )
-    return images
+        images = sources.image_folder(name, folder) if folder else None
+        return TableName(name, Path(remote.file_name(url)), url, images, words, values)
+    file, images = sources.split_folder(name, path)
+    return TableName(name, file, "", images, words, values)
 
 
 # As CxC's "COCO_val2014:sentid:648388": one word with a number in it.

@@ -15,11 +15,12 @@ which `vlprobe ask` writes the inputs. Each picture and each text has one embedd
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
 from vlprobe.models.from_files import vectors as vector_file
-from vlprobe.models.from_files.lookup import BoundLookup, CosineLookup, parse_options
+from vlprobe.models.from_files.lookup import BoundLookup, CosineLookup
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
 from vlprobe.types import Capabilities
@@ -34,12 +35,12 @@ EXPECTED = "normalise, partial, as=NAME, key=COLUMN, vector=COLUMN or texts=ARRA
 
 def check_name(name: str) -> None:
     """Raise InvalidInput if the file does not exist, or an option is not valid."""
-    vector_file.check(parse_options(name, OPTION, EXPECTED)[0])
+    vector_file.check(_parse_name(name)[0])
 
 
 def named_capabilities(name: str) -> Capabilities | None:
     """Return the capabilities of imported embeddings if the name is a folder. For a single file, return None."""
-    file = parse_options(name, OPTION, EXPECTED)[0]
+    file = _parse_name(name)[0]
     if not file.is_dir():
         return None
     has_pictures = files.is_file(file / "pictures.npy")
@@ -48,13 +49,16 @@ def named_capabilities(name: str) -> Capabilities | None:
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "EmbeddingFile":
     """Load imported embeddings by name. The device and the precision are ignored. Raises InvalidInput."""
-    file, options = parse_options(name, OPTION, EXPECTED)
-    words = {match[1] for match in options if match[1]}
-    mapping = {match[2]: match[3] for match in options if match[2]}
+    file, words, mapping = _parse_name(name)
     sides, content_digest = vector_file.read(file, mapping, "normalise" in words)
     how = [content_digest, sorted(words), sorted(mapping.items())]
     digest = pictures.digest(f"embeddings version 1 {json.dumps(how)}".encode())
     return EmbeddingFile(name, str(file), sides, "partial" in words, digest)
+
+
+def _parse_name(name: str) -> tuple[Path, frozenset[str], dict[str, str]]:
+    text, words, mapping = files.split_options(name, OPTION, EXPECTED)
+    return files.parse_path(text), words, mapping
 
 
 class EmbeddingFile(CosineLookup, BoundLookup):

@@ -30,7 +30,6 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file
 from vlprobe.models.from_files import matrix as score_matrix
-from vlprobe.models.from_files.lookup import parse_options
 from vlprobe.models.score_table import UNKNOWN_SCALE, ScoreTable
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
@@ -116,8 +115,8 @@ def load(
 
 
 def _parse_name(name: str) -> ScoreSource:
-    file, options = parse_options(name, OPTION, EXPECTED)
-    words = {match[1] for match in options if match[1]}
+    text, words, mapping = files.split_options(name, OPTION, EXPECTED)
+    file = files.parse_path(text)
     scales = sorted(words - {PARTIAL, MATRIX})
     if len(scales) > 1:
         raise InvalidInput(f"'{name}' has several scales: {' and '.join(scales)}. Choose one.")
@@ -132,7 +131,7 @@ def _parse_name(name: str) -> ScoreSource:
         cast(ScoreType, scales[0]) if scales else "unknown",
         PARTIAL in words,
         is_matrix,
-        {match[2]: match[3] for match in options if match[2]},
+        mapping,
     )
 
 

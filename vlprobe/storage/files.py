@@ -47,6 +47,37 @@ def parse_path(text: str, confined: bool = True) -> Path:
     return path
 
 
+def split_options(
+    name: str, pattern: re.Pattern[str], expected: str
+) -> tuple[str, frozenset[str], dict[str, str]]:
+    """Split a name PREFIX:FILE+WORD+KEY=VALUE into the file or URL, the words and the values. An existing path may
+    contain a plus sign.
+
+    Args:
+        name: The name that the user typed.
+        pattern: The pattern that a complete option matches. Group 1 is a word; groups 2 and 3 are a key and its value.
+        expected: A description of the options, for error messages.
+
+    Raises:
+        InvalidInput: The name has no file, or the text after a plus sign is not an option.
+    """
+    prefix, _, text = name.partition(":")
+    if not text:
+        raise InvalidInput(f"'{name}' does not name a file. Expected {prefix}:FILE.")
+    options = []
+    while ("://" in text or not parse_path(text).exists()) and "+" in text:
+        text, _, option = text.rpartition("+")
+        match = pattern.fullmatch(option)
+        if not match:
+            raise InvalidInput(
+                f"'{option[:80]}' in '{name}' is not a valid option, or the file does not "
+                f"exist. Expected {expected}."
+            )
+        options.append(match)
+    words = frozenset(match[1] for match in options if match[1])
+    return text, words, {match[2]: match[3] for match in reversed(options) if match[2]}
+
+
 def require_utf8(path: Path, kind: str) -> None:
     """Raise InvalidInput unless the absolute path is valid UTF-8, as JSON and Parquet require.
 
@@ -71,11 +102,16 @@ def require_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "Not a regular file")
 
 
-def require_new(path: Path) -> None:
-    """Raise InvalidInput if there is a file at a path, because a command must not replace it."""
+def require_new(path: Path, contents: str = "") -> None:
+    """Raise InvalidInput if there is a file at a path, because a command must not replace it.
+
+    Args:
+        contents: What the file may contain, for the message.
+    """
     if present(path):
+        warning = f" and may contain {contents}" if contents else ""
         raise InvalidInput(
-            f"'{path}' already exists. Choose another file name, or delete the file."
+            f"'{path}' already exists{warning}. Choose another file name, or delete the file."
         )
 
 

@@ -1,6 +1,5 @@
-"""Base classes for models that are files (PREFIX:FILE with options after plus signs), and a parser for their names."""
+"""Base classes for models that are files."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -11,41 +10,11 @@ from vlprobe.errors import InvalidInput
 from vlprobe.scoring.cases import cosines
 from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.inputs import text_id
-from vlprobe.storage import files
 from vlprobe.types import Inputs, Lookup, Picture
 
 SIDES = {"pictures": "picture", "texts": "text"}
 PARTIAL = "partial"
 Rows = tuple[Mapping[str, int] | None, int, frozenset[int]]
-
-
-def parse_options(
-    name: str, pattern: re.Pattern[str], expected: str
-) -> tuple[Path, list[re.Match[str]]]:
-    """Split a name into a file and a list of options. A path that exists as written may contain a plus sign.
-
-    Args:
-        name: The name that the user typed.
-        pattern: The pattern that a complete option matches.
-        expected: A description of the options, for error messages.
-
-    Raises:
-        InvalidInput: The name has no file, or the text after a plus sign is not an option.
-    """
-    prefix, _, text = name.partition(":")
-    if not text:
-        raise InvalidInput(f"'{name}' does not name a file. Expected {prefix}:FILE.")
-    options = []
-    while not files.parse_path(text).exists() and "+" in text:
-        text, _, option = text.rpartition("+")
-        match = pattern.fullmatch(option)
-        if not match:
-            raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is not a valid option, or the file does not "
-                f"exist. Expected {expected}."
-            )
-        options.append(match)
-    return files.parse_path(text), options[::-1]
 
 
 class _Sought(NamedTuple):
