@@ -5,6 +5,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -226,7 +227,8 @@ def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(
 def examine(store: Store, model: str, dataset: str, failed: str) -> None:
     check = doctor_examine.Check(failed, "It does.", False, 0.1, 0.5, "It does not.")
     found = doctor_examine.Examination("m", model, "d", dataset, {}, (check,), (), "2026-01-01")
-    write_json(store.root / "models" / f"{model}-{dataset}.json", doctor_examine._plain(found))
+    content = {"schema": doctor_examine.SCHEMA, **asdict(found), "passport": []}
+    write_json(store.root / "models" / f"{model}-{dataset}.json", content)
 
 
 def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: str):
