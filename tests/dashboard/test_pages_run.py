@@ -299,6 +299,34 @@ def test_a_score_file_that_a_test_cannot_use_starts_nothing_and_the_test_that_it
     assert [request.probe for request in requests(store)] == ["eqben"]
 
 
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_a_score_file_of_a_bundled_set_is_refused_on_drawn_scenes_and_the_set_is_one_press_away(
+    monkeypatch, store: Store, unspawned: None, tmp_path: Path, has_ids: bool
+):
+    rows = "".join(f"swap_obj,{number},0.9,0.2\n" for number in range(246))
+    name = "s.csv" if has_ids else "s.json"
+    text = f"file,key,caption_score,foil_score\n{rows}" if has_ids else "[[0.9, 0.2]]"
+    (tmp_path / name).write_text(text)
+    at = open_page(monkeypatch, store, "run")
+    choose_probe(at, "lgip").run()
+    at.text_input(key="run_own_model").set_value(str(tmp_path / name)).run()
+    assert at.button(key="start").disabled == has_ids
+    if not has_ids:  # numbers without ids fit any set of their size
+        assert not at.error
+        return
+    (error,) = at.error
+    assert "'s.csv' has scores for Near-identical pairs (EqBen)" in error.value
+    assert error.value.endswith("on SugarCrepe, not on drawn scenes.")
+    fix = at.button(key="choose_fitting")
+    assert fix.label == "Choose SugarCrepe, Near-identical pairs (EqBen)"
+    fix.click().run()
+    assert not at.error
+    at.button(key="start").click().run()
+    assert [(each.dataset, each.probe) for each in requests(store)] == [
+        ("bundled:SugarCrepe", "eqben")
+    ]
+
+
 def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])

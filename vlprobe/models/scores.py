@@ -172,6 +172,11 @@ class ScoreFile(CaseAnswerer):
         n_orders = 1 if self._table.orders is None else 2
         return Capabilities(answers_cases=True, score_type=self._source.scale, n_orders=n_orders)
 
+    @property
+    def has_ids(self) -> bool:
+        """Whether rows name their case, and not only have its position in the data."""
+        return not self._table.by_place
+
     def facts(self) -> dict[str, str]:
         """Describe the contents of the file, as a dictionary from subject to text."""
         table = self._table

@@ -25,7 +25,7 @@ from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.run import dropped, gallery, progress
 from vlprobe.dashboard.state import dataset_name, link_docs, model_name, plain, quiet, store, view
 from vlprobe.dashboard.widgets import draw_row, error_text, fold, open_folds, press
-from vlprobe.datasets import demo
+from vlprobe.datasets import bundled, demo
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models import scores
@@ -464,10 +464,10 @@ def _bar(
 ) -> None:
     """Draw the Start button, next to the estimated duration or the first error in the form."""
     problem: VlprobeError | None = None
-    fitting: Sequence[str] = ()
+    fix: tuple[str, dict[str, object]] | None = None
     try:
         requests = checked(models, dataset, probes, settings)
-        fitting, message = _other_tests(requests)
+        message, fix = _other_choice(requests)
         if message:
             raise InvalidInput(message)
         _expectation(requests)
@@ -478,10 +478,8 @@ def _bar(
         else:
             quiet(str(error))
     st.space("stretch")
-    if fitting:
-        state = {f"run_probe_{name}": name == fitting[0] for name in presentations()}
-        label = f"Choose {presentations()[fitting[0]].name}"
-        press(label, st.session_state.update, state, key="choose_fitting")
+    if fix:
+        press(f"Choose {fix[0]}", st.session_state.update, fix[1], key="choose_fitting")
     press(
         "Start",
         _start,
@@ -546,43 +544,54 @@ def checked(
     return requests
 
 
-def _other_tests(requests: Sequence[Request]) -> tuple[list[str], str]:
-    """Return the tests for which a score file among the models has scores, and an error message. Both are empty if it
-    has scores for all chosen tests or for none.
+def _other_choice(requests: Sequence[Request]) -> tuple[str, tuple[str, dict[str, object]] | None]:
+    """Return an error message if a score file among the models has scores for other tests or pictures than the chosen
+    ones, with the name of a choice that it fits and that choice's values by session key; else "" and None.
 
-    Drawn scenes take half a minute to draw, and are not tried.
+    Drawn scenes take half a minute to draw, so the file is compared with the bundled question sets instead.
     """
-    dataset, options = requests[0].dataset, {each.probe: each.options for each in requests}
-    score_files = [name for name in requests[0].models if name.startswith(f"{scores.PREFIX}:")]
-    for name in [] if dataset.startswith(demo.PREFIX) else score_files:
+    chosen, options = requests[0].dataset, {each.probe: each.options for each in requests}
+    is_drawn = chosen.startswith(demo.PREFIX)
+    datasets = set(bundled.NAMES).intersection(_known_names("datasets")) if is_drawn else {chosen}
+    for name in requests[0].models:
         path = files.parse_path(name.partition(":")[2].partition("+")[0])
-        if not path.is_file():
+        if not name.startswith(f"{scores.PREFIX}:") or not path.is_file():
             continue
-        arguments = name, path.stat().st_mtime, dataset, str(store().root), json.dumps(options)
-        answered = _answered(*arguments)
-        missing = [presentations()[probe].name for probe in options if probe not in answered]
-        if answered and missing:
-            fitting = listed([presentations()[probe].name for probe in answered])
-            words = f"'{path.name}' has scores for {fitting} on {dataset_name(dataset)}"
-            return answered, f"{words}, but not for {listed(missing)}."
-    return [], ""
+        for dataset in sorted(datasets):
+            arguments = name, path.stat().st_mtime, dataset, str(store().root), json.dumps(options)
+            answered = _answered(*arguments, is_drawn)
+            missing = [presentations()[probe].name for probe in options if probe not in answered]
+            if not answered or not (missing or is_drawn):
+                continue
+            names = [presentations()[probe].name for probe in answered]
+            message = f"'{path.name}' has scores for {listed(names)} on {dataset_name(dataset)}"
+            state = {f"run_probe_{probe}": probe == answered[0] for probe in presentations()}
+            if not is_drawn:
+                return f"{message}, but not for {listed(missing)}.", (names[0], state)
+            choice = f"{dataset_name(dataset)}, {names[0]}"
+            return f"{message}, not on drawn scenes.", (choice, state | {"run_dataset": dataset})
+    return "", None
 
 
 @st.cache_data(
     ttl=600, max_entries=9, show_spinner="Reading the scores"
 )  # 4 s for VALSE, at each press
-def _answered(model: str, changed: float, dataset: str, root: str, options: str) -> list[str]:
+def _answered(
+    model: str, changed: float, dataset: str, root: str, options: str, needs_ids: bool
+) -> list[str]:
     """Return the tests for which a score file has scores.
 
     Args:
         changed: Time of the file's last change, so that a changed file is read again.
         options: Options of the chosen tests as JSON. Other tests have their default options.
+        needs_ids: Whether scores without ids, which fit any dataset of their size, do not count.
     """
     every = {name: registry.load_probe(name).defaults for name in presentations()}
-    items = registry.load_dataset(dataset, Path(root)).items
     loaded = registry.load_model(model)
-    is_of_cases = isinstance(loaded, scores.ScoreFile)
-    return answered_probes(loaded, items, every | json.loads(options)) if is_of_cases else []
+    if not isinstance(loaded, scores.ScoreFile) or (needs_ids and not loaded.has_ids):
+        return []
+    items = registry.load_dataset(dataset, Path(root)).items
+    return answered_probes(loaded, items, every | json.loads(options))
 
 
 def _check_named(option: Option, value: object) -> None:
