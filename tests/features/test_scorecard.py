@@ -621,8 +621,8 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
         for text in (rows(how), scores(how)):
             assert "Differences from GPT-4V" in text and "95" in text and "Holm" in text
             assert "GPT-4V: Hsieh et al., SugarCrepe" in text and "(MIT license)" in text
+            assert "GPT-4V saw the captions in both orders; a case that fools" in text
         assert "paired permutation test by picture" in rows(how)
-        assert "GPT-4V saw the captions in both orders" in rows(how)
 
 
 def test_a_figure_for_print_leaves_the_figure_of_the_page_as_it_is(published):
@@ -651,7 +651,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
     ((_, figure, _, caption, _),) = menus
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
     printed, facts = paper.printed_figure(store, question_set, "scorecard", "text")
-    baseline = "Dotted line and bold name: GPT-4V, the baseline. "  # only on the page
+    baseline = "Dashed line and bold name: GPT-4V, the baseline. "  # only on the page
     assert facts.startswith(caption.replace(baseline, "")) and baseline in caption
     for drawn in (paper.print_style(figure()), printed):
         marks = {tuple(trace.customdata[0]): trace for trace in drawn.data}
@@ -679,11 +679,12 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, col
             assert most - least > 0.85 * width  # intervals fill the panel
             panel = (axis.domain[1] - axis.domain[0]) * (672 - 2 * 60)
             assert panel * min(high - low for low, high in ends) / width > 6  # pixels of a mark
-        assert "<b>SugarCrepe, Near-identical pairs (EqBen)</b>: fooled" in drawn.layout.title.text
+        assert "<b>SugarCrepe, True caption or foil</b>: fooled" in drawn.layout.title.text
         assert drawn.layout.height <= 9 * 96
     (line,) = {
         shape.x0 for shape in figure().layout.shapes if shape.xref == "x"
     }  # the baseline's value in the first panel
+    assert {shape.line.dash for shape in figure().layout.shapes} == {"dash"}  # as in the caption
     assert line == columns[0].cells[GPT].estimate.value and not printed.layout.shapes
     assert "<b>GPT-4V</b>" in figure().layout.yaxis.ticktext
 

@@ -228,6 +228,7 @@ def test_compare_marks_published_totals_where_they_are_on_its_axis(bundled_set):
     text = "<b>openai/clip-vit-base-patch32</b><br>fooled by 23.4 %, published total (mteb, CC0)"
     # The total of the same checkpoint is within a tenth of a point of the baseline's zero line.
     assert abs(marks[text]) < 0.1
+    assert rings.cliponaxis is False  # a ring at the end of the axis is whole
     low, high = figure.layout.xaxis.range
     assert low <= min(rings.x) and max(rings.x) <= high
     assert figure.layout.yaxis.ticktext[-1] == (

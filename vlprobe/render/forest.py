@@ -273,6 +273,7 @@ def _draw_totals(
         ],
         hovertemplate="%{text}<extra></extra>",
         unselected={"marker": {"opacity": 1}},
+        cliponaxis=False,  # a ring at the end of the axis is whole
     )
     return len(drawn)
 
@@ -424,10 +425,17 @@ def table_note(
         "of each comparison, resampled by picture.",
         "p: paired permutation test by picture (McNemar's exact test if each picture has one answer), "
         f"{', '.join(filter(None, [f'{comparison.correction}-adjusted', family]))}.",
+        halves_note(both_orders),
+    )
+
+
+def halves_note(both_orders: Sequence[str]) -> str:
+    """Name the models that were asked in both orders of the captions, and say how their cases are counted; or ""."""
+    if not both_orders:
+        return ""
+    return (
         f"{listed(both_orders)} saw the captions in both orders; a case that fools a model in "
         "only one of them counts as half."
-        if both_orders
-        else "",
     )
 
 

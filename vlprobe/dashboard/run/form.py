@@ -464,7 +464,7 @@ def _bar(
 ) -> None:
     """Draw the Start button, next to the estimated duration or the first error in the form."""
     problem: VlprobeError | None = None
-    fix: tuple[str, dict[str, object]] | None = None
+    fix: tuple[str, Mapping[str, object]] | None = None
     try:
         requests = checked(models, dataset, probes, settings)
         message, fix = _other_choice(requests)
@@ -544,7 +544,9 @@ def checked(
     return requests
 
 
-def _other_choice(requests: Sequence[Request]) -> tuple[str, tuple[str, dict[str, object]] | None]:
+def _other_choice(
+    requests: Sequence[Request],
+) -> tuple[str, tuple[str, Mapping[str, object]] | None]:
     """Return an error message if a score file among the models has scores for other tests or pictures than the chosen
     ones, with the name of a choice that it fits and that choice's values by session key; else "" and None.
 

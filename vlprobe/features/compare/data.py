@@ -28,13 +28,13 @@ from vlprobe.render.charts.theme import (
     safe,
     wrapped,
 )
-from vlprobe.render.forest import correction
+from vlprobe.render.forest import correction, halves_note
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import capitalized, count_word, counted, joined, listed
 from vlprobe.render.text_tables import formatted
-from vlprobe.render.words import dataset_name, presentations, value_label, wrong
+from vlprobe.render.words import dataset_name, probe_name, value_label, wrong
 from vlprobe.views.leaderboard import (
     SHARE,
     LeaderboardCell,
@@ -182,7 +182,8 @@ class Scorecard:
         return dataset_name(column.question_set.runs[0].dataset, self.renamed)
 
     def _set_name(self, column: LeaderboardColumn) -> str:
-        return f"{self._dataset(column)}, {presentations()[column.question_set.probe].name}"
+        run = column.question_set.runs[0]
+        return f"{self._dataset(column)}, {probe_name(run.probe, run.dataset)}"
 
     def _facts(self, is_figure: bool = False) -> str:
         """Return the facts for the caption of the table, or of the figure, which has no differences."""
@@ -199,7 +200,8 @@ class Scorecard:
             "Models that share a letter are tied." if self._has_letters else "",
             "Bold: clearly best.",
             "Each panel has its own axis." if is_figure else "",
-            f"Dotted line and bold name: {line}, the baseline." if line else "",
+            f"Dashed line and bold name: {line}, the baseline." if line else "",
+            halves_note(self._both_orders),
         )
 
     def caption(self) -> str:
@@ -284,7 +286,7 @@ class Scorecard:
                 )
             base = column.cell(self.baseline).estimate
             if base:
-                line = {"color": QUIET, "dash": "dot", "width": 1}
+                line = {"color": QUIET, "dash": "dash", "width": 1}
                 figure.add_vline(base.value, line=line, layer="below", **axes)
             ends = [
                 end
@@ -607,7 +609,7 @@ class Scorecard:
     def _group(self, column: LeaderboardColumn, width: int) -> htpy.Node:
         run = column.question_set.runs[0]
         name = dataset_name(run.dataset, self.renamed)
-        test = presentations()[run.probe].name
+        test = probe_name(run.probe, run.dataset)
         if kind := self._test(column)[1]:
             test += f": {column.question_set.presentation.kind(kind).wrong_side}"
         return htpy.th(scope="colgroup", colspan=str(width))[name, " ", htpy.small[test]]
