@@ -207,6 +207,17 @@ def test_controls_alone_are_no_finding(monkeypatch: pytest.MonkeyPatch, every_pr
     assert all(trace["mode"] != "lines" for trace in figure_of(at, "tradeoff")["data"])
 
 
+def test_the_worst_mistake_of_a_pair_shows_both_pictures_and_what_the_model_chose(
+    monkeypatch: pytest.MonkeyPatch, every_probe: Store
+):
+    sets = views.runs.question_sets(every_probe)
+    (key,) = sets.loc[sets["probe"] == "eqben", "case_key"]
+    at = open_page(monkeypatch, every_probe, "tradeoff", set=key, model="control:random")
+    shown = bodies(at)
+    assert shown.count('class="vp-picture"') == 2
+    assert '<th scope="row">Right picture</th>' in shown and "✗ failed" in shown
+
+
 def test_without_results_a_press_asks_the_demo_models(monkeypatch, store: Store):
     at = open_page(monkeypatch, store, "tradeoff")
     assert [button.label for button in at.button] == ["Run it on the demo data"]

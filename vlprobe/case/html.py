@@ -14,7 +14,6 @@ from vlprobe.case.card import (
     Bars,
     CaseCard,
     CaseText,
-    Matrix,
     ModelBar,
     Run,
     Strip,
@@ -165,7 +164,6 @@ def numbers(
     has_scores = any(answer.is_scored for answer in answers)
     columns = card.columns if has_scores else {}
     last = "moved" if kind.is_movement else "margin" if has_scores else "answer"
-    matrix = card.matrix(models[0])
     lines = [
         htpy.tr[
             htpy.th(scope="row", title=answer.model)[
@@ -183,7 +181,7 @@ def numbers(
         cell = htpy.td["-" if math.isnan(gap) else f"{gap:+.3f}"]
         lines.insert(2, htpy.tr(".vp-apart")[title, cell])
     return [
-        matrix and _matrix(matrix),
+        matrix(card, models[0]),
         htpy.table(".vp-scores")[
             htpy.thead[
                 htpy.tr[
@@ -199,16 +197,19 @@ def _head(title: str) -> htpy.Element:
     return htpy.th(scope="col")[title]
 
 
-def _matrix(matrix: Matrix) -> htpy.Element:
+def matrix(card: CaseCard, model: str) -> htpy.Node:
+    """Render a model's scores for a case with several comparisons, such as a pair; None for other cases."""
+    if not (scores := card.matrix(model)):
+        return None
     rows = [
         htpy.tr[
             htpy.th(scope="row")[title],
             (htpy.td(class_=style and f"vp-{style}")[text] for text, style in cells),
         ]
-        for title, cells in matrix.rows
+        for title, cells in scores.rows
     ]
     return htpy.table(".vp-scores.vp-matrix")[
-        htpy.thead[htpy.tr[map(_head, matrix.titles)]], htpy.tbody[rows]
+        htpy.thead[htpy.tr[map(_head, scores.titles)]], htpy.tbody[rows]
     ]
 
 

@@ -10,6 +10,10 @@ _SENTENCE_END = re.compile(r"[.!?\s]+$")
 _MARKS = ' .,;:!?"()'
 _EDGES = " ,.;:"  # marks that are no part of the words
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
+FEW, LITTLE = (
+    5,
+    0.35,
+)  # words; share of letters in two captions below which they have little in common
 COMPARED = 400  # words compared per caption; the comparison is quadratic, and no one reads further
 
 
@@ -45,13 +49,19 @@ def in_step(original: str, edited: str) -> Iterator[tuple[str, str, bool]]:
 def word_runs(original: str, edited: str, is_after: bool) -> list[tuple[str, bool]]:
     """Split one of two captions into stretches of words, each marked as equal to or different from the other caption.
 
-    Spaces before differing words form a separate stretch.
+    Spaces before differing words form a separate stretch. Of two captions with little in common, nothing is marked.
 
     >>> word_runs("A red dog.", "A blue dog.", True)
     [('A', False), (' ', False), ('blue', True), (' dog.', False)]
+    >>> word_runs("In front of the boat is one purple bus.", "We see a moped in front of some trucks.", True)
+    [('We see a moped in front of some trucks.', False)]
     """
-    runs = []
-    for source, target, differs in in_step(original, edited):
+    runs, steps = [], list(in_step(original, edited))
+    n_shared = sum(len(source + target) for source, target, differs in steps if not differs)
+    is_long = min(len(original.split()), len(edited.split())) > FEW
+    if is_long and n_shared < LITTLE * len(original + edited):
+        return [(edited if is_after else original, False)]
+    for source, target, differs in steps:
         text = target if is_after else source
         words = text.lstrip()
         if differs and words:

@@ -372,19 +372,26 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
     kind = subject.presentation.kind(failures.kind)
     if wall_cards:
         card = wall_cards[0]
-        described = case_card(card, kind)
+        answers = view(views.rows.answer_rows, subject.question_set, (card.case,))
+        described = case_card(card, kind, answers[card.case])
         quiet("Its worst mistake:")
+        is_pair = described.has_picture_per_side
         is_changed = any(Picture.from_name(shot.name).change for shot in described.pictures)
-        for shot in described.pictures if is_changed else described.pictures[:1]:
+        shots = described.pictures if is_changed or is_pair else described.pictures[:1]
+        columns = st.columns(len(shots)) if is_pair else [st.container(gap="xsmall")] * len(shots)
+        for shot, column in zip(shots, columns, strict=True):
             image = shot.name
             source = large_picture(image, LARGE) or addresses(store().root, [image]).get(image, "")
             picture = htpy.img(src=source, alt=shot.alt)
             missing = htpy.p(".vp-quiet")[Picture.from_name(image).path.name]
-            if is_changed:
-                quiet(f"{shot.label}{shot.detail}")
-            st.html(str(htpy.div(".vp-picture")[picture if source else missing]))
-            if credit := credit_line(image):
-                st.html(str(credit))
+            with column:
+                if len(shots) > 1:
+                    quiet(f"{shot.label}{shot.detail}")
+                st.html(str(htpy.div(".vp-picture")[picture if source else missing]))
+                if credit := credit_line(image):
+                    st.html(str(credit))
+        if scores := html.matrix(described, model):
+            st.html(str(scores))
         st.html(str(html.captions(described.texts)))
     else:
         quiet(f"None of the {wrong_captions(kind)} fools this model here.")
