@@ -231,7 +231,7 @@ def test_a_warning_is_one_line_a_model_with_the_way_to_its_checks(open_probe, ke
     at = open_probe("breakdown", set=key["lgip"])
     lines = at.info[-1].value.replace("\\", "").splitlines()
     assert sorted(line.partition(":")[0] for line in lines) == ["- Always the same", "- Coin flip"]
-    assert all("a control, fails" in line and "as it should" in line for line in lines)
+    assert all("a control, failed" in line and "as it should" in line for line in lines)
     assert "models" in {link.proto.page for link in at.get("page_link")}
 
 

@@ -307,6 +307,32 @@ def test_movements_have_words_of_their_own(monkeypatch, published, columns):
     assert "score" not in [group.key for group in at.button_group]
 
 
+def test_a_model_that_failed_a_check_is_named_and_left_out_of_the_comparison(columns):
+    """The heading said "There is no second model to compare" above a table of two models."""
+
+    def without(failed: set[str]) -> Scorecard:
+        return card(
+            [
+                replace(
+                    column,
+                    cells={
+                        model: replace(
+                            column.cells[model], note=FAILED * (model in failed), is_best=False
+                        )
+                        for model in (GPT, TROHN)
+                    },
+                )
+                for column in columns
+            ]
+        )
+
+    expected = f"{without(set()).names[TROHN]} failed a check and is left out of the comparison."
+    assert without({TROHN}).finding() == (expected, "")
+    assert "are left out" in without({GPT, TROHN}).finding()[0]
+    legend = f"Never colored: {without(set()).names[TROHN]}, which failed a check."
+    assert legend in without({TROHN}).reading() and legend not in without(set()).reading()
+
+
 def test_the_legend_explains_missing_values_only_where_a_cell_has_none(columns):
     noted = {model: replace(cell, note=FAILED) for model, cell in columns[-1].cells.items()}
     assert "n/a" not in card([*columns[:-1], replace(columns[-1], cells=noted)]).reading()

@@ -32,14 +32,14 @@ def check_name(name: str) -> str:
 
 
 def fails(count: int, is_control: bool) -> str:
-    """Say how many checks a model fails. For a control, add that it should fail.
+    """Say how many checks a model failed. For a control, add that it should fail.
 
     >>> fails(3, True), fails(1, False), fails(0, True)
-    ('fails three checks, as it should', 'fails one check', 'passes all checks')
+    ('failed three checks, as it should', 'failed one check', 'passed all checks')
     """
     if not count:
-        return "passes all checks"
-    checks = f"fails {count_word(count)} {'check' if count == 1 else 'checks'}"
+        return "passed all checks"
+    checks = f"failed {count_word(count)} {'check' if count == 1 else 'checks'}"
     return f"{checks}, as it should" if is_control else checks
 
 
@@ -55,14 +55,14 @@ def passes(judged: Collection[str]) -> str:
 
 
 def warning(warned: Warned, called: str) -> str:
-    """Return a one-line warning about a model: whether it is a control, how many checks it fails, and its note.
+    """Return a one-line warning about a model: whether it is a control, how many checks it failed, and its note.
 
     >>> warning(Warned("control:random", True, "", ("a", "b", "c")), "Coin flip")
-    'Coin flip: a control, fails three checks, as it should.'
+    'Coin flip: a control, failed three checks, as it should.'
     >>> warning(Warned("m", False, "Its weights were never trained.", ("a",)), "M")
-    'M: fails one check. Its weights were never trained.'
+    'M: failed one check. Its weights were never trained.'
     >>> warning(Warned("m", False, "untrained: its scores mean nothing", ("a",)), "M")
-    'M: fails one check. Untrained: its scores mean nothing.'
+    'M: failed one check. Untrained: its scores mean nothing.'
     """
     failed = fails(len(warned.failed), warned.is_control) if warned.failed else ""
     head = ", ".join(filter(None, ["a control" if warned.is_control else "", failed]))

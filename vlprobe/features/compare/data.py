@@ -36,6 +36,7 @@ from vlprobe.render.sentences import capitalized, count_word, counted, joined, l
 from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import dataset_name, probe_name, value_label, wrong
 from vlprobe.views.leaderboard import (
+    FAILED,
     SHARE,
     LeaderboardCell,
     LeaderboardColumn,
@@ -350,7 +351,10 @@ class Scorecard:
             if not cell.note
         }
         if len(rated) < 2:
-            return "There is no second model to compare.", ""
+            failed = self._failed
+            verb = "is" if len(failed) == 1 else "are"
+            left_out = f"{listed(failed)} failed a check and {verb} left out of the comparison."
+            return left_out if failed else "There is no second model to compare.", ""
         places: dict[str, list[LeaderboardColumn]] = {}
         for column, models in zip(self.columns, tops, strict=True):
             has_rivals = sum(not cell.note for cell in column.cells.values()) > 1
@@ -455,7 +459,7 @@ class Scorecard:
         """Explain colors, bars, letters, counts, differences and missing values."""
         both_orders = self._both_orders
         best, fooled = ("highest", "right") if self.is_right else ("lowest", "fooled")
-        base = self.names.get(self.baseline)
+        base, failed = self.names.get(self.baseline), self._failed
         moves = any(map(self._moves, self.columns))
         if moves and self.is_right:
             best = "best"
@@ -470,6 +474,7 @@ class Scorecard:
         return joined(
             f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
             f"(paired by picture, p < .05){guess}.",
+            f"Never colored: {listed(failed)}, which failed a check." if failed else "",
             f"{self._correction}." if self._correction else "",
             *bars,
             "Models that share a letter are tied." if self._has_letters else "",
@@ -494,6 +499,12 @@ class Scorecard:
         if all(column.cell(model).estimate for column in self.columns for model in self.rows):
             return ""
         return "n/a: the model has no answers in this column."
+
+    @property
+    def _failed(self) -> list[str]:
+        """Display names of the shown models that failed a check, so no column ranks them."""
+        noted = {model: {each.cell(model).note for each in self.columns} for model in self.rows}
+        return [self.names[model] for model, notes in noted.items() if FAILED in notes]
 
     @property
     def _is_disjoint(self) -> bool:
