@@ -90,7 +90,8 @@ def tab(blank) -> Iterator:
     script, style = components.source("mixed")
     script = script.replace("export default function", "window.draw = function")
     with another(blank) as page:
-        page.set_content(f"<style>{style}</style><main id=parent></main>")
+        colors = ":root { --vp-lie: red; --vp-edge: gray; }"
+        page.set_content(f"<style>{colors} {style}</style><main id=parent></main>")
         page.evaluate("window.sent = []; window.heard = 0")
         page.evaluate("document.addEventListener('keydown', () => { window.heard += 1; })")
         page.add_script_tag(content=f"(() => {{ {script} }})();")
@@ -109,6 +110,12 @@ def opacity(tab) -> float:
     return float(tab.locator(".sum .over").evaluate("e => getComputedStyle(e).opacity"))
 
 
+def border(tab) -> str:
+    """The color of the mixture's border."""
+    square = tab.locator(".sum .mixture")
+    return square.evaluate("e => getComputedStyle(e, '::after').borderTopColor")
+
+
 def order(tab) -> list[str]:
     """Which frames stand in the second strip, by how they are framed."""
     squares = tab.locator(".strips section").nth(1).locator(".square").all()
@@ -121,13 +128,14 @@ def test_the_slider_moves_picture_words_line_and_strip_by_keyboard(tab):
     draw(tab, component_props("one"))
     slider = tab.get_by_role("slider", name="Share of the right picture that remains")
     assert opacity(tab) == pytest.approx(0.1) and order(tab) == ["mixture", "right", "mixture"]
-    left = tab.locator(".now").evaluate("e => e.style.left")
+    left, fooled = tab.locator(".now").evaluate("e => e.style.left"), border(tab)
     slider.focus()
     tab.keyboard.press("ArrowRight")
     assert opacity(tab) == pytest.approx(0.2)
     assert tab.locator(".now").evaluate("e => e.style.left") == "40%" != left
     tab.keyboard.press("End")
     assert opacity(tab) == pytest.approx(0.4) and order(tab) == ["right", "mixture", "mixture"]
+    assert border(tab) != fooled  # it kept the color of a mixture that wins
     assert tab.get_by_text("40 % of this one").is_visible()
     assert slider.get_attribute("aria-valuetext") == "60 % stays. Ranked 2nd"
     tab.keyboard.press("Home")

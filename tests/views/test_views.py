@@ -61,6 +61,15 @@ def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 
     return found
 
 
+def test_the_label_of_a_question_set_has_its_options_in_words(tmp_path):
+    """The picker showed "flips ['color', 'object'] · kinds ['paraphrase', 'flip']"."""
+    store, dataset = Store(tmp_path / "cache"), make_tiny(tmp_path / "tiny")
+    options = {"kinds": ["paraphrase", "flip"], "flips": ["color", "object"], "k_same": 3}
+    execute(Request((RANDOM,), dataset, "lgip", options, examine=False), store)
+    (row,) = views.runs.question_set_rows(store)
+    assert row.label.endswith(" pictures · color, object · k_same 3 · reworded, wrong")
+
+
 def test_question_sets_name_what_was_asked_and_who_answered(filled: Store):
     sets = views.runs.question_sets(filled).set_index("n_items")
     assert sets.loc[6, "models"] == ["control:constant", RANDOM] or sets.loc[6, "models"] == [

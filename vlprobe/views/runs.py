@@ -292,13 +292,19 @@ def extent(n_items: int, n_units: int) -> str:
 
 
 def _describe_options(run: dict) -> str:
-    """Return the options and the seed that differ from the defaults, in the form " · name value"."""
-    defaults = registry.load_probe(run["probe"]).defaults
-    changed = [
-        f"{name} {value}"
-        for name, value in sorted(run["options"].items())
-        if defaults.get(name, value) != value
-    ]
+    """Return the options and the seed that differ from the defaults, in the form " · name value", lists in words."""
+    probe = registry.load_probe(run["probe"])
+    defaults, presentation = probe.defaults, probe.presentation
+    kinds_in_words = {name: kind.edit_label for name, kind in presentation.kinds.items()}
+    words = {name: text.lower() for name, text in (presentation.value_labels | kinds_in_words).items()}
+    changed = []
+    for name, value in sorted(run["options"].items()):
+        if defaults.get(name, value) == value:
+            continue
+        values = list(map(str, value)) if isinstance(value, list | tuple) else []
+        text = ", ".join(words.get(each) or each for each in values)
+        # Lists of values with a label need no name
+        changed.append(text if values and words.keys() >= {*values} else f"{name} {text or value}")
     if run["seed"] != DEFAULT_SEED:
         changed.append(f"seed {run['seed']}")
     changed += selection.describe(run.get("selection", {}))

@@ -64,6 +64,7 @@ SHOW = {"all": "All edits", "fools": "Only what fools"}
 MAPS = {"shown": "Shown", "hidden": "Hidden"}
 SIDE = 640  # pixels of a picture on the page
 KINDS = {"mix": "Mix", "patch": "Patch"}
+FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below and above 0
 SAMPLES = 4  # number of sample pictures
 DEMO = "demo"
 READ = (
@@ -414,7 +415,7 @@ def draw_margin_words(player: Player, canvas: Canvas, true: str, wrong: str) -> 
         rows.append(worded(caption, {start: sign * fall for start, fall in falls.items()}))
     values = [value for _, of_words in rows for value in of_words]
     lines = [line(words, of_words, strongest(values)) for words, of_words in rows]
-    st.html("".join(lines) + legend(values, "for the wrong caption", "for the true caption"))
+    st.html("".join(lines) + legend(values, *FOR_CAPTIONS))
 
 
 def draw_parts(
@@ -444,7 +445,7 @@ def draw_parts(
         small.thumbnail((SIDE, SIDE))
         alternative = f"The {'margin' if wrong else 'score'} falls most, by {values.max():.3f}, without {place}."
         _photo(heat(small, values), alternative)
-    st.html(legend(values))
+    st.html(legend(values, *FOR_CAPTIONS * bool(wrong)))
 
 
 @st.fragment

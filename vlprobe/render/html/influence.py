@@ -1,6 +1,6 @@
 """Draw influence scores on the model's input: words of a caption are colored, regions of a picture are tinted.
 
-Orange means above 0. Each score is shown both as a color and as a number, so that it can be read without color vision
+Orange-red, the color of wrong captions, means below 0. Each score is shown both as a color and as a number, so that it can be read without color vision
 and in any theme.
 """
 
@@ -14,9 +14,9 @@ from PIL import Image, ImageDraw
 from vlprobe.perturb.influence import word_spans
 
 # RGB of the strongest color above and below 0, each for a light and a dark page.
-TINTS = {True: ((244, 162, 97), (138, 60, 0)), False: ((127, 184, 224), (11, 79, 125))}
+TINTS = {True: ((127, 184, 224), (11, 79, 125)), False: ((244, 162, 97), (138, 60, 0))}
 INK = ((28, 35, 48), (242, 244, 248))  # text on the tints, for light and dark pages
-OVERLAY = {True: (213, 94, 0), False: (0, 114, 178)}  # on pictures, which have no theme
+OVERLAY = {True: (0, 114, 178), False: (213, 94, 0)}  # on pictures, which have no theme
 VEIL = 0.65  # how much of a picture the strongest tint hides
 ROOM = 50  # pixels: minimum side of a cell that shows its score
 
