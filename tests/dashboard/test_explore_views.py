@@ -397,7 +397,9 @@ def test_a_case_says_which_words_and_parts_matter(show_page, bundled, scenes_key
         assert f">{sign * max(falls.values()):.3f}</small>" in bodies(at)
     assert "or when the part is black" in words(at)
     # Below the words and below the picture
-    assert bodies(at).count("for the wrong caption -") == bodies(at).count("for the true caption") == 2
+    assert (
+        bodies(at).count("for the wrong caption -") == bodies(at).count("for the true caption") == 2
+    )
     alternatives = [str(element.proto) for element in at.get("image")]
     assert any("The margin falls most" in each for each in alternatives)
     at.button("case_why").click().run()

@@ -429,6 +429,10 @@ def test_the_time_that_a_run_will_take_is_told_before_it_starts(monkeypatch, fil
     assert "Less than a minute" in words(
         at
     ) and "The last run of these models and tests took" in words(at)
+    at.number_input(key="run_limit").set_value(3).run()  # of 6 pictures
+    assert "estimated from the last run of these models and tests" in words(at)
+    assert "The last run of these models and tests took" not in words(at)
+    at.number_input(key="run_limit").set_value(0)
     at.multiselect(key="run_models").set_value(["demo:weak"]).run()
     assert "Estimated from other models on the same pictures." in words(at)
     at.text_input(key="run_own").set_value("").run()

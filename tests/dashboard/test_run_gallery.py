@@ -76,6 +76,10 @@ def test_the_gallery_shows_the_edits_of_a_run_of_a_chosen_picture(monkeypatch, s
     assert not at.get("image")
     at.query_params["open"] = "gallery"
     at.run()
+    # LGIP changes no picture
+    assert [each.caption for grid in at.get("image") for each in grid.proto.imgs] == ["Before"]
+    assert "gallery_severity" not in {group.key for group in at.button_group}
+    at.checkbox(key="run_probe_pictures").check().run()
     items = [item for item, _ in demo.draw_items("demo", store.root, 4)]
     assert_shows(at, items[0], 3)
     at.selectbox(key="gallery_picture").set_value(3)

@@ -28,9 +28,9 @@ def test_a_new_model_takes_between_the_quickest_and_the_slowest():
 
 
 def test_a_part_of_the_pictures_takes_a_part_of_the_time():
-    assert expected([FIRST], ["a"], "demo", "lgip", limit=50) == Duration(10, 10)
+    assert expected([FIRST], ["a"], "demo", "lgip", limit=50) == Duration(10, 10, is_scaled=True)
     assert expected([FIRST], ["a"], "demo", "lgip", limit=5000) == Duration(100, 100)
-    assert expected([PART], ["c"], "demo", "lgip", limit=100) == Duration(20, 20)
+    assert expected([PART], ["c"], "demo", "lgip", limit=100) == Duration(20, 20, is_scaled=True)
 
 
 def test_nothing_is_said_of_what_was_never_done():

@@ -44,7 +44,6 @@ MARK = 18  # width in pixels of a mark in a picker
 # URL parameters whose values must be stored here, and their names in messages
 LINKED = {"set": "question set", "model": "model", "kind": "kind"}
 BETWEEN = ":"  # separates the key of a question set and a kind
-ELSEWHERE = "In other datasets"
 MOST_OTHERS = 30  # maximum number of question sets whose kinds are listed
 # Filters that hold numbers, causes or facets of one kind's cases
 OF_CASES = ("region", "unseen", "not")
@@ -217,10 +216,7 @@ def pick_kind(subject: PageSubject) -> None:
     """Draw the picker for kinds of questions: first those in this question set, then those in other question sets."""
     options = {kind: _lie(subject.probe, kind) for kind in list_kinds(subject)}
     on_dataset, elsewhere = _other_kinds(subject)
-    options |= on_dataset
-    if elsewhere:
-        options |= {"": ELSEWHERE} | elsewhere
-    options = distinct(options)
+    options = distinct(options | on_dataset | elsewhere)
     width = picker_width(options[subject.kind])
     pick("Kind of question", "kind", options, subject.kind, _change_kind, bare=True, width=width)
 
@@ -272,8 +268,6 @@ def _lie(probe: str, kind: str) -> str:
 def _change_kind() -> None:
     """Switch to the picked kind and, if needed, to the question set that contains it."""
     key, between, kind = st.session_state["kind"].partition(BETWEEN)
-    if not between and not key:  # the heading above the kinds in other datasets
-        return
     left = dict.fromkeys(("type", "rule", "pair", "bucket", "outcome", "sort", "area", *OF_CASES))
     if between:
         write_choice(left | dict.fromkeys(OF_PICTURES) | {"set": key, "kind": kind})

@@ -24,9 +24,11 @@ class Duration:
 
     low: float
     high: float
+    is_scaled: bool = False  # whether the similar task had another number of items
 
     def __add__(self, other: "Duration") -> "Duration":
-        return Duration(self.low + other.low, self.high + other.high)
+        is_scaled = self.is_scaled or other.is_scaled
+        return Duration(self.low + other.low, self.high + other.high, is_scaled)
 
     @property
     def is_known(self) -> bool:
@@ -65,8 +67,9 @@ def expected(
     total = NOTHING
     for model in models:
         newest = next((run for run in alike if run.model == model), None)
-        times = [_scaled(run, limit) for run in ([newest] if newest else alike)]
-        total += Duration(min(times), max(times))
+        known = [newest] if newest else alike
+        times = [_scaled(run, limit) for run in known]
+        total += Duration(min(times), max(times), times != [run.seconds for run in known])
     return total
 
 

@@ -296,7 +296,9 @@ def _describe_options(run: dict) -> str:
     probe = registry.load_probe(run["probe"])
     defaults, presentation = probe.defaults, probe.presentation
     kinds_in_words = {name: kind.edit_label for name, kind in presentation.kinds.items()}
-    words = {name: text.lower() for name, text in (presentation.value_labels | kinds_in_words).items()}
+    words = {
+        name: text.lower() for name, text in (presentation.value_labels | kinds_in_words).items()
+    }
     changed = []
     for name, value in sorted(run["options"].items()):
         if defaults.get(name, value) == value:

@@ -121,7 +121,7 @@ def _draw() -> None:
         _draw_fields(limit, "run", 1)
         dataset = _pick_dataset(below, probes)
     with middle, _step("Perturbations", "what"):
-        gallery.draw(dataset)
+        gallery.draw(dataset, "pictures" in probes)
         typed = _draw_options(probes)
     # Visitors can choose Ray only if the owner named a cluster
     hidden = ("limit",) if os.environ.get(RAY) else ("limit", "executor")
@@ -633,6 +633,10 @@ def _expectation(requests: Sequence[Request]) -> None:
         basis = "Nothing similar has been run here yet."
     elif total.low == total.high:
         basis = f"The last run of these models and tests took {span(total.low)}."
+        if total.is_scaled:
+            basis = (
+                f"About {span(total.low)}, estimated from the last run of these models and tests."
+            )
     evidence = " ".join(filter(None, [work, basis, _servers(requests)]))
     st.html(
         f'<div role="status">{tag("strong", "Next run: " * bool(under_way()) + in_words(total))}'

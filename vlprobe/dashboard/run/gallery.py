@@ -52,8 +52,10 @@ def pictured_items(dataset: str, root: str) -> tuple[int, int, list[Item]]:
     return len(items), n_pictures, list(islice(pictured, MOST_ITEMS))
 
 
-def draw(dataset: str) -> None:
-    """Draw an expander with the gallery for a dataset, or for the demo's drawn scenes if `dataset` is ""."""
+def draw(dataset: str, changes_pictures: bool) -> None:
+    """Draw an expander with the gallery for a dataset, or for the demo's drawn scenes if `dataset` is "". Picture
+    changes are included if a chosen test makes them.
+    """
     with fold("gallery", "Edits, before and after", ":material/compare:") as is_open:
         if not is_open:
             return
@@ -67,7 +69,7 @@ def draw(dataset: str) -> None:
                 return
             uses, tried = _chosen_kinds(), range(min(len(pictured), TRIED))
             first = max(tried, key=lambda number: len(uses & _edits(pictured[number]).keys()))
-            _draw_gallery(pictured, first)
+            _draw_gallery(pictured, first, changes_pictures)
         except VlprobeError as error:
             quiet(error_text(error))
         except OSError as error:
@@ -75,7 +77,7 @@ def draw(dataset: str) -> None:
 
 
 @st.fragment
-def _draw_gallery(items: Sequence[Item], first: int) -> None:
+def _draw_gallery(items: Sequence[Item], first: int, changes_pictures: bool) -> None:
     number = st.selectbox(
         "Picture",
         range(len(items)),
@@ -83,12 +85,13 @@ def _draw_gallery(items: Sequence[Item], first: int) -> None:
         format_func=lambda number: f"{items[number].id}: {items[number].captions[0]}",
         key="gallery_picture",
     )
-    severity = st.segmented_control(
-        "Severity of picture changes", picture_changes.SEVERITIES, default=3, key="gallery_severity"
-    )
     item = items[min(number, len(items) - 1)]
     _draw_captions(item)
-    _draw_pictures(item, severity or 3)
+    severity = 0
+    if changes_pictures:
+        label, severities = "Severity of picture changes", picture_changes.SEVERITIES
+        severity = st.segmented_control(label, severities, default=3, key="gallery_severity") or 3
+    _draw_pictures(item, severity)
 
 
 def _chosen_kinds() -> set[str]:
@@ -128,15 +131,17 @@ def _draw_captions(item: Item) -> None:
 
 
 def _draw_pictures(item: Item, severity: int) -> None:
+    """Draw an item's picture and its changes of one severity, or only the picture if `severity` is 0."""
+    kinds = list(picture_changes.KINDS) if severity else []
     probe = registry.load_probe("pictures")
-    options = {"changes": list(picture_changes.KINDS), "severities": [severity]}
+    options = {"changes": kinds, "severities": [severity]}
     cases, _ = probe.cases(item, options, SEED)
     change_of = {case.edit.subtype: case.images[1].change for case in cases}
     image = open_picture(cast(Picture, item.image))
     image.thumbnail((SIDE, SIDE))
     shown = [("Before", image)]
     missing = []
-    for kind in picture_changes.KINDS:
+    for kind in kinds:
         if change := change_of.get(kind):
             shown.append((value_label(kind), picture_changes.apply(image, change)))
         else:
