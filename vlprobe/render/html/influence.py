@@ -1,7 +1,7 @@
 """Draw influence scores on the model's input: words of a caption are colored, regions of a picture are tinted.
 
-Orange-red, the color of wrong captions, means below 0. Each score is shown both as a color and as a number, so that it can be read without color vision
-and in any theme.
+Orange-red, the color of wrong captions, means below 0. Each score is shown both as a color and as a number, so that it
+can be read without color vision and in any theme.
 """
 
 import html
