@@ -295,10 +295,8 @@ def _describe_options(run: dict) -> str:
     """Return the options and the seed that differ from the defaults, in the form " · name value", lists in words."""
     probe = registry.load_probe(run["probe"])
     defaults, presentation = probe.defaults, probe.presentation
-    kinds_in_words = {name: kind.edit_label for name, kind in presentation.kinds.items()}
-    words = {
-        name: text.lower() for name, text in (presentation.value_labels | kinds_in_words).items()
-    }
+    words = {name: text.lower() for name, text in presentation.value_labels.items()}
+    words |= {name: kind.edit_label.lower() for name, kind in presentation.kinds.items()}
     changed = []
     for name, value in sorted(run["options"].items()):
         if defaults.get(name, value) == value:

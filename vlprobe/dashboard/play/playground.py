@@ -445,7 +445,7 @@ def draw_parts(
         small.thumbnail((SIDE, SIDE))
         alternative = f"The {'margin' if wrong else 'score'} falls most, by {values.max():.3f}, without {place}."
         _photo(heat(small, values), alternative)
-    st.html(legend(values, *FOR_CAPTIONS * bool(wrong)))
+    st.html(legend(values, *FOR_CAPTIONS) if wrong else legend(values))
 
 
 @st.fragment
