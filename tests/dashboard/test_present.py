@@ -254,6 +254,47 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     assert opened[0]["titled"] == opened[0]["noted"] == "Ours"
 
 
+def test_after_another_one_the_previous_case_returns_with_its_title_order_and_notes(
+    show_page, compared: Store, tmp_path: Path
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    at = show_page(store, "present", kind="flip")
+    slides = talk(at)["slides"]
+    texts = {slides[0]["key"]: "Ours"}
+    order = [slide["id"] for slide in (slides[2], *slides[:2], *slides[3:])]
+    sent_deck(at, {"order": order, "included": {}, "titles": texts, "notes": texts})
+    edited = talk(at)["slides"]
+    assert edited[1]["titled"] == "Ours" and "previous" not in [each.key for each in at.button]
+    for _ in range(2):
+        at.button(key="another").click().run()
+    assert talk(at)["slides"][1]["titled"] is None
+    for _ in range(2):
+        at.button(key="previous").click().run()
+    assert talk(at)["slides"] == edited and "previous" not in [each.key for each in at.button]
+    assert talk(show_page(store, "present", kind="flip"))["slides"] == edited
+
+
+@pytest.mark.parametrize("n_before", [0, 1])
+def test_cases_that_the_deck_chooses_are_never_those_that_the_user_added(
+    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_before: int
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    monkeypatch.setattr(decks, "store", lambda: store)
+    at = show_page(store, "present", kind="flip")
+    for _ in range(n_before):
+        at.button(key="another").click().run()
+    cases = {slide["id"]: slide["case"] for slide in talk(at)["slides"]}
+    key = views.runs.question_sets(store)["case_key"].iloc[0]
+    decks.add_cases(key, "flip", [cases["more"], cases["vote"]][: 2 - n_before])
+    at.run()
+    for page in (at, at, at, show_page(store, "present", kind="flip")):
+        if page is at:
+            at.button(key="another").click().run()
+        slides = [slide for slide in talk(page)["slides"] if slide["id"] not in ("vote", "said")]
+        shown = [slide["case"] for slide in slides if slide["case"]]
+        assert cases["more"] in shown and len(set(shown)) == len(shown) >= 3
+
+
 def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_is_one_line(
     show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

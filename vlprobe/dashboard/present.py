@@ -37,7 +37,7 @@ from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.surfaces.page import slides_file
-from vlprobe.views.story import Story, added_cards, opener, story, suggestions
+from vlprobe.views.story import Opener, Story, added_cards, opener, story, suggestions
 
 SIDE = 1000  # maximum pixels of a picture
 SMALL_SIDE = 480  # in the file of a deck with many pictures, so that it stays below 10 MB
@@ -46,6 +46,7 @@ NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
 SLIDES_KEY = "slides"  # of the component
 RESET = "deck_before_reset"  # session key: name and arrangement of the deck that was reset last
+OPENED = "opened"  # session key: name of a deck, and the cases that it opened with before
 TABS = {"slides": "Slides", "quiz": "Quiz"}
 QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
 
@@ -69,17 +70,9 @@ def _draw_slides(bar: DeltaGenerator) -> None:
         kind = _pick_kind(subject)
         name = f"{subject.key} {kind}"
         arrangement = decks.read(name)
-        talk_story = _story(subject, kind, arrangement.opening)
-        if talk_story.opener and talk_story.opener.n_openers > 1:
-            press(
-                "Another one",
-                _open_next,
-                name,
-                talk_story.opener.next,
-                icon="refresh",
-                key="another",
-                help="Starts with the next case; cases that fool the most models come first.",
-            )
+        talk_story = _story(subject, kind, arrangement)
+        if talk_story.opener:
+            _draw_openers(name, talk_story.opener)
         download, reset = (st.container(width="content") for _ in range(2))
     frame.say_strangers(subject)
     _draw_editor(subject, talk_story, arrangement, download, reset)
@@ -232,24 +225,50 @@ def _pick_kind(subject: PageSubject) -> str:
     return choose("Fooled by", "kind", options, default, width=220)
 
 
-def _story(subject: PageSubject, kind: str, opening: str) -> Story:
+def _story(subject: PageSubject, kind: str, arrangement: Arrangement) -> Story:
     """Return the content of the slides. If the URL or the deck names another case to open with, only that case and
-    the one after it are loaded again.
+    the one after it are loaded again. Neither repeats a case that the deck has, unless it is named.
     """
-    talk_story = view(story, subject.question_set, kind)
-    for case_id in filter(None, (st.query_params.get("case"), opening)):
-        first = view(opener, subject.question_set, kind, case_id)
-        if first and first.card.id == case_id:  # not of another kind or question set
-            several = first.n_openers > 1
-            more = view(opener, subject.question_set, kind, first.next) if several else None
+    talk_story, added = view(story, subject.question_set, kind), arrangement.cases
+    named = [*filter(None, (st.query_params.get("case"), arrangement.opening))]
+    for case_id in [*named, ""] if named or added else ():
+        first = view(opener, subject.question_set, kind, case_id, added)
+        if first and case_id in (first.card.id, ""):  # not of another kind or question set
+            follows = first.next
+            more = view(opener, subject.question_set, kind, follows, added) if follows else None
             return replace(talk_story, opener=first, more=more)
     return talk_story
 
 
-def _open_next(name: str, case_id: str) -> None:
-    """Open the slides with the next case, which a deck that the user has changed keeps."""
+def _draw_openers(name: str, opening: Opener) -> None:
+    """Draw buttons that open the slides with the next case, and with the one before it again."""
+    opened_name, opened = st.session_state.get(OPENED, ("", ()))
+    opened = opened if opened_name == name else ()
+    if opening.next:
+        press(
+            "Another one",
+            _open_case,
+            *(name, opening.next, (*opened, opening.card.id)),
+            icon="refresh",
+            key="another",
+            help="Replaces the first case; cases that fool the most models come first.",
+        )
+    if opened:
+        press(
+            "Previous case",
+            _open_case,
+            *(name, opened[-1], opened[:-1]),
+            icon="undo",
+            key="previous",
+            help="Opens with the case before again, with its titles and notes.",
+        )
+
+
+def _open_case(name: str, case_id: str, opened: tuple[str, ...]) -> None:
+    """Open the slides with another case, which a deck that the user has changed keeps, and store the earlier ones."""
     mark_picked()
     st.query_params["case"] = case_id
+    st.session_state[OPENED] = name, opened
     arrangement = decks.read(name)
     if arrangement != Arrangement():
         decks.save(name, replace(arrangement, opening=case_id))

@@ -36,7 +36,7 @@ class Opener:
     card: WallCard
     place: int  # from 1; 0: the case was chosen by id and is not a candidate
     n_openers: int
-    next: str  # id of the next candidate; after the last comes the first
+    next: str  # id of the next candidate; after the last comes the first; "": no other
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
     models = headline_models(store, question_set)
     first = opener(store, question_set, kind, case_id)
     more = None
-    if first and first.n_openers > 1:
+    if first and first.next:
         more = opener(store, question_set, kind, first.next)
     return Story(
         probe=question_set.probe,
@@ -144,25 +144,39 @@ def _order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     return table["number"].to_numpy()[:MOST_OPENERS]
 
 
-def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Opener | None:
-    """Return the case with the given id, or else the first candidate; None if the kind has no cases."""
+def opener(
+    store: Store,
+    question_set: QuestionSet,
+    kind: str,
+    case_id: str = "",
+    added: tuple[str, ...] = (),
+) -> Opener | None:
+    """Return the case with the given id, or else the first candidate; None if the kind has no cases.
+
+    Args:
+        added: Ids of cases that the deck has already, which are not candidates.
+    """
     numbers = _candidates(store, question_set, kind)
     body = stored_body(question_set.probe, kind)
     number = views_rows.case_number(store, question_set, case_id) if case_id else None
     of_kind = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+    candidates = numbers.tolist()
+    ids = []
+    if candidates:
+        ids = views_rows.questions(store, question_set, candidates)["id"].tolist()
     if number is None or number not in of_kind:
-        if not len(numbers):
+        if not ids:
             return None
-        number = int(numbers[0])
-    indices = np.flatnonzero(numbers == number)
-    position = int(indices[0]) + 1 if len(indices) else 0
-    following = numbers[[position % len(numbers)]].tolist() if len(numbers) else [number]
-    next_id = views_rows.questions(store, question_set, following)["id"].iloc[0]
+        case_id = next((name for name in ids if name not in added), ids[0])
+        number = candidates[ids.index(case_id)]
+    position = candidates.index(number) + 1 if number in candidates else 0
+    following = [*ids[position:], *ids[:position]]
+    next_id = next((name for name in following if name not in (case_id, *added)), "")
     case_filter = Filter(_fooled_model(store, question_set, number), kind)
     (card,) = views_wall.cards(store, question_set, case_filter, [number])
     if body.is_picture_optional and not views_rows.are_here(card.images[:1]):
         card = replace(card, images=())
-    return Opener(card, position, len(numbers), str(next_id))
+    return Opener(card, position, len(ids), next_id)
 
 
 def suggestions(store: Store, question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
