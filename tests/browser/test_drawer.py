@@ -168,6 +168,11 @@ def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
     page.keyboard.press("d")
     toast = page.get_by_test_id("stToast")
     toast.get_by_text("Added to the slides").wait_for()
+    # It covered the tools at the top, and stayed while the pointer was above it
+    page.wait_for_function(
+        "() => document.querySelector('[data-testid=stToast]').getBoundingClientRect().top > 300"
+    )
+    assert toast.evaluate("e => getComputedStyle(e).pointerEvents") == "none"
     assert case_of(page) == case and drawer.is_visible()
     (text,) = DECKS.read(server_store).values()
     assert case in text
@@ -193,6 +198,9 @@ def test_words_and_parts_come_into_view_above_one_row_of_keys_at_the_bottom(page
     picture = drawer.locator(".st-key-case_why_open img")
     picture.wait_for()
     assert picture.bounding_box()["y"] < 600
+    assert (
+        picture.bounding_box()["height"] <= 400
+    )  # so that captions and legend are on the screen, too
 
 
 @pytest.mark.full

@@ -300,7 +300,7 @@ def _draw_words_and_parts(model: str, described: CaseCard) -> None:
                 if len(shots) > 1:
                     draw_part(shot.label)
                 draw_parts(player, canvas, card.true_text, wrong_text, key=f"heat_{shot.label}")
-    quiet(explanation)
+        quiet(explanation)
 
 
 def _draw_alike(
