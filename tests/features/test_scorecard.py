@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import urllib.parse
 from dataclasses import replace
 from pathlib import Path
 
@@ -496,6 +497,11 @@ def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, pub
 
     assert "All tests" not in labels([question_set.key])
     assert "All tests" in labels([question_set.key, drawn[0]])
+    at = open_page(monkeypatch, store, "compare", set=question_set.key)
+    (leads,) = at.get("page_link")  # a button on the page itself
+    assert leads.proto.label == "All tests of 6 other models"
+    query = urllib.parse.parse_qs(leads.proto.query_string)
+    assert query["by"] == ["kind"] and query["set"][0] in drawn
 
 
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(

@@ -4,6 +4,7 @@ The URL names the tab (`tab`) and, for the scorecard, the question sets (`sets`)
 baseline (`model`), the columns (`by`), the direction (`score`) and the column that sorts the rows (`order`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -24,7 +25,7 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, link_page
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
@@ -32,6 +33,7 @@ from vlprobe.render.wall import narrowed
 from vlprobe.surfaces import paper
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
+from vlprobe.views.runs import QuestionSetRow
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
@@ -70,6 +72,9 @@ def draw_scorecard() -> None:
         st.space("stretch")
         if has_tests:
             choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
+        elif tested := with_many_tests():
+            label = f"All tests of {counted(len(tested.models), 'other model')}"
+            link_page("compare", label, {"set": tested.case_key, "by": "kind"}, "table_chart")
         score = "fooled"
         if any(_can_fool(each) for each in subjects):
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
@@ -120,6 +125,13 @@ def has_many_tests(subject: PageSubject) -> bool:
     if others:
         return True
     return len(view(views.leaderboard.ranked_kinds, page_subject(first).question_set)) > 1
+
+
+def with_many_tests() -> QuestionSetRow | None:
+    """Return the first question set that shares a model with another one, or None."""
+    rows = view(views.runs.question_set_rows)
+    n_tests = Counter(model for row in rows for model in row.models)
+    return next((row for row in rows if any(n_tests[model] > 1 for model in row.models)), None)
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:
