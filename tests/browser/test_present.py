@@ -233,6 +233,14 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     blank.mouse.move(third["x"] + 60, third["y"] + 10, steps=4)
     blank.mouse.up()
     assert last()["order"] == [ids[0], ids[2], ids[1], *ids[3:]]
+    mount(blank, "slides", sent)  # a case is not added between a question and its answer
+    assert ids[:2] == ["vote", "reveal"]
+    blank.get_by_role("button", name="Add this case: Two dogs").click()
+    assert last()["order"][:3] == [*ids[:2], "case:b"]
+    sent["slides"][1]["options"][0]["caption"] = [["A ", ""], ["dog", "true"], [" runs.", ""]]
+    sent["slides"][1]["options"][1]["caption"] = [["A ", ""], ["cat", "lie"], [" runs.", ""]]
+    mount(blank, "slides", sent)
+    assert blank.locator(".called").nth(1).inner_text().startswith("2 dog / cat: ")
 
 
 SECOND = """() => { const frame = document.createElement('iframe');

@@ -261,9 +261,11 @@ def test_after_another_one_the_previous_case_returns_with_its_title_order_and_no
     at = show_page(store, "present", kind="flip")
     slides = talk(at)["slides"]
     texts = {slides[0]["key"]: "Ours"}
+    assert "browsers" not in talk(at)["detail"]
     order = [slide["id"] for slide in (slides[2], *slides[:2], *slides[3:])]
     sent_deck(at, {"order": order, "included": {}, "titles": texts, "notes": texts})
     edited = talk(at)["slides"]
+    assert talk(at)["detail"].endswith(" All browsers on this computer share your changes.")
     assert edited[1]["titled"] == "Ours" and "previous" not in [each.key for each in at.button]
     for _ in range(2):
         at.button(key="another").click().run()
@@ -332,6 +334,7 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
     sent_deck(at, sent)
     assert [slide["id"] for slide in talk(at)["slides"]] == ids[::-1]
+    assert "browsers" not in talk(at)["detail"]
     assert not (compared.root / "mine" / "decks.json").exists()
 
 

@@ -144,11 +144,13 @@ def test_a_mark_of_a_model_that_is_right_in_one_order_only_says_so():
 
 def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_captions():
     kind = presentations()["lgip"].kind("flip")
-    true, wrong = "Three rows of luggage of various color.", "Luggage of three colors in a row."
-    reveal = case_slides((A, B, C), card(ANSWERS, true, wrong), kind, NAMES)[1]
-    shown = case_card(card(ANSWERS, true, wrong), kind).sides[0].runs()
-    options = {one.style: list(one.caption) for one in reveal.options}
-    assert options["true"] == shown and any(style for _, style in shown)
+    true = "Three rows of luggage of various color."
+    pairs = {"Luggage of three colors in a row.": False, "Three rows of cars of one color.": True}
+    for wrong, is_marked in pairs.items():  # captions with little in common are not marked
+        reveal = case_slides((A, B, C), card(ANSWERS, true, wrong), kind, NAMES)[1]
+        shown = case_card(card(ANSWERS, true, wrong), kind).sides[0].runs()
+        options = {one.style: list(one.caption) for one in reveal.options}
+        assert options["true"] == shown and any(style for _, style in shown) == is_marked
     long = case_slides((A, B, C), card(ANSWERS, "w " * 3000 + "end", "w " * 3000), kind, NAMES)[1]
     assert all(len("".join(text for text, _ in one.caption)) <= 600 for one in long.options)
 
@@ -176,6 +178,27 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
         "a wrong number",
         "a wrong object",
     ]
+
+
+def test_what_changes_in_a_video_is_named_in_a_sentence_and_each_slide_says_the_task():
+    rows = tuple(
+        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
+        for subtype, share in (("video-color", 0.01), ("video-number", 0.39), ("video-object", 0.4))
+    )
+    shown = deck.slides(make_story(held_against(FOUR, shares=rows)))
+    slide = next(one for one in shown if one.id == "often")
+    assert slide.title == "A change of color fools least often."
+    assert slide.figures[-1].label == "a change of object"
+    tasks = {
+        "boundary": "A video changes once. A model has to find the moment.",
+        "order": "People ranked one picture first. A model has to find the same one.",
+    }
+    for name, task in tasks.items():
+        kind = presentations()["series"].kind(name)
+        sides = case_slides(
+            (A, B, C), replace(card(ANSWERS, "A dog.", "A cat."), kind=name), kind, NAMES
+        )[:2]
+        assert [side.detail for side in sides] == [task, task]
 
 
 def test_the_title_is_true_for_types_that_are_not_drawn():

@@ -218,6 +218,7 @@ class CaseCard:
     has_picture_per_side: ClassVar[bool] = False
     wrong_role: ClassVar[str] = "lie"
     speaker_notes: ClassVar[tuple[str, str]] = ("", "")  # notes below the slides for the two sides
+    task = ""  # what a model has to do, on slides whose captions do not show it
 
     # Texts.
 
@@ -793,6 +794,13 @@ class SeriesCard(CaseCard):
     def opening(self) -> str:
         """The first sentence of the card's heading."""
         return "A video changes once." if self.is_video else "People ranked one picture first."
+
+    @property
+    def task(self) -> str:
+        """What a model has to do, in two sentences."""
+        return (
+            f"{self.opening} A model has to find the {'moment' if self.is_video else 'same one'}."
+        )
 
     @property
     def is_video(self) -> bool:

@@ -46,6 +46,7 @@ NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
 SLIDES_KEY = "slides"  # of the component
 RESET = "deck_before_reset"  # session key: name and arrangement of the deck that was reset last
+SHARED = " All browsers on this computer share your changes."
 OPENED = "opened"  # session key: name of a deck, and the cases that it opened with before
 TABS = {"slides": "Slides", "quiz": "Quiz"}
 QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
@@ -107,9 +108,10 @@ def _draw_editor(
     # What the browser sends is for the deck that was drawn, not for the one that the URL names by then
     keys = [slide.text_key for slide in slides]
     opening = talk_story.opener.card.id if talk_story.opener else ""
+    is_shared = decks.is_kept() and arrangement != Arrangement()
     component("slides")(
         key=SLIDES_KEY,
-        data=talk,
+        data=talk | {"detail": talk["detail"] + SHARED * is_shared},
         on_deck_change=partial(attempt, _save_sent, name, keys, opening),
         on_kept_change=partial(attempt, _restore_kept, name),
         on_near_change=lambda: None,

@@ -92,6 +92,9 @@ WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or
     "replace_rel": "a wrong relation",
     "swap_att": "swapped attributes",
     "swap_obj": "swapped things",
+    "video-color": "a change of color",
+    "video-number": "a change of number",
+    "video-object": "a change of object",
 }
 
 
@@ -311,8 +314,8 @@ def _last_part(path: str) -> str:
 def wrong(subtype: str) -> str:
     """Describe what is wrong in captions of a subtype, in words that fit into a sentence.
 
-    >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9")
-    ('a wrong color', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
+    >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9"), wrong("video-color")
+    ('a wrong color', 'a danger word, 3 words', 'a picture mixed, 90 % stays', 'a change of color')
     """
     edit, _, strength = subtype.partition(":")
     if subtype.startswith(PREFIX):

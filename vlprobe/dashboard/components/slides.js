@@ -320,7 +320,8 @@ class Show {
 
   cell(slide, place) {
     const { slides, editable } = this.data;
-    const name = slide.heading.map(([words]) => words).join("");
+    const changed = slide.titled ? [] : slide.options.flatMap(({ caption }) => caption.filter(([, style]) => style));
+    const name = [changed.map(([words]) => words.trim()).join(" / "), slide.heading.map(([words]) => words).join("")].filter(Boolean).join(": ");
     const open = press("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
       make("span", "frame", make("span", "scaled", this.small(slide))), make("span", "tiny called", `${place + 1} ${name}`));
     open.setAttribute("aria-pressed", String(slide.id === this.chosen));
@@ -431,7 +432,11 @@ class Show {
     const { slides } = this.data;
     if (slides.some((one) => one.id === id)) return;
     const slide = { ...BLANK, id, key: id, heading: [[title, ""]], spoken: title };
-    slides.splice(slides.findIndex((one) => one.id === this.chosen) + 1, 0, slide);
+    let place = slides.findIndex((one) => one.id === this.chosen) + 1;
+    const question = slides[place - 1];
+    // A case after a question would have its votes
+    if (id.startsWith("case:") && /^(vote|truth)$/.test(question.id) && slides[place]?.case === question.case) place += 1;
+    slides.splice(place, 0, slide);
     this.chosen = this.wanted = id;
     this.known.push(id);
     this.save();

@@ -120,10 +120,10 @@ def _sides(card: CaseCard) -> tuple[Slide, Slide]:
         if is_search and case.answer
         else ""
     )
-    truth = _side(card, 0, first, middle[0].text if middle else "")
+    truth = _side(card, 0, first, middle[0].text if middle else card.task)
     look = "Let everyone look at the picture first." if truth.pictures else ""
     truth_note, lie_note = card.speaker_notes
-    lie = _side(card, 1, last, first.text if last.role is ROLES["mixture"] else "")
+    lie = _side(card, 1, last, first.text if last.role is ROLES["mixture"] else card.task)
     return (
         replace(truth, notes=(truth_note or look, f"{changed}Case {case.id}.")),
         replace(lie, notes=(lie_note or card.kind.question, ranked_by)),
