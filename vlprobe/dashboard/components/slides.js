@@ -320,7 +320,7 @@ class Show {
 
   cell(slide, place) {
     const { slides, editable } = this.data;
-    const changed = slide.titled ? [] : slide.options.flatMap(({ caption }) => caption.filter(([, style]) => style));
+    const changed = slide.titled ? [] : slide.options.map(({ caption }) => caption.find(([, style]) => style)).filter(Boolean);
     const name = [changed.map(([words]) => words.trim()).join(" / "), slide.heading.map(([words]) => words).join("")].filter(Boolean).join(": ");
     const open = press("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
       make("span", "frame", make("span", "scaled", this.small(slide))), make("span", "tiny called", `${place + 1} ${name}`));
