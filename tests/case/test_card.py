@@ -219,6 +219,22 @@ def test_a_rewording_says_how_far_and_in_which_direction_it_moves_the_score():
     assert case_card(card(margin=-0.25), kind).verdict_text == "score moved by 0.250"
 
 
+def test_a_card_says_how_many_models_are_right_in_one_order_only():
+    half = model_verdict("half", 0.0, is_scored=False)
+    fooled, held = model_verdict("fooled", -0.1), model_verdict("held", 0.1)
+    described = case_card(card(verdicts=(half, fooled, held)), FLIP)
+    assert described.verdict_text == "2 of 3 models fooled, one right in one order only"
+    drawn = json.wall_card(described, str)
+    assert (drawn["count"], drawn["notes"]) == ("2 of 3", ["one right in one order only"])
+    looks, names = styles(["half"]), {"half": "Half"}
+    assert (
+        json.facing_card(described, ["half"], names, looks, str)["notes"] == []
+    )  # its box says it
+    several = case_card(card(verdicts=(fooled, held)), FLIP)
+    assert json.wall_card(several, str)["notes"] == [] and several.half_text == ""
+    assert case_card(card(verdicts=(half,)), FLIP).verdict_text == "right in one order only"
+
+
 def test_every_row_of_the_table_has_the_scores_of_its_own_model():
     answers = {
         name: AnswerRow(7, name, true - wrong, (true, wrong))

@@ -1,10 +1,13 @@
 """Model checks: which models are listed."""
 
 import json
+import re
 from pathlib import Path
 
 from tests.conftest import make_tiny
 from vlprobe import views
+from vlprobe.render import fitness
+from vlprobe.render.html.style import STYLE
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.runs.verify import remove
@@ -22,7 +25,12 @@ def test_a_model_without_results_is_listed_only_where_a_check_judged_it(tmp_path
             for check in examination["checks"]:
                 check["passed"] = None
             file.write_text(json.dumps(examination), "utf-8")
-    assert {row.model for row in views.fitness.matrix(store)} == {JUDGED, UNJUDGED}
+    rows = views.fitness.matrix(store)
+    assert {row.model for row in rows} == {JUDGED, UNJUDGED}
+    # On a narrow page, headings of checks are so wide that they leave no gap above the others
+    n_checks = len({name for row in rows for name in row.checks})
+    assert fitness.matrix(rows, {}, str).count('<th scope="col" class="vp-check">') == n_checks
+    assert re.search(r"max-width: 640px\) { .vp-table th.vp-check { min-width", STYLE)
     remove(store, manifests)
     assert {row.model for row in views.fitness.matrix(store)} == {JUDGED}
     assert {found.model for found in views.fitness.examinations(store)} == {JUDGED}

@@ -345,8 +345,15 @@ class CaseCard:
             in_spreads = f" ({abs(margin) / spread:.1f} sd)" if spread > 0 else ""
             size = "-" if math.isnan(margin) else f"{abs(margin):.3f}{in_spreads}"
             return f"score moved by {size}"
-        several = len(self.judges) > 1
-        return f"{self.count_text} models fooled" if several else self.count_text
+        if len(self.judges) < 2:
+            return self.count_text
+        return ", ".join(filter(None, [f"{self.count_text} models fooled", self.half_text]))
+
+    @property
+    def half_text(self) -> str:
+        """How many of several models are right in one order of the captions only, which rates count as half; or ""."""
+        n_halves = sum(verdict.is_in_one_order for verdict in self.judges)
+        return f"{count_word(n_halves)} {CHANGES}" if n_halves and len(self.judges) > 1 else ""
 
     @property
     def name(self) -> str:

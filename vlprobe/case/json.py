@@ -1,6 +1,7 @@
 """Convert a case to JSON values for the web components that draw cards on the Explore and Compare pages."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from vlprobe.case.card import VERDICT_WORDS, CaseCard, Run, Shot, verdict_word
 from vlprobe.render.attribution import credit_values
@@ -46,7 +47,8 @@ def wall_card(
     count, word = "" if kind.is_movement else card.count_text, "fooled"
     if count and not shows_squares:  # nothing else shows what is counted
         count, word = f"{count} {word}", ""
-    notes = [card.verdict_text] if kind.is_movement else []
+    note = card.verdict_text if kind.is_movement else card.half_text
+    notes = [note] if note else []
     if badge and card.case.n_pictures > 1:
         notes.append(f"first for {card.case.n_pictures:,} pictures")
     if card.front != card.pictures:  # the mixed picture, not the right one
@@ -143,13 +145,14 @@ def facing_card(
     boxes = [box(card, by_model[model], names[model], looks, source) for model in models]
     labels = [str(drawn["label"]) for drawn in boxes]
     on_wall = wall_card(card, source, badge=badge)
+    shown = (card.verdict_text, card.half_text)  # the boxes say it
     return {
         **on_wall,
         "name": f"{shorten(card.name, 400)} {', '.join(labels)}",
         "tip": "\n".join(labels),
         "verdicts": [],
         "count": "",
-        "notes": [] if card.kind.is_movement else on_wall["notes"],
+        "notes": [note for note in cast(list[str], on_wall["notes"]) if note not in shown],
         "boxes": boxes,
     }
 

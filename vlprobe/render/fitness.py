@@ -84,8 +84,8 @@ def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], s
     judged = {name for row in rows for name in row.judged}
     names = list(dict.fromkeys(name for row in rows for name in row.checks))
     names.sort(key=lambda name: name not in judged)
-    titles = ["Model", "Verdict", *map(check_name, names)]
-    head = "".join(tag("th", title, scope="col") for title in titles)
+    head = "".join(tag("th", title, scope="col") for title in ("Model", "Verdict"))
+    head += "".join(tag("th", check_name(name), scope="col", class_="vp-check") for name in names)
     return table(
         "Models by checks", head, [_row(row, names, looks, called(row.model)) for row in rows]
     )
