@@ -213,6 +213,9 @@ def test_a_rewording_says_how_far_and_in_which_direction_it_moves_the_score():
     drawn = bars(case_card(reworded, kind, answers))
     assert drawn.title == "the score moves (bars in standard deviations)"
     assert [line.word for line in drawn.lines] == ["falls 0.250", "rises 0.250"]
+    three = {name: AnswerRow(7, name, -0.25, (0.5, 0.25, 0.5)) for name in scores}
+    words = [line.word for line in bars(case_card(reworded, kind, three)).lines]
+    assert words == ["moves 0.250", "moves 0.250"]
     assert [line.word for line in bars(case_card(reworded, kind)).lines] == ["moves 0.250"] * 2
     assert "?" not in str(html.bars(case_card(reworded, kind, answers), {}))
     assert case_card(reworded, kind).verdict_text == "score moved by 0.250 (2.0 sd)"

@@ -284,13 +284,13 @@ def test_a_score_file_that_a_test_cannot_use_starts_nothing_and_the_test_that_it
     (tmp_path / "sc").mkdir()
     dataset = make_foils(tmp_path / "sc", "swap_obj", 3)
     rows = "".join(f"swap_obj,{number},0.9,0.2\n" for number in range(3))
-    (tmp_path / "s.csv").write_text(f"file,key,caption_score,foil_score\n{rows}")
+    (tmp_path / "s+b.csv").write_text(f"file,key,caption_score,foil_score\n{rows}")
     at = open_page(monkeypatch, store, "run")
     choose_probe(at, "lgip").run()
     at.text_input(key="run_own").set_value(dataset).run()
-    at.text_input(key="run_own_model").set_value(str(tmp_path / "s.csv")).run()
+    at.text_input(key="run_own_model").set_value(f"scores:{tmp_path / 's+b.csv'}").run()
     (error,) = at.error
-    assert "'s.csv' has scores for Near-identical pairs (EqBen)" in error.value
+    assert "'s+b.csv' has scores for Near-identical pairs (EqBen)" in error.value
     assert "but not for Wording and meaning (LGIP)." in error.value
     assert at.button(key="start").disabled
     at.button(key="choose_fitting").click().run()

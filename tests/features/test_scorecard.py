@@ -129,12 +129,26 @@ def test_a_model_that_a_tied_one_beats_or_that_guesses_worse_than_chance_is_not_
     for each in (("demo", "lgip"), ("bundled:VALSE", "eqben")):
         for column in leaderboard(store, [views.runs.question_set(store, keys[each])], by="edit"):
             best = [model for model, cell in column.cells.items() if cell.is_best]
+            may_win = {each.model for each in column.ranking.fit if each.may_win}
+            assert may_win.issuperset(best)
             assert all(column.cells[model].estimate.value <= 0.5 for model in best)
             pairs = itertools.permutations(best, 2)
             assert not any(column.ranking.verdict(*pair) == "more" for pair in pairs)
             if (column.kind, column.subtype) == ("combined", "number"):
                 assert "demo:scvc" in best and "demo:eqsim" in best
                 assert "a" not in column.cells["demo:weak"].group or "demo:weak" in best
+
+
+def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
+    """As in the finding, which says that such a model does no better than guessing."""
+    whole = columns[0]
+    chance = [
+        replace(each, standing="guessing") if each.model == TROHN else each
+        for each in whole.ranking.contestants
+    ]
+    column = replace(whole, ranking=replace(whole.ranking, contestants=tuple(chance)))
+    assert not column.narrowed(whole.cells).cells[TROHN].is_best
+    assert whole.narrowed(whole.cells).cells[TROHN].is_best
 
 
 def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):

@@ -13,6 +13,7 @@ from vlprobe import registry
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import edits_file
+from vlprobe.runs.answers import answered_probes
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -260,3 +261,14 @@ def test_the_commands_that_the_page_shows_are_there_with_their_options():
     assert {words[1] for words in commands} >= {"run", "perturb", "edits", "sheet", "verdicts"}
     for _, command, *words in commands:
         main.commands[command].make_context(command, words)
+
+
+def test_a_file_of_scores_of_such_questions_fits_their_probe(tiny, store, rows, tmp_path):
+    """The Run page said that the file of edits was changed during the run, and started nothing."""
+    cases = run_cases(tiny, store, "lgip", rows)
+    lines = "".join(f"{case['id']},0.5,0.25\n" for case in cases)
+    (tmp_path / "s.csv").write_text(f"id,c0_i0,c1_i0\n{lines}")
+    options = {"lgip": registry.load_probe("lgip").defaults | {"edits": str(rows)}}
+    model = registry.load_model(f"scores:{tmp_path / 's.csv'}")
+    items = registry.load_dataset(tiny, store.root).items
+    assert answered_probes(model, items, options, 42, store.root) == ["lgip"]

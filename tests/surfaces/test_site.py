@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from huggingface_hub import SpaceCard
 from tests.cli.test_main import call
 from tests.conftest import store_again
 from vlprobe import registry, views
+from vlprobe.case.card import case_card
 from vlprobe.datasets.credits import credits_of
 from vlprobe.render import home
 from vlprobe.render.findings import verdict
@@ -27,7 +29,7 @@ from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.site import bundle, pages, subject
+from vlprobe.surfaces.site import bundle, explore, pages, subject
 from vlprobe.surfaces.site.explore import credit
 from vlprobe.surfaces.site.subject import Limits
 from vlprobe.views.filter import Filter
@@ -345,3 +347,27 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
     monkeypatch.setattr(Path, "write_bytes", full)
     assert "No space left" in call(cache, "site", str(goal), "--cases", "1", code=1).stderr
     assert len(written) == 4 and {path.name for path in tmp_path.iterdir()} <= {"cache", "empty"}
+
+
+def test_a_rewording_moves_each_model_by_its_own_spread(tmp_path):
+    """The site wrote the first model's standard deviations for every model."""
+    store = StoreAboveShipped(tmp_path, shipped.FOLDER)
+    rows = views.runs.question_set_rows(store)
+    key = next(row.case_key for row in rows if (row.dataset, row.probe) == ("demo", "lgip"))
+    question_set = views.runs.question_set(store, key)
+    models = [run.model for run in question_set.runs]
+    published = SimpleNamespace(
+        store=store,
+        question_set=question_set,
+        models=models,
+        presentation=question_set.presentation,
+    )
+    chosen = Filter(models[0], "paraphrase")
+    cards, _, _ = views.wall.wall(store, question_set, chosen, 1, 1)
+    (by_model,) = explore._answers(published, cards)
+    for model in models:
+        (expected,) = views.wall.cards(
+            store, question_set, replace(chosen, model=model), [cards[0].case]
+        )
+        kind = question_set.presentation.kind("paraphrase")
+        assert by_model[model].verdict_text == case_card(expected, kind).verdict_text

@@ -67,7 +67,14 @@ def test_the_label_of_a_question_set_has_its_options_in_words(tmp_path):
     options = {"kinds": ["paraphrase", "flip"], "flips": ["color", "object"], "k_same": 3}
     execute(Request((RANDOM,), dataset, "lgip", options, examine=False), store)
     (row,) = views.runs.question_set_rows(store)
-    assert row.label.endswith(" pictures · color, object · k_same 3 · reworded, wrong")
+    assert row.label.endswith(" pictures · color, object · k_same 3 · kinds reworded, wrong")
+    assert "a false word written on it" in views.runs._describe_options(
+        {
+            "probe": "pictures",
+            "options": {"changes": ["fog", "false-word"]},
+            "seed": 42,
+        }
+    )
 
 
 def test_question_sets_name_what_was_asked_and_who_answered(filled: Store):

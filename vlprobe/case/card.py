@@ -1009,7 +1009,7 @@ def _bar(
         style, answer = word, card.answers.get(model)
         word = f"{100 * abs(margin):.0f} %"
         if not card.kind.is_share:
-            original, reworded = answer.scores if answer else (0, 0)
+            original, reworded = answer.scores if answer and len(answer.scores) == 2 else (0, 0)
             verb = "rises" if reworded > original else "falls" if reworded < original else "moves"
             word = f"{verb} {abs(margin):.3f}"
     name, is_lie = model_name(model, renamed), margin < 0

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -55,13 +56,18 @@ class Judged:
 
 
 def answered_probes(
-    model: ScoreFile, items: Sequence[Item], probes: Mapping[str, Mapping[str, object]]
+    model: ScoreFile,
+    items: Sequence[Item],
+    probes: Mapping[str, Mapping[str, object]],
+    seed: int,
+    cache: Path,
 ) -> list[str]:
     """Return the probes that have a case for which a score file has a score. Galleries have no such cases.
 
     Args:
         items: The items of a dataset, of which SAMPLED_ITEMS make cases.
         probes: The options of each probe, by name.
+        seed: Seed of the run that will use the file.
     """
     sample = items[:: max(1, len(items) // SAMPLED_ITEMS)]
     answered = []
@@ -69,7 +75,7 @@ def answered_probes(
         probe = registry.load_probe(name)
         if probe.needs == "gallery" or probe.loads_models(options):
             continue
-        run = Run("", "", "", "", name, probe.version, (), options)
+        run = Run("", "", "", "", name, probe.version, (), probe.pin(options, cache), seed)
         with contextlib.suppress(Misfit):  # the probe does not apply to the dataset
             blocks = case_workers.chunks(sample, probe, run, 1)
             if any(model.has_answers(pa.Table.from_batches([block])) for block, _ in blocks):

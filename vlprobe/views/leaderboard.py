@@ -42,7 +42,7 @@ class LeaderboardCell:
         group: Letters of the groups of tied models; models that share a letter are tied.
         note: Why the value or the group is missing; "" if both are present.
         is_best: Whether the model has the best value in the column, or is tied with the model that has it, and
-            neither is clearly worse than another such model nor fooled more often than by guessing.
+            neither is clearly worse than another such model nor no better than guessing.
         n_fooled: Number of cases that fool the model. As on Explore, being fooled in one of the two caption orders is
             enough.
         difference: Value minus the baseline's, on the cases that both answered; NaN without a test.
@@ -89,16 +89,16 @@ class LeaderboardColumn:
             model: replace(cell, group=letters.get(model, "")) for model, cell in cells.items()
         }
         if self.ranking:
-            presented = self.question_set.presentation.kind(self.kind)
             fit = [each.model for each in self.ranking.fit]
             best = next((model for model in fit if model in cells), "")
             is_tested = self.ranking.is_complete or best in fit[:1]
-            verdict, guess = self.ranking.verdict, 1 - presented.guess_held
+            verdict = self.ranking.verdict
+            may_win = {each.model for each in self.ranking.fit if each.may_win}
             tops = [each for each in cells if each == best or verdict(each, best) == "tied"]
             for model, cell in cells.items():
-                is_top = model in tops and all(verdict(model, top) != "more" for top in tops)
-                if cell.estimate and not presented.is_movement and cell.estimate.value > guess:
-                    is_top = False
+                is_top = model in may_win.intersection(tops) and all(
+                    verdict(model, top) != "more" for top in tops
+                )
                 cells[model] = replace(cell, is_best=is_tested and is_top and not cell.note)
         return replace(self, cells=cells)
 

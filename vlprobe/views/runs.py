@@ -296,15 +296,20 @@ def _describe_options(run: dict) -> str:
     probe = registry.load_probe(run["probe"])
     defaults, presentation = probe.defaults, probe.presentation
     words = {name: text.lower() for name, text in presentation.value_labels.items()}
-    words |= {name: kind.edit_label.lower() for name, kind in presentation.kinds.items()}
+    words |= {
+        name: kind.edit_label.lower()
+        for name, kind in presentation.kinds.items()
+        if kind.edit_label
+    }
     changed = []
     for name, value in sorted(run["options"].items()):
         if defaults.get(name, value) == value:
             continue
         values = list(map(str, value)) if isinstance(value, list | tuple) else []
         text = ", ".join(words.get(each) or each for each in values)
-        # Lists of values with a label need no name
-        changed.append(text if values and words.keys() >= {*values} else f"{name} {text or value}")
+        # Lists of values with a label of their own need no name
+        is_clear = values and presentation.value_labels.keys() >= {*values}
+        changed.append(text if is_clear else f"{name} {text or value}")
     if run["seed"] != DEFAULT_SEED:
         changed.append(f"seed {run['seed']}")
     changed += selection.describe(run.get("selection", {}))

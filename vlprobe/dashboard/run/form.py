@@ -556,12 +556,14 @@ def _other_choice(
     is_drawn = chosen.startswith(demo.PREFIX)
     datasets = set(bundled.NAMES).intersection(_known_names("datasets")) if is_drawn else {chosen}
     for name in requests[0].models:
-        path = files.parse_path(name.partition(":")[2].partition("+")[0])
-        if not name.startswith(f"{scores.PREFIX}:") or not path.is_file():
+        if not name.startswith(f"{scores.PREFIX}:"):
             continue
+        path = files.parse_path(files.split_options(name, scores.OPTION, scores.EXPECTED)[0])
+        if not path.is_file():
+            continue
+        key = name, path.stat().st_mtime, str(store().root), json.dumps(options), requests[0].seed
         for dataset in sorted(datasets):
-            arguments = name, path.stat().st_mtime, dataset, str(store().root), json.dumps(options)
-            answered = _answered(*arguments, is_drawn)
+            answered = _answered(*key, dataset, is_drawn)
             missing = [presentations()[probe].name for probe in options if probe not in answered]
             if not answered or not (missing or is_drawn):
                 continue
@@ -576,10 +578,10 @@ def _other_choice(
 
 
 @st.cache_data(
-    ttl=600, max_entries=9, show_spinner="Reading the scores"
+    ttl=60, max_entries=9, show_spinner="Reading the scores"
 )  # 4 s for VALSE, at each press
 def _answered(
-    model: str, changed: float, dataset: str, root: str, options: str, needs_ids: bool
+    model: str, changed: float, root: str, options: str, seed: int, dataset: str, needs_ids: bool
 ) -> list[str]:
     """Return the tests for which a score file has scores.
 
@@ -593,7 +595,7 @@ def _answered(
     if not isinstance(loaded, scores.ScoreFile) or (needs_ids and not loaded.has_ids):
         return []
     items = registry.load_dataset(dataset, Path(root)).items
-    return answered_probes(loaded, items, every | json.loads(options))
+    return answered_probes(loaded, items, every | json.loads(options), seed, Path(root))
 
 
 def _check_named(option: Option, value: object) -> None:

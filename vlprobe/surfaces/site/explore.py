@@ -277,7 +277,12 @@ def _answers(subject: Subject, cards: Sequence[WallCard]) -> list[dict[str, Case
         for model, verdict in zip(subject.models, card.verdicts, strict=True):
             look = model if kind.is_movement else (verdict.verdict, verdict.is_scored)
             if look not in drawn:
-                answer = replace(card, margin=verdict.margin, is_scored=verdict.is_scored)
+                answer = replace(
+                    card,
+                    margin=verdict.margin,
+                    spread=verdict.spread,
+                    is_scored=verdict.is_scored,
+                )
                 drawn[look] = case_card(answer, kind)
             by_model[model] = drawn[look]
         rows.append(by_model)
