@@ -355,7 +355,7 @@ def test_a_rewording_moves_each_model_by_its_own_spread(tmp_path):
     rows = views.runs.question_set_rows(store)
     key = next(row.case_key for row in rows if (row.dataset, row.probe) == ("demo", "lgip"))
     question_set = views.runs.question_set(store, key)
-    models = [run.model for run in question_set.runs]
+    models = question_set.ordered_models
     published = SimpleNamespace(
         store=store,
         question_set=question_set,
