@@ -348,11 +348,17 @@ def test_a_guest_of_a_room_has_no_slides_and_a_host_who_comes_back_has_them_agai
     assert not screen.told["end"]["back"]
 
 
-def test_the_host_asks_another_round_and_closes_the_room(show_quiz, screen: Screen, rooms: Rooms):
+def test_the_host_asks_another_round_and_closes_the_room(
+    show_quiz,
+    screen: Screen,
+    rooms: Rooms,
+    every_probe: Store,
+    monkeypatch: pytest.MonkeyPatch,
+):
     host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    guest = show_quiz(room=code)
+    guest = open_page(monkeypatch, every_probe, "present", room=code)  # the link names no tab
     keys = [button.key for button in guest.button]
     assert "leave_room" in keys and not {"close_room", "ask_round"} & set(keys)
     first = rooms.quiz(code)
@@ -364,8 +370,10 @@ def test_the_host_asks_another_round_and_closes_the_room(show_quiz, screen: Scre
     assert not host.query_params.get("room")
     with pytest.raises(InvalidInput, match="No room has this code"):
         rooms.quiz(code)
-    guest.run()
-    assert "No room has this code" in guest.error[0].value and not guest.query_params.get("room")
+    lost = open_page(monkeypatch, every_probe, "present", room="XXXXXX")
+    for at in (guest.run(), lost):
+        assert "No room has this code" in at.error[0].value and not at.query_params.get("room")
+        assert parameter(at, "tab") == "quiz"
 
 
 def test_who_leaves_is_not_counted(show_quiz, screen: Screen, rooms: Rooms):

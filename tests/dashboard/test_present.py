@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -354,6 +355,10 @@ def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its
     assert talk(phone)["kept"]["text"] == ""
     sent_deck(phone, sent | {"order": [*ids[:2], f"{TEXT}1", *ids[2:]]})
     kept = talk(phone)["kept"]
+    files: list[Callable[[], str]] = []
+    monkeypatch.setattr(present, "file_button", lambda *given, **_: files.append(given[1]))
+    phone.run()
+    assert kept["text"] and '"kept":null' in files[-1]()
     again = show_page(store, "present", kind="flip")  # after a reload
     sent_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # what was added before the deck came
     send(again, "slides", "kept", json.loads(kept["text"]))

@@ -65,7 +65,7 @@ def card(
 
 def make_story(everyone: PairedTests, opener: WallCard | None = None) -> Story:
     models = tuple(one.model for one in everyone.contestants if not one.is_control)
-    begins = Opener(opener, 1, 1, "a/b") if opener else None
+    begins = Opener(opener, "a/b") if opener else None
     return Story("lgip", "demo", models or (COIN,), begins, everyone, None)
 
 
@@ -108,7 +108,7 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
 def test_bars_of_a_case_follow_its_answer_and_come_before_another_case():
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     begins = make_story(held_against(FOUR), first)
-    second = Opener(replace(first, id=f"{first.id}-2"), 1, 1, "a/b")
+    second = Opener(replace(first, id=f"{first.id}-2"), "a/b")
     ids = [one.id for one in deck.slides(replace(begins, more=second))]
     assert ids[:3] == ["vote", "reveal", "said"] and ids.index("more") > 2
 
@@ -291,7 +291,11 @@ def test_the_file_holds_hostile_text_as_values_alone():
         *("html", "head", "meta", "meta", "meta", "title", "style"),
         *("body", "main", "script", "script"),
     ]
-    assert json.loads(elements.texts["scriptapplication/json"]) == {**sent, "whole": True}
+    assert json.loads(elements.texts["scriptapplication/json"]) == {
+        **sent,
+        "whole": True,
+        "kept": None,
+    }
     assert "onerror=alert" not in elements.texts["scriptmodule"]
     assert "<" not in json_text(sent) and ">" not in json_text(sent)
 

@@ -85,14 +85,14 @@ def test_a_talk_begins_with_what_fools_most_models_one_case_a_picture(
 def test_another_one_goes_round_and_a_chosen_case_is_kept(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     first = story.opener(filled, question_set, "flip")
-    assert first is not None and first.place == 1
+    assert first is not None
     opener, seen = first, []
-    for _ in range(first.n_openers):
+    while opener.card.id not in seen:
         seen.append(opener.card.id)
         following = story.opener(filled, question_set, "flip", opener.next)
         assert following is not None
         opener = following
-    assert len(set(seen)) == first.n_openers and opener.card.id == first.card.id
+    assert len(seen) > 2 and opener.card.id == first.card.id
     assert story.opener(filled, question_set, "flip", "no such case") == first
 
 

@@ -55,9 +55,10 @@ QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens th
 def draw_page() -> None:
     """Draw the whole Present page with the tab that the URL names."""
     bar, tab = draw_row("play_bar"), "quiz"
+    # First, because a room that cannot be joined is removed from the URL, and the quiz says why
+    is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
     if not quiz.is_guest():
         with bar:
-            is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
             default = "quiz" if is_quiz else "slides"
             # Always in the URL: the quiz writes parameters that change the default
             tab = choose("Show", "tab", TABS, default, segments=True, bare=True, always=True)

@@ -117,6 +117,6 @@ def slides_file(
             '@font-face { font-family: "Source Sans"; font-weight: 200 900; '
             f"src: url({source}); }}"
         )
-    # Changes in a file would not be saved
-    values = {**values, "whole": True, "editable": False, "suggestions": []}
+    # Changes in a file would not be saved, and a visitor's deck has texts of slides that are left out
+    values = {**values, "whole": True, "editable": False, "suggestions": [], "kept": None}
     return self_contained(title, style, nodes, script + START, values)

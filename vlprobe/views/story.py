@@ -31,11 +31,9 @@ MOST_SUGGESTIONS = 30
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """The case that opens the slides, and its position among the candidates."""
+    """The case that opens the slides, and the candidate after it."""
 
     card: WallCard
-    place: int  # from 1; 0: the case was chosen by id and is not a candidate
-    n_openers: int
     next: str  # id of the next candidate; after the last comes the first; "": no other
 
 
@@ -176,7 +174,7 @@ def opener(
     (card,) = views_wall.cards(store, question_set, case_filter, [number])
     if body.is_picture_optional and not views_rows.are_here(card.images[:1]):
         card = replace(card, images=())
-    return Opener(card, position, len(ids), next_id)
+    return Opener(card, next_id)
 
 
 def suggestions(store: Store, question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:

@@ -229,7 +229,7 @@ class Show {
     if (this.unsaved && same !== this.unsaved) [this.saved.textContent, this.unsaved] = [data.saved || "", ""];
     this.same = same;
     this.data = data;
-    if (data.kept) this.recall(data.kept);
+    if (data.kept && !data.whole) this.recall(data.kept);
     this.known = data.slides.map((slide) => slide.id);
     this.slides = data.slides.filter(isShown);
     this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
@@ -245,10 +245,12 @@ class Show {
     else if (this.dialog.open) this.go(this.place);
   }
 
-  // The server forgets a visitor's deck with the session, so this browser keeps it.
+  // The server forgets a visitor's deck with the session, so this browser keeps it. A new session of the same page has no
+  // text for a deck that had one; a reset deck has one.
   recall({ name, text }) {
-    const key = `vlprobe-deck ${name}`, before = this.recalled === name ? "" : kept("localStorage", key);
-    this.recalled = name;
+    const key = `vlprobe-deck ${name}`, isLost = this.recalled === name && this.had && !text;
+    const before = this.recalled === name && !isLost ? "" : kept("localStorage", key);
+    [this.recalled, this.had] = [name, text];
     if (before && before !== text) this.send("kept", JSON.parse(before));
     else if (text) kept("localStorage", key, text);
   }
@@ -626,8 +628,9 @@ class Show {
 
   leave() {
     this.listening?.abort();
+    if (this.root.isConnected) return; // the page is drawn again
     clearInterval(this.ticking);
-    if (document.fullscreenElement && !this.root.isConnected) document.exitFullscreen();
+    if (document.fullscreenElement) document.exitFullscreen();
   }
 }
 

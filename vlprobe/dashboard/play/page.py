@@ -408,10 +408,16 @@ def current() -> str:
 
 
 def is_guest() -> bool:
-    """Return whether the user is in a room that someone else leads, in which people only vote. The session keeps it."""
+    """Return whether the user is in a room that someone else leads, in which people only vote. The session keeps it.
+
+    A guest's URL names the tab of the quiz, which says so when the room closes.
+    """
     if access.quiz() and (code := current()):
-        st.session_state[decks.GUEST] = not all_rooms().tally(code, person_secret()).is_host
-        return st.session_state[decks.GUEST]
+        is_led = not all_rooms().tally(code, person_secret()).is_host
+        st.session_state[decks.GUEST] = is_led
+        if is_led and st.query_params.get("tab") != "quiz":
+            st.query_params["tab"] = "quiz"
+        return is_led
     return False
 
 
