@@ -315,10 +315,10 @@ def test_a_score_file_of_a_bundled_set_is_refused_on_drawn_scenes_and_the_set_is
         assert not at.error
         return
     (error,) = at.error
-    assert "'s.csv' has scores for Near-identical pairs (EqBen)" in error.value
+    assert "'s.csv' has scores for True caption or foil" in error.value
     assert error.value.endswith("on SugarCrepe, not on drawn scenes.")
     fix = at.button(key="choose_fitting")
-    assert fix.label == "Choose SugarCrepe, Near-identical pairs (EqBen)"
+    assert fix.label == "Choose SugarCrepe, True caption or foil"
     fix.click().run()
     assert not at.error
     at.button(key="start").click().run()

@@ -151,6 +151,38 @@ def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
     assert whole.narrowed(whole.cells).cells[TROHN].is_best
 
 
+def test_only_a_model_that_no_other_is_tied_with_is_called_best(published):
+    """ALBEF 14M was bold and "best" in a column of VALSE in which ten models are tied with it."""
+    store, _ = published
+    rows = views.runs.question_set_rows(store)
+    (valse,) = [row.case_key for row in rows if row.dataset == "bundled:VALSE"]
+    shown = leaderboard(store, [views.runs.question_set(store, valse)], by="edit")
+    scorecard = card(shown)
+    (hard,) = [column for column in shown if column.subtype == "coreference-hard"]
+    assert scorecard._top(hard) == ["published:ALBEF 14M"] and len(hard.cells) > 10
+    assert "(hard)" not in "".join(scorecard.finding())
+    assert "<b>" not in scorecard._printed(hard, "published:ALBEF 14M")
+    for column in shown:
+        clear, fit = scorecard._clear(column), [each.model for each in column.ranking.fit]
+        others = [model for model in fit if model != clear]
+        assert not clear or not any(column.ranking.verdict(clear, m) == "tied" for m in others)
+    heading = card([hard]).finding()[0]
+    assert heading == "Only published:ALBEF 14M is clearly better than guessing."
+
+
+def test_a_heading_counts_all_columns_that_it_does_not_name(columns):
+    named = [column for column in columns if column.subtype][:6]
+    assert card(columns)._phrase(named).endswith(" and in 3 other columns")
+    assert " others" not in card(columns)._phrase(named)
+
+
+def test_a_model_that_failed_a_check_on_one_of_two_datasets_may_be_colored_on_the_other(columns):
+    cells = {GPT: replace(columns[0].cells[GPT], note=FAILED, is_best=False)}
+    failed = replace(columns[0], cells=columns[0].cells | cells)
+    assert "Never colored" not in card([failed, *columns[1:]]).reading()
+    assert "Never colored" in card([failed]).reading()
+
+
 def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):
     scorecard = card(columns)
     (tally,) = re.findall(rf"{TROHN}.*?vp-tally\">([^<]*)", scorecard.html(), re.DOTALL)[:1]
@@ -516,6 +548,9 @@ def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, pub
     assert leads.proto.label == "All tests of 6 other models"
     query = urllib.parse.parse_qs(leads.proto.query_string)
     assert query["by"] == ["kind"] and query["set"][0] in drawn
+    key, n_models = page.with_many_tests(())
+    assert (key, n_models) == (query["set"][0], 6)
+    assert page.with_many_tests([key])[0] != key
 
 
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(

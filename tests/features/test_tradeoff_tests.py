@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -143,6 +144,9 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
     errors = words["Invariance error"]  # it does not depend on the type
     assert (errors[words["Type"] == "All"] != "").all() and (errors == "").any()
     assert (errors[words["Type"] != "All"] == "").all()
+    of_type = next(iter(trade_offs_by_type(STORE, questions, drawn).values()))
+    alike = replace(drawn, points=of_type.points)  # by chance, a type has the values of all
+    assert (in_columns(STORE, questions, alike, names)["Positive rate"] != "").all()
     n_published = (is_published & (table["type"] == "all")).sum()
     assert errors.str.endswith("(published)").sum() == n_published
     note = table_note(drawn, questions, names)
@@ -242,8 +246,13 @@ def test_opened_after_a_set_without_a_trade_off_the_page_says_that_it_shows_anot
     at.query_params.clear()
     at.session_state["carried_set"] = published
     at.run()
-    line = "on SugarCrepe has no trade-off, so this page shows another question set."
+    line = "True caption or foil on SugarCrepe has no trade-off, so this page shows another"
     assert not at.exception and line in bodies(at)
+    at.run()
+    assert line in bodies(at)
+    at.query_params.clear()  # a later visit from a page of this question set
+    at.run()
+    assert line not in bodies(at)
     assert not [
         t for t in figure_of(at, "tradeoff")["data"] if t.get("customdata") and t["showlegend"]
     ]

@@ -41,8 +41,8 @@ class LeaderboardCell:
         estimate: Value and 95 % interval; None if the model has no value.
         group: Letters of the groups of tied models; models that share a letter are tied.
         note: Why the value or the group is missing; "" if both are present.
-        is_best: Whether the model has the best value in the column, or is tied with the model that has it, and
-            neither is clearly worse than another such model nor no better than guessing.
+        is_best: Whether the model has the best value in the column, or is tied with the model that has it; is clearly
+            better than guessing; and is not clearly worse than another model that is tied with the best.
         n_fooled: Number of cases that fool the model. As on Explore, being fooled in one of the two caption orders is
             enough.
         difference: Value minus the baseline's, on the cases that both answered; NaN without a test.

@@ -37,7 +37,13 @@ from vlprobe.registry import endpoints
 from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.sentences import count_word, listed
-from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations, value_label
+from vlprobe.render.words import (
+    SHIPPED_MODELS,
+    distinct,
+    presentations,
+    probe_name,
+    value_label,
+)
 from vlprobe.runs import ray_cluster, verify
 from vlprobe.runs.answers import answered_probes
 from vlprobe.runs.request import Request
@@ -564,10 +570,10 @@ def _other_choice(
         key = name, path.stat().st_mtime, str(store().root), json.dumps(options), requests[0].seed
         for dataset in sorted(datasets):
             answered = _answered(*key, dataset, is_drawn)
-            missing = [presentations()[probe].name for probe in options if probe not in answered]
+            missing = [probe_name(probe, dataset) for probe in options if probe not in answered]
             if not answered or not (missing or is_drawn):
                 continue
-            names = [presentations()[probe].name for probe in answered]
+            names = [probe_name(probe, dataset) for probe in answered]
             message = f"'{path.name}' has scores for {listed(names)} on {dataset_name(dataset)}"
             state = {f"run_probe_{probe}": probe == answered[0] for probe in presentations()}
             if not is_drawn:

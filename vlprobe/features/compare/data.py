@@ -337,13 +337,14 @@ class Scorecard:
         if cell.estimate is None:
             return ""
         value = f"{_bare(cell.estimate.value, column.metric.unit):>4}".replace(" ", FIGURE_SPACE)
-        value = f"<b>{value}</b>" if self._top(column) == [model] else value
+        value = f"<b>{value}</b>" if self._clear(column) == model else value
         return f"{value}<sup>{cell.group}</sup>" if cell.group else value
 
     def finding(self) -> tuple[str, str]:
         """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
         tops = [self._top(column) for column in self.columns]
-        n_tied = sum(len(models) > 1 for models in tops)
+        clear = [self._clear(column) for column in self.columns]
+        n_tied = sum(bool(models and not best) for models, best in zip(tops, clear, strict=True))
         rated = {
             model
             for column in self.columns
@@ -356,10 +357,10 @@ class Scorecard:
             left_out = f"{listed(failed)} failed a check and {verb} left out of the comparison."
             return left_out if failed else "There is no second model to compare.", ""
         places: dict[str, list[LeaderboardColumn]] = {}
-        for column, models in zip(self.columns, tops, strict=True):
+        for column, model in zip(self.columns, clear, strict=True):
             has_rivals = sum(not cell.note for cell in column.cells.values()) > 1
-            if len(models) == 1 and has_rivals and (column.subtype or not self._is_one_set):
-                places.setdefault(self.names[models[0]], []).append(column)
+            if model and has_rivals and (column.subtype or not self._is_one_set):
+                places.setdefault(self.names[model], []).append(column)
         tied = ""
         if n_tied:
             tied = f"{capitalized(count_word(n_tied))} of {count_word(len(tops))} columns "
@@ -369,6 +370,8 @@ class Scorecard:
             heading = f"{listed(best)} are tied at the top."
             if not best:
                 heading = "No model is better than guessing."
+            elif not clear[0] and len(best) == 1:
+                heading = f"Only {best[0]} is clearly better than guessing."
             elif len(best) == 1:
                 feat = "is right most often" if self.is_right else "is fooled least"
                 feat = "moves least" if self._moves(self.columns[0]) else feat
@@ -394,6 +397,15 @@ class Scorecard:
 
     def _top(self, column: LeaderboardColumn) -> list[str]:
         return [model for model, cell in column.cells.items() if cell.is_best]
+
+    def _clear(self, column: LeaderboardColumn) -> str:
+        """Return the only best model of a column if no other model is tied with it, else ""."""
+        top = self._top(column)
+        if len(top) != 1 or column.ranking is None:
+            return ""
+        others = {each.model for each in column.ranking.fit} & column.cells.keys() - {*top}
+        is_tied = any(column.ranking.verdict(top[0], model) == "tied" for model in others)
+        return "" if is_tied else top[0]
 
     def title(self, column: LeaderboardColumn) -> str:
         """Return a column's title, such as "Swapped objects", or "All" for all types of edit of the only kind."""
@@ -427,10 +439,11 @@ class Scorecard:
                 where = f"{where} ({self._dataset(column)})"
             phrases.append(where if word == last else f"{word} {where}")
             last = word
+        text = listed(phrases)
         if n_more := len(columns[MOST_NAMED:]):
-            phrases.append(f"in {counted(n_more, 'other column')}")
+            text = f"{', '.join(phrases)} and in {counted(n_more, 'other column')}"
         is_named_once = is_several and len(datasets) == 1 and not phrases[0].startswith("on ")
-        return f"{listed(phrases)}{f' ({datasets.pop()})' * is_named_once}"
+        return f"{text}{f' ({datasets.pop()})' * is_named_once}"
 
     def _lie(self, column: LeaderboardColumn) -> str:
         """Return what is wrong in the captions of a column, such as "a wrong object"."""
@@ -446,12 +459,11 @@ class Scorecard:
 
     def note(self) -> str:
         """Name the columns that can be solved without the picture, or return ""."""
-        solved = [column for column in self.columns if column.blind < SOLVED]
+        heads = zip(self.columns, self._heads(is_short=True), strict=True)
+        solved = [(column, head) for column, head in heads if column.blind < SOLVED]
         if not solved:
             return ""
-        shares = [
-            f"{number(1 - column.blind, 'rate')} of “{self.title(column)}”" for column in solved
-        ]
+        shares = [f"{number(1 - column.blind, 'rate')} of “{head}”" for column, head in solved]
         subject = f"{capitalized(count_word(len(solved)))} of the columns can be solved without the picture:"
         return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
 
@@ -470,7 +482,7 @@ class Scorecard:
         if len(full) > 1:
             others = " or with movements" if moves else ""
             bars.append(f"In columns with a share above guessing{others}, a full bar is 100 %.")
-        guess = "" if all(map(self._moves, self.columns)) else ", never worse than guessing"
+        guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
         return joined(
             f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
             f"(paired by picture, p < .05){guess}.",
@@ -502,9 +514,13 @@ class Scorecard:
 
     @property
     def _failed(self) -> list[str]:
-        """Display names of the shown models that failed a check, so no column ranks them."""
+        """Display names of the shown models that failed a check on all datasets, so no column ranks them."""
         noted = {model: {each.cell(model).note for each in self.columns} for model in self.rows}
-        return [self.names[model] for model, notes in noted.items() if FAILED in notes]
+        return [
+            self.names[model]
+            for model, notes in noted.items()
+            if FAILED in notes and "" not in notes
+        ]
 
     @property
     def _is_disjoint(self) -> bool:

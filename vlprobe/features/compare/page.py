@@ -5,7 +5,7 @@ baseline (`model`), the columns (`by`), the direction (`score`) and the column t
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import htpy
@@ -33,7 +33,6 @@ from vlprobe.render.wall import narrowed
 from vlprobe.surfaces import paper
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
-from vlprobe.views.runs import QuestionSetRow
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
@@ -72,9 +71,10 @@ def draw_scorecard() -> None:
         st.space("stretch")
         if has_tests:
             choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
-        elif tested := with_many_tests():
-            label = f"All tests of {counted(len(tested.models), 'other model')}"
-            link_page("compare", label, {"set": tested.case_key, "by": "kind"}, "table_chart")
+        elif others := with_many_tests(chosen_sets(subject, "edit")):
+            key, n_models = others
+            label = f"All tests of {counted(n_models, 'other model')}"
+            link_page("compare", label, {"set": key, "by": "kind"}, "table_chart")
         score = "fooled"
         if any(_can_fool(each) for each in subjects):
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
@@ -127,11 +127,14 @@ def has_many_tests(subject: PageSubject) -> bool:
     return len(view(views.leaderboard.ranked_kinds, page_subject(first).question_set)) > 1
 
 
-def with_many_tests() -> QuestionSetRow | None:
-    """Return the first question set that shares a model with another one, or None."""
+def with_many_tests(shown: Collection[str]) -> tuple[str, int] | None:
+    """Return the key of the first question set that shares a model with another one and is not shown, and the number of
+    these models; None if there is none.
+    """
     rows = view(views.runs.question_set_rows)
     n_tests = Counter(model for row in rows for model in row.models)
-    return next((row for row in rows if any(n_tests[model] > 1 for model in row.models)), None)
+    counts = {row.case_key: sum(n_tests[model] > 1 for model in row.models) for row in rows}
+    return next(((key, n) for key, n in counts.items() if n and key not in shown), None)
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:

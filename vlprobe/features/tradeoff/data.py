@@ -361,7 +361,7 @@ def in_columns(
 ) -> pd.DataFrame:
     """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`.
 
-    A value is "" in rows of a type if it is that of all types, because it does not depend on the type.
+    The values of an axis are "" in rows of types if they do not depend on the type of any model.
     """
     figures = {"All": trade_off}
     if trade_off.other:
@@ -369,11 +369,22 @@ def in_columns(
     by_type = trade_offs_by_type(store, question_set, trade_off)
     labels = {capitalized(value_label(name)): each for name, each in by_type.items()}
     figures |= labels
-    overall = {point.model: point for point in (*trade_off.points, *trade_off.printed)}
+    overall = {point.model: point for point in trade_off.points}
+
+    def facts(point: PointRow | None, axis: str) -> list[object]:
+        return [getattr(point, f"{axis}{end}", None) for end in ("", "_low", "_high", "_n")]
+
+    apart = {
+        axis
+        for axis in ("x", "y")
+        for figure in labels.values()
+        for point in figure.points
+        if facts(point, axis) != facts(overall.get(point.model), axis)
+    }
 
     def cell(name: str, point: PointRow | PrintedRow, axis: str, unit: str) -> str:
         value = getattr(point, axis)
-        if name in labels and value == getattr(overall.get(point.model), axis, None):
+        if name in labels and len(labels) > 1 and axis not in apart:
             return ""
         if isinstance(point, PrintedRow):
             return f"{number(value, unit)} (published)"

@@ -57,7 +57,7 @@ from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
 from vlprobe.render.text_tables import formatted
-from vlprobe.render.words import AVERAGED, presentations, value_label
+from vlprobe.render.words import AVERAGED, presentations, probe_name, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types import AS_PAPER, Metric, Picture
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
@@ -166,9 +166,11 @@ def trade_off_subject() -> PageSubject:
         )
         frame.begin(probes_with_trade_off()[0])
     before = st.session_state.get("carried_set", "")
+    if not linked:
+        st.session_state.pop(INSTEAD, None)
     if not linked and before in set(table["case_key"]) - set(keys):
         run = page_subject(before).question_set.runs[0]
-        test = presentations()[run.probe].name
+        test = probe_name(run.probe, run.dataset)
         st.session_state[INSTEAD] = {keys[0]: f"{test} on {dataset_name(run.dataset)}"}
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
     models = sentence.shown_models(subject.models)
@@ -179,6 +181,7 @@ def trade_off_subject() -> PageSubject:
 def _change_test(first: Mapping[str, str]) -> None:
     """Open the most complete question set of the chosen test."""
     key = first[st.session_state["trade_off_of"]]
+    st.session_state.pop(INSTEAD, None)
     write_choice({"set": key, "up": None, "shown": None, "model": None})
 
 
