@@ -267,7 +267,7 @@ def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_p
     shares = [100 * (each["fooled"] - each["tied"] / 2) / each["all"] for each in table]
     assert f"in {shares[0]:.1f} % of the cases, any edit in {shares[1]:.1f} %" in said
     (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
-    assert card["notes"] == ["⚑ suspect label"]
+    assert card["notes"] == ["one right in one order only", "⚑ suspect label"]
     n_before = n_hidden(at)
     at.button("hide_suspects").click().run()
     assert "hide" in at.query_params["suspects"]
