@@ -255,7 +255,7 @@ def changes(tab: Tab, title: str) -> list[Took]:
             others = page.locator(".st-key-pinned button:not([aria-checked=true])")
             action = others.nth(number % max(others.count(), 1)).click
         elif title == "Try it":
-            action = page.get_by_role("button", name="Another", exact=True).click
+            action = page.locator(".st-key-samples button").nth(number).click
         else:
             return []
         took.append(tab.press(action))
