@@ -119,7 +119,7 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     assert offline.evaluate("document.activeElement.ariaLabel") == "Outcome"
     assert offline.locator("summary").inner_text().startswith("Filters (1)")
     orders = offline.get_by_label("Order").locator("option").all_inner_texts()
-    assert orders[0] == "Clearest failures first" and len(orders) == 5
+    assert orders[0] == "Clearest first" and len(orders) == 5
     offline.get_by_label("Order").select_option("dataset")
     offline.wait_for_function(
         "document.querySelector('.wall-place').shadowRoot.textContent.includes('in the dataset')"

@@ -18,7 +18,7 @@ MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 
 MARGIN_ORDERS = {
-    "worst": "Clearest failures first",
+    "worst": "Clearest first",
     "closest": "Closest calls first",
     "best": "Least fooled first",
 }
