@@ -604,3 +604,7 @@ def test_a_deck_of_many_pictures_has_large_ones_near_the_open_slide_only(
     shots = {shot["name"] for slide in slides[:2] for shot in slide["pictures"]}
     assert shots
     assert {Path(name).name for name in large} == shots
+
+
+def test_streamlit_has_the_font_of_exported_slides_where_it_is_looked_for():
+    assert present._font().startswith(b"wOF2")
