@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -322,6 +323,28 @@ def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, stor
             )
         finally:
             torch.set_num_threads(1)
+
+
+class Cycle:
+    """Garbage that only the collector frees."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_ray_shuts_down_only_after_all_garbage_that_may_refer_to_its_objects_is_freed(
+    joined, monkeypatch
+):
+    import ray
+
+    alive = []
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda *_, **__: None)
+    monkeypatch.setattr(ray_cluster, "_check_connection", lambda *_: None)
+    monkeypatch.setattr(ray, "shutdown", lambda: alive.append(garbage()))
+    with ray_cluster.joined():
+        garbage = weakref.ref(Cycle())
+    assert alive == [None]
 
 
 @pytest.mark.full  # a worker starts, 10 s

@@ -6,6 +6,7 @@ links, forms and job files cannot. Ray is imported when a cluster is joined.
 """
 
 import contextlib
+import gc
 import logging
 import os
 import re
@@ -103,6 +104,9 @@ def joined(waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         try:
             yield
         finally:
+            # While Ray shuts down, it ends the process without a message if the garbage collector then frees a
+            # reference to one of Ray's objects. Tracebacks form cycles that hold such references.
+            gc.collect()
             ray.shutdown()
 
 
