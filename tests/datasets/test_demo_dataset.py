@@ -1,5 +1,3 @@
-import shutil
-
 import pytest
 from PIL import Image
 
@@ -47,19 +45,19 @@ def test_the_first_item_says_what_its_scene_is(three, tmp_path):
     }
 
 
-def test_a_second_load_draws_nothing_and_gives_the_same_digest(three, tmp_path, monkeypatch):
-    first = registry.load_dataset("demo", tmp_path)
+@pytest.mark.parametrize("name", ["demo", "demo-pairs", "demo-triplets"])
+def test_a_second_load_draws_nothing_and_gives_the_same_digest(name, three, tmp_path, monkeypatch):
+    first = registry.load_dataset(name, tmp_path)
     monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
-    second = registry.load_dataset("demo", tmp_path)
-    assert first == second
+    assert registry.load_dataset(name, tmp_path) == first
 
 
-def test_a_cut_off_first_load_goes_on_where_it_stopped(three, tmp_path):
-    whole = registry.load_dataset("demo", tmp_path / "a")
-    shutil.copytree(tmp_path / "a", tmp_path / "b")
-    for name in ("demo-00001.png", "demo-00002.png"):
-        next((tmp_path / "b").rglob(name)).unlink()
-    assert registry.load_dataset("demo", tmp_path / "b").digest == whole.digest
+@pytest.mark.parametrize("name", ["demo", "demo-pairs"])
+def test_a_cut_off_first_load_goes_on_where_it_stopped(name, three, tmp_path):
+    whole = registry.load_dataset(name, tmp_path)
+    for item in whole.items[1:9]:
+        (item.foil_image or item.image).path.unlink()
+    assert registry.load_dataset(name, tmp_path) == whole
     assert not list(tmp_path.rglob("*.tmp"))
 
 
@@ -69,18 +67,32 @@ def test_the_digest_covers_the_pixels(three, tmp_path):
     assert registry.load_dataset("demo", tmp_path).digest != before.digest
 
 
-def test_val_is_another_split(three, tmp_path):
-    val, test = registry.load_dataset("demo:val", tmp_path), registry.load_dataset("demo", tmp_path)
-    assert val.items[0].id == "demo-val-00000"
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("demo", "00000"), ("demo-pairs", "object-000"), ("demo-triplets", "object-000")],
+)
+def test_val_is_another_split(name, first, three, tmp_path):
+    val, test = (registry.load_dataset(each, tmp_path) for each in (f"{name}:val", name))
+    assert val.items[0].id == f"{name}-val-{first}"
     assert val.digest != test.digest
+    assert not {item.image.path for item in val.items} & {item.image.path for item in test.items}
 
 
-def test_an_unknown_split_is_named_in_one_line(tmp_path):
-    with pytest.raises(NotFound, match="demo:trian"):
-        registry.load_dataset("demo:trian", tmp_path)
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("demo:trian", ""),
+        ("demo-pairs:train", "Known: demo-pairs, demo-pairs:test, demo-pairs:val"),
+        ("demo-triplets:tset", "Known: demo-triplets, "),
+    ],
+)
+def test_an_unknown_split_is_named_in_one_line(name, known, tmp_path):
+    with pytest.raises(NotFound, match=f"{name}.*{known}"):
+        registry.load_dataset(name, tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_is_said_to_be_one(three, tmp_path):
+@pytest.mark.parametrize("name", ["demo", "demo-pairs"])
+def test_a_cache_that_cannot_be_written_is_said_to_be_one(name, three, tmp_path):
     (tmp_path / "demo").write_text("a file where a folder should be")
     with pytest.raises(InvalidInput, match="Cannot write"):
-        registry.load_dataset("demo", tmp_path)
+        registry.load_dataset(name, tmp_path)

@@ -10,7 +10,6 @@ from vlprobe import registry
 from vlprobe.datasets import demo
 from vlprobe.datasets.world import items
 from vlprobe.datasets.world.renderer import render
-from vlprobe.errors import InvalidInput, NotFound
 
 
 @pytest.fixture
@@ -51,20 +50,6 @@ def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
             assert image.tobytes() == render(scene).tobytes()
 
 
-def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
-    first = registry.load_dataset("demo-pairs", tmp_path)
-    monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
-    assert registry.load_dataset("demo-pairs", tmp_path) == first
-
-
-def test_a_cut_off_first_load_goes_on_where_it_stopped(few, tmp_path):
-    whole = registry.load_dataset("demo-pairs", tmp_path)
-    for item in whole.items[4:9]:
-        item.foil_image.path.unlink()
-    assert registry.load_dataset("demo-pairs", tmp_path) == whole
-    assert not list(tmp_path.rglob("*.tmp"))
-
-
 def test_the_digest_covers_the_pixels_of_both_pictures(few, tmp_path):
     loaded = [registry.load_dataset("demo-pairs", tmp_path)]
     for picture in (loaded[0].items[0].image, loaded[0].items[1].foil_image):
@@ -81,15 +66,6 @@ def test_the_digest_covers_both_captions(few, tmp_path, monkeypatch):
         monkeypatch.setattr(items, "read", lambda dataset, rows=rows: rows)
         digests.add(registry.load_dataset("demo-pairs", tmp_path).digest)
     assert len(digests) == 4
-
-
-def test_val_is_another_split(few, tmp_path):
-    val, test = (
-        registry.load_dataset("demo-pairs:val", tmp_path),
-        registry.load_dataset("demo-pairs", tmp_path),
-    )
-    assert val.items[0].id == "demo-pairs-val-object-000"
-    assert not {item.image.path for item in val.items} & {item.image.path for item in test.items}
 
 
 def test_printed_captions_have_the_templates_of_figures_14_and_15(few, tmp_path):
@@ -120,16 +96,3 @@ def test_printed_captions_have_the_templates_of_figures_14_and_15(few, tmp_path)
                 same.image.path,
                 same.foil_image.path,
             )
-
-
-def test_an_unknown_split_is_named_in_one_line(tmp_path):
-    with pytest.raises(
-        NotFound, match=r"demo-pairs:train.*Known: demo-pairs, demo-pairs:test, demo-pairs:val"
-    ):
-        registry.load_dataset("demo-pairs:train", tmp_path)
-
-
-def test_a_cache_that_cannot_be_written_is_said_to_be_one(few, tmp_path):
-    (tmp_path / "demo").write_text("a file where a folder should be")
-    with pytest.raises(InvalidInput, match="Cannot write"):
-        registry.load_dataset("demo-pairs", tmp_path)

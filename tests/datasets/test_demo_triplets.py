@@ -6,10 +6,7 @@ from rapidfuzz.distance import Levenshtein
 
 from tests.conftest import draw_fewer
 from vlprobe import registry
-from vlprobe.datasets import demo
 from vlprobe.datasets.world import items
-from vlprobe.datasets.world.renderer import render
-from vlprobe.errors import NotFound
 from vlprobe.scoring.pictures import open_picture
 
 
@@ -76,18 +73,3 @@ def test_an_item_has_its_picture_and_shares_it_with_the_pairs(few, tmp_path):
         assert (triplet.captions[0], triplet.foils) == (pair.captions[0], pair.foils)
         assert triplet.foil_image is None
         assert open_picture(triplet.image).size == (224, 224)
-
-
-def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
-    first = registry.load_dataset("demo-triplets", tmp_path)
-    monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
-    assert registry.load_dataset("demo-triplets", tmp_path) == first
-    monkeypatch.setattr(demo, "render", render)
-    val = registry.load_dataset("demo-triplets:val", tmp_path)
-    assert val.digest != first.digest
-    assert val.items[0].id == "demo-triplets-val-object-000"
-
-
-def test_an_unknown_split_is_named_in_one_line(tmp_path):
-    with pytest.raises(NotFound, match=r"demo-triplets:tset.*Known: demo-triplets, "):
-        registry.load_dataset("demo-triplets:tset", tmp_path)

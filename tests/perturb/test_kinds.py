@@ -5,6 +5,7 @@ them by default.
 import hashlib
 import json
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from vlprobe.perturb.rewriting import NEGATIVE
 from vlprobe.perturb.tokens import Reading
 
 GOLD = Path(__file__).parent / "gold.jsonl"
+MADE = tomllib.loads(GOLD.with_name("kinds.toml").read_text("utf-8"))
 REAL = sorted({json.loads(row)["caption"] for row in GOLD.read_text(encoding="utf-8").splitlines()})
 # Of the default edits of the first captions of the gold file, made before there was any kind but LGIP's.
 N_BEFORE = 338
@@ -128,67 +130,10 @@ def check_lies(caption: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "caption", "expected"),
-    [
-        (
-            "negation",
-            "A man riding a horse.",
-            {"A man not riding a horse.", "There is no man riding a horse."},
-        ),
-        ("negation", "A cat is on a bed.", {"A cat is not on a bed.", "No cat is on a bed."}),
-        ("negation", "A dog chases the ball.", {"A dog does not chase the ball."}),
-        ("negation", "The man has a hat.", {"The man does not have a hat."}),
-        ("negation", "There are two birds in a tree.", {"There are no birds in a tree."}),
-        ("negation", "Two men riding horses.", {"There are no men riding horses."}),
-        ("negation", "A man with no hat.", set()),
-        (
-            "negation",
-            "A plate filled with food.",
-            {"There is no plate filled with food.", "A plate not filled with food."},
-        ),
-        ("relation", "A clock above a door.", {"A clock below a door."}),
-        ("relation", "A cat under a table.", {"A cat above a table."}),
-        ("relation", "A bus in front of a house.", {"A bus behind a house."}),
-        ("relation", "A dog near a tree.", {"A dog far away from a tree."}),
-        ("relation", "A cup on a table.", {"A cup under a table."}),
-        ("relation", "A cup on the phone.", set()),
-        ("relation", "Players on a field.", set()),
-        ("relation", "A dog in a basket.", {"A dog next to a basket."}),
-        ("relation", "A man walking up the stairs.", {"A man walking down the stairs."}),
-        ("relation", "A lamp on the left of a bed.", {"A lamp on the right of a bed."}),
-        (
-            "attribute-swap",
-            "A red car and an orange bus.",
-            set(),  # people call one the other
-        ),
-        ("attribute-swap", "A red car and a blue bus.", {"A blue car and a red bus."}),
-        ("attribute-swap", "An orange car and a blue bus.", {"A blue car and an orange bus."}),
-        ("attribute-swap", "A small dog and a large cat.", {"A large dog and a small cat."}),
-        ("attribute-swap", "Two dogs and three cats.", {"Three dogs and two cats."}),
-        ("attribute-swap", "A red car and a blue car.", set()),
-        ("attribute-swap", "A red and white car and a blue bus.", set()),
-        ("attribute-swap", "A black and white photo of a bus.", set()),
-        (
-            "word-order",
-            "A man riding a horse on the beach.",
-            {"A horse riding a man on the beach."},
-        ),
-        ("word-order", "A cat on top of a car.", {"A car on top of a cat."}),
-        ("word-order", "A cat next to a dog.", set()),
-        ("word-order", "A cat in front of a mirror.", set()),
-        ("word-order", "A man on skis.", set()),
-        ("word-order", "A dog with its owner on a bench.", set()),
-        ("case", "A cat.", {"a cat.", "A CAT.", "A Cat."}),
-        ("case", "A US flag.", {"A US FLAG.", "A US Flag."}),
-        ("punctuation", "A cat", {"A cat.", "A cat!", "A cat..."}),
-        ("punctuation", "A cat.", {"A cat", "A cat!", "A cat..."}),
-        ("punctuation", "A cat?", set()),
-        ("typo", "A cat on a bed.", set()),
-        ("typo", "Two horses.", {"Two horess."}),  # "hordes", by the key beside s, is a word
-    ],
+    ("name", "caption"), [(name, caption) for name in MADE for caption in MADE[name]]
 )
-def test_a_rule_makes_exactly_these(name: str, caption: str, expected: set[str]):
-    assert texts(name, caption) == expected
+def test_a_rule_makes_exactly_these(name: str, caption: str):
+    assert texts(name, caption) == set(MADE[name][caption])
 
 
 def test_a_slip_that_makes_another_word_is_not_made():

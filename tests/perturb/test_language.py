@@ -1,6 +1,7 @@
 """Captions in other languages are told from English ones; the sentences here were written after the rule was fixed."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,78 +11,7 @@ from tools.world.scenes import distinct
 from vlprobe.perturb import language as language_check
 from vlprobe.perturb.language import foreign_captions, is_foreign
 
-FOREIGN = {
-    "German": [
-        "Ein Bus hält vor einem alten Gebäude.",
-        "Zwei Frauen sitzen auf einer Bank und lachen.",
-        "eine Giraffe frisst Blätter von einem Baum",
-        "Mehrere Schafe stehen auf einem Hügel.",
-        "Der Junge wirft einen Ball.",
-    ],
-    "French": [
-        "Un bus s'arrête devant un vieux bâtiment.",
-        "Deux femmes assises sur un banc rient.",
-        "une girafe mange les feuilles d'un arbre",
-        "Plusieurs moutons se tiennent sur une colline.",
-        "Le garçon lance une balle.",
-    ],
-    "Spanish": [
-        "Un autobús se detiene frente a un edificio antiguo.",
-        "Dos mujeres sentadas en un banco se ríen.",
-        "una jirafa come hojas de un árbol",
-        "Varias ovejas están de pie en una colina.",
-        "El niño lanza una pelota.",
-    ],
-    "Italian": [
-        "Un autobus si ferma davanti a un vecchio edificio.",
-        "Due donne sedute su una panchina ridono.",
-        "una giraffa mangia le foglie di un albero",
-        "Diverse pecore stanno su una collina.",
-        "Il ragazzo lancia una palla.",
-    ],
-    "Portuguese": [
-        "Um ônibus para em frente a um prédio antigo.",
-        "Duas mulheres sentadas em um banco estão rindo.",
-        "uma girafa come folhas de uma árvore",
-        "Várias ovelhas estão em uma colina.",
-        "O menino joga uma bola.",
-    ],
-    "Dutch": [
-        "Een bus stopt voor een oud gebouw.",
-        "Twee vrouwen zitten op een bankje te lachen.",
-        "een giraf eet bladeren van een boom",
-        "Meerdere schapen staan op een heuvel.",
-        "De jongen gooit een bal.",
-    ],
-    "Chinese": [
-        "一辆公交车停在一座旧建筑前。",
-        "两个女人坐在长椅上笑。",
-        "长颈鹿吃树叶",
-        "山上有几只羊。",
-        "男孩扔球。",
-    ],
-    "Russian": [
-        "Автобус останавливается перед старым зданием.",
-        "Две женщины сидят на скамейке и смеются.",
-        "жираф ест листья с дерева",
-        "Несколько овец стоят на холме.",
-        "Мальчик бросает мяч.",
-    ],
-    "Arabic": [
-        "تتوقف الحافلة أمام مبنى قديم.",
-        "امرأتان تجلسان على مقعد.",
-        "زرافة تأكل أوراق الشجر",
-        "خراف على التل.",
-        "يرمي الولد الكرة.",
-    ],
-    "Japanese": [
-        "古い建物の前にバスが止まっている。",
-        "二人の女性がベンチに座って笑っている。",
-        "キリンが木の葉を食べている",
-        "丘の上に羊が数匹いる。",
-        "少年がボールを投げる。",
-    ],
-}
+FOREIGN = tomllib.loads(Path(__file__).with_name("foreign.toml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("language", FOREIGN)

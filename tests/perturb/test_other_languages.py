@@ -1,6 +1,8 @@
 """Flips of colors and numbers in eight languages, by sentences that were written by hand."""
 
 import itertools
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -10,149 +12,7 @@ from vlprobe.perturb.other_languages import flips, image_truths, languages
 from vlprobe.perturb.tokens import Reading
 from vlprobe.perturb.truths import NEAR
 
-# A caption with {} for a word, the word, and every word that may replace it: its gender, number and case
-# stay, and a name that people give to the same color is left out.
-CASES = {
-    "de": [
-        (
-            "Ein {} Bus fährt durch die Stadt.",
-            "roter",
-            "blauer grüner gelber schwarzer weißer brauner grauer",
-        ),
-        (
-            "Die Frau trägt ein {} Kleid und lacht.",
-            "blaues",
-            "rotes grünes gelbes schwarzes weißes braunes graues",
-        ),
-        ("{} Hunde laufen durch den Schnee.", "Drei", "Vier Fünf"),
-        (
-            "Das Haus an der Straße ist {} und groß.",
-            "gelb",
-            "rot blau grün schwarz weiß braun grau",
-        ),
-    ],
-    "fr": [
-        (
-            "Une voiture {} est garée dans la rue.",
-            "noire",
-            "rouge bleue verte jaune blanche marron rose violette",
-        ),
-        ("Une voiture {} est garée dans la rue.", "rouge", "jaune marron"),
-        ("{} femmes sont assises sur un banc.", "Trois", "Quatre Cinq"),
-        (
-            "Des chiens {} courent sur la plage.",
-            "noirs",
-            "rouges bleus verts jaunes blancs marron roses violets",
-        ),
-    ],
-    "es": [
-        (
-            "Los perros {} corren por la playa.",
-            "negros",
-            "rojos azules verdes amarillos blancos marrones morados",
-        ),
-        ("Las flores {} están en la mesa.", "azules", "verdes grises marrones"),
-        ("{} mujeres llevan sombreros en la calle.", "Dos", "Tres Cuatro Cinco"),
-    ],
-    "it": [
-        (
-            "Un gatto {} dorme sulla sedia in cucina.",
-            "bianco",
-            "rosso blu verde giallo nero marrone viola",
-        ),
-        (
-            "Le sedie {} sono davanti alla finestra.",
-            "rosse",
-            "blu verdi gialle nere bianche marroni grigie viola",
-        ),
-        ("{} cani corrono sulla spiaggia.", "Quattro", "Cinque"),
-    ],
-    "pt": [
-        (
-            "Um ônibus {} está parado na rua.",
-            "vermelho",
-            "azul verde amarelo preto branco cinzento roxo",
-        ),
-        (
-            "As cadeiras {} estão na cozinha.",
-            "brancas",
-            "vermelhas azuis verdes amarelas pretas roxas",
-        ),
-        ("{} mulheres estão sentadas em um banco.", "Duas", "Três Quatro Cinco"),
-    ],
-    "nl": [
-        (
-            "Een {} auto staat geparkeerd in de straat.",
-            "rode",
-            "blauwe groene gele zwarte witte bruine grijze paarse",
-        ),
-        (
-            "Er staat een {} huis naast de weg.",
-            "wit",
-            "rood blauw groen geel zwart bruin oranje roze paars",
-        ),
-        ("{} honden rennen over het strand.", "Twee", "Drie Vier Vijf"),
-    ],
-    "zh": [
-        ("一辆{}的公交车停在路边。", "红色", "蓝色 绿色 黄色 黑色 白色 棕色 灰色 紫色"),
-        ("{}只狗在海滩上跑。", "两", "三 四 五"),
-    ],
-    "ja": [
-        ("{}バスが道に止まっている。", "赤い", "青い 黄色い 黒い 白い 茶色い"),
-        (
-            "女性が{}ドレスを着ている。",
-            "緑色の",
-            "黄色の 茶色の 灰色の オレンジ色の ピンク色の 紫色の",
-        ),
-        ("{}匹の犬が走っている。", "二", "三 四 五"),
-    ],
-}
-UNCHANGED = {  # the reason that is counted for a caption that no table may change
-    "de": [
-        ("Ein Mann ohne roten Hut steht am Zaun.", "under a negation"),
-        ("Rote Bete liegt auf einem Teller.", "an idiom or a name"),
-        ("Um vier Uhr fährt der Zug ab.", "a measure or part of a name"),
-        ("Zwei Männer stehen dort, der andere sitzt.", "counted again later"),
-        ("Der Turm im Roten Meer ist hoch.", "part of a name"),
-        ("Zwei Hunde, einer liegt und einer steht.", "counted again later"),
-    ],
-    "fr": [
-        ("Un verre de vin rouge sur la table.", "an idiom or a name"),
-        ("Une photo en noir et blanc d'un train.", "black and white pictures"),
-        ("Une femme peint le vert sur un mur.", "a noun, not a color"),
-        ("L'homme noir attend devant la gare.", "an idiom or a name"),
-        ("L’ours blanc dort sur la glace.", "an idiom or a name"),
-        ("Deux chiens courent, l'un devant et l'autre derrière.", "counted again later"),
-        ("Deux chats jouent, l'un court.", "counted again later"),
-        ("On n'y voit que des bus rouges.", "under a negation"),
-    ],
-    "es": [
-        ("Hay un hombre negro en la calle y lleva sombrero.", "an idiom or a name"),
-        ("Las tres cuartas partes del vaso.", "a measure or part of a name"),
-        ("Dos perros en la playa, uno duerme.", "counted again later"),
-    ],
-    "it": [
-        ("Non ci sono autobus rossi in questa strada.", "under a negation"),
-        ("Due donne ridono e un'altra guarda.", "counted again later"),
-        ("Due cani sulla spiaggia, uno dorme.", "counted again later"),
-    ],
-    "pt": [("A menina está com dois anos de idade.", "a measure or part of a name")],
-    "nl": [("Een glas rode wijn staat op de tafel.", "an idiom or a name")],
-    "zh": [
-        ("没有红色的车。", "under a negation"),
-        ("一个空的红色杯子。", "under a negation"),
-        ("第三个男人在跑步。", "an idiom or a name"),
-        ("墨绿色的车停在路边。", "an idiom or a name"),
-        ("一件酒红色的外套。", "an idiom or a name"),
-    ],
-    "ja": [
-        ("赤いバスはいない。", "under a negation"),
-        ("真っ白い犬が走っている。", "an idiom or a name"),
-        ("焦げ茶色い椅子がある。", "an idiom or a name"),
-        ("三つ編みの女の子がいる。", "an idiom or a name"),
-        ("四つ葉のクローバーがある。", "an idiom or a name"),
-    ],
-}
+LANGUAGES = tomllib.loads(Path(__file__).with_name("other_languages.toml").read_text("utf-8"))
 
 
 def every_flip(*captions: str) -> list[set[str]]:
@@ -164,18 +24,18 @@ def every_flip(*captions: str) -> list[set[str]]:
     return [{flip.text for of_seed in made for flip in of_seed[n]} for n in range(len(captions))]
 
 
-@pytest.mark.parametrize("code", CASES)
+@pytest.mark.parametrize("code", LANGUAGES)
 def test_a_flip_agrees_with_its_noun_and_reaches_every_word_that_does(code: str):
-    for template, word, others in CASES[code]:
-        caption = template.format(word)
+    for flip in LANGUAGES[code]["flips"]:
+        caption = flip["caption"].format(flip["word"])
         assert foreign_language(caption) == code
-        expected = {template.format(other) for other in others.split()}
+        expected = {flip["caption"].format(other) for other in flip["others"].split()}
         assert every_flip(caption) == [expected], caption
 
 
-@pytest.mark.parametrize("code", UNCHANGED)
+@pytest.mark.parametrize("code", LANGUAGES)
 def test_a_word_that_is_no_color_or_count_is_left_and_counted(code: str):
-    for caption, reason in UNCHANGED[code]:
+    for caption, reason in LANGUAGES[code]["unchanged"].items():
         readings = [Reading(caption)]
         made, dropped = flips(readings, [code], image_truths(readings, [code]), "picture", 1)
         assert made == [[]] and {why.partition(", ")[2] for why in dropped} == {reason}, caption

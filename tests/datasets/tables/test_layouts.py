@@ -1,6 +1,7 @@
 """A few rows of each dataset's released layout, and the cases that must come out of them."""
 
 import json
+import tomllib
 from io import BytesIO
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from tests.datasets.tables.released import ON_DISK, RELEASED
 from vlprobe import registry, views
 from vlprobe.datasets import audit, table
 from vlprobe.datasets.tables import cases, layouts, reader
@@ -21,16 +21,20 @@ from vlprobe.scoring import pictures as scoring_pictures
 from vlprobe.storage.store import Store
 from vlprobe.types import Item
 
+RELEASED = tomllib.loads(Path(__file__).with_name("released.toml").read_text("utf-8"))
+TABLES = {table["file"]: table for table in RELEASED["tables"]}
 
-def summary(item: Item) -> tuple:
+
+def summary(item: Item) -> dict:
+    """The fields of an item in released.toml, where an item without a subset has no such field."""
     pictures = [picture for picture in (item.image, item.foil_image) if picture]
-    return (
-        item.id,
-        [picture.path.name for picture in pictures],
-        list(item.captions),
-        list(item.foils),
-        item.tags.get("subset"),
-    )
+    subset = {"subset": item.tags["subset"]} if "subset" in item.tags else {}
+    return {
+        "id": item.id,
+        "pictures": [picture.path.name for picture in pictures],
+        "captions": list(item.captions),
+        "foils": list(item.foils),
+    } | subset
 
 
 def paint(folder: Path, *names: str) -> Path:
@@ -44,20 +48,18 @@ def paint(folder: Path, *names: str) -> Path:
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every picture that the rows above name."""
-    return paint(tmp_path_factory.mktemp("pictures"), *ON_DISK)
+    """Every picture that the released rows name."""
+    return paint(tmp_path_factory.mktemp("pictures"), *RELEASED["pictures"])
 
 
-@pytest.mark.parametrize(
-    ("layout", "file", "content", "expected"), RELEASED, ids=[row[1] for row in RELEASED]
-)
+@pytest.mark.parametrize("file", TABLES)
 def test_a_released_layout_is_recognised_linted_and_gives_its_cases(
-    layout: str, file: str, content: str, expected: list[tuple], pictures: Path, tmp_path: Path
+    file: str, pictures: Path, tmp_path: Path
 ):
-    path = tmp_path / file
-    path.write_text(content)
+    path, layout = tmp_path / file, TABLES[file].get("layout")
+    path.write_text(TABLES[file]["content"])
     items = registry.load_dataset(f"table:{path}@{pictures}", tmp_path / "cache").items
-    assert [summary(item) for item in items] == expected
+    assert [summary(item) for item in items] == TABLES[file]["items"]
     named = f"table:{path}@{pictures}+layout={layout}" if layout else f"table:{path}@{pictures}"
     assert table.load(named, tmp_path / "cache").items == tuple(items)
     findings = {finding.name: finding for finding in audit.check(items, tmp_path / "cache")}
@@ -77,7 +79,8 @@ def test_a_released_layout_is_recognised_linted_and_gives_its_cases(
 def test_every_layout_has_rows_here():
     elsewhere = {"vismin", "bivlc", "naturalbench", "svo", "socialcounterfactuals"}
     elsewhere |= {"vsr-foils", "vsr-triplets"}
-    assert {row[0] for row in RELEASED} - {""} | elsewhere == set(layouts.NAMES)
+    named = {table["layout"] for table in RELEASED["tables"] if "layout" in table}
+    assert named | elsewhere == set(layouts.NAMES)
 
 
 def test_the_page_of_the_docs_names_every_layout_and_every_kind_of_file():
@@ -169,9 +172,9 @@ def test_svo_probes_are_pairs_where_two_rows_show_the_same_pictures_the_other_wa
         'A boy sits.,"boy,sit,shore","girl,sit,shore",http://x/c.jpg,http://x/a.jpg,22,20,True,False,False\n'
     )
     loaded = table.load(f"table:{file}", tmp_path / "cache")
-    assert [summary(item)[1:4] for item in loaded.items] == [
-        (["20.jpg", "21.jpg"], ["A girl sits."], ["A girl runs."])
-    ]
+    (item,) = map(summary, loaded.items)
+    assert item["pictures"] == ["20.jpg", "21.jpg"]
+    assert (item["captions"], item["foils"]) == (["A girl sits."], ["A girl runs."])
     assert "1 of 3 rows have no row for their second picture" in loaded.notes[0]
     pictures_and_captions = f"table:{file}+image=pos_image_id+caption=sentence"
     assert len(table.load(pictures_and_captions, tmp_path / "cache").items) == 3
@@ -185,7 +188,8 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
     )
     name = f"table:{file}+image=photo+caption=says+foil=lie+subset=who+split=train"
     (item,) = table.load(name, tmp_path / "cache").items
-    assert summary(item) == ("odd/1", ["b.png"], ["Yes."], ["No."], "you")
+    captions = {"captions": ["Yes."], "foils": ["No."]}
+    assert summary(item) == {"id": "odd/1", "pictures": ["b.png"], "subset": "you"} | captions
     for option, reason in (
         ("foil=truth", "no column 'truth'"),
         ("split=dev", "no rows with split 'dev'. Expected one of: test, train"),
@@ -198,7 +202,7 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
         table.load(f"table:{file}+layout=winogroud", tmp_path / "cache")
 
 
-VSR = next(row[2] for row in RELEASED if row[0] == "vsr")
+VSR = TABLES["test.jsonl"]["content"]
 
 
 def test_a_false_statement_of_vsr_is_a_foil_of_a_true_one_that_differs_in_the_relation_only(
@@ -207,15 +211,14 @@ def test_a_false_statement_of_vsr_is_a_foil_of_a_true_one_that_differs_in_the_re
     file = tmp_path / "test.jsonl"
     file.write_text(VSR)
     loaded = table.load(f"table:{file}+layout=vsr-foils+unpictured", tmp_path / "cache")
-    assert [summary(item) for item in loaded.items] == [
-        (
-            "test/0",
-            ["18.jpg"],
-            ["The cat is inside the sink."],
-            ["The cat is left of the sink."],
-            "inside",
-        )
-    ]
+    (item,) = loaded.items
+    assert summary(item) == {
+        "id": "test/0",
+        "pictures": ["18.jpg"],
+        "captions": ["The cat is inside the sink."],
+        "foils": ["The cat is left of the sink."],
+        "subset": "inside",
+    }
     assert "2 of 4 rows have no statement with the opposite label that differs" in " ".join(
         loaded.notes
     )
