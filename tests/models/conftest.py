@@ -1,12 +1,17 @@
 """OpenCLIP architectures that are small enough to build in a test, registered with OpenCLIP as a user would do it."""
 
+import functools
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import open_clip
 import pytest
 import torch
+
+from vlprobe import registry
+from vlprobe.types import Model
 
 TOWER = {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
 VISION = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
@@ -85,3 +90,16 @@ def reference() -> Callable[[torch.nn.Module, list[str]], np.ndarray]:
             ).numpy()
 
     return encode
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Model]]:
+    """Return a function that writes a checkpoint with a function of `tiny_hf` and loads it, each only once."""
+
+    @functools.cache
+    def make(write: Callable[[str, Path], object], prefix: str, kind: str) -> tuple[Path, Model]:
+        folder = tmp_path_factory.mktemp(kind)
+        write(kind, folder)
+        return folder, registry.load_model(f"{prefix}:{folder}", "cpu")
+
+    return make

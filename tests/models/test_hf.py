@@ -27,22 +27,9 @@ CUT = {"clip", "align", "altclip", "flava", "chinese_clip", "metaclip_2"}
 TEXTS = tiny_hf.TEXTS
 
 
-@pytest.fixture(scope="module")
-def make_model(tmp_path_factory):
-    """Type to its folder, the model as transformers made it, and ours; each made once."""
-    done = {}
-
-    def make(kind: str):
-        if kind not in done:
-            folder = tmp_path_factory.mktemp(kind)
-            done[kind] = (
-                folder,
-                tiny_hf.dual(kind, folder),
-                registry.load_model(f"hf:{folder}", "cpu"),
-            )
-        return done[kind]
-
-    return make
+@pytest.fixture
+def make_model(tiny_model):
+    return functools.partial(tiny_model, tiny_hf.dual, "hf")
 
 
 @functools.cache
@@ -102,7 +89,7 @@ def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, make_model):
-    folder, _, model = make_model(kind)
+    folder, model = make_model(kind)
     found = model.encode_texts(model.tokenize(TEXTS))
     assert found.dtype == np.float32 and found.shape == (len(TEXTS), model.dim)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
@@ -116,7 +103,7 @@ def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, ma
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_an_embedding_does_not_depend_on_its_batch(kind, make_model):
-    _, _, model = make_model(kind)
+    _, model = make_model(kind)
     assert model.cuts_columns == (kind in CUT)
     tokens = model.tokenize(TEXTS)
     alone = np.concatenate([model.encode_texts(row[None]) for row in tokens])
@@ -128,7 +115,7 @@ def test_an_embedding_does_not_depend_on_its_batch(kind, make_model):
 
 @pytest.mark.parametrize("kind", ["siglip", "siglip2-fixed", "siglip2"])
 def test_siglip_padded_to_the_longest_of_a_batch_is_another_answer(kind, make_model):
-    folder, _, model = make_model(kind)
+    folder, model = make_model(kind)
     found = model.encode_texts(model.tokenize(TEXTS))
     wrong = own_texts(kind, folder, TEXTS[:2], padding="longest")
     assert np.abs(found[:2] - wrong).max() > 1e-2
@@ -137,16 +124,16 @@ def test_siglip_padded_to_the_longest_of_a_batch_is_another_answer(kind, make_mo
 
 
 def test_siglip_2_folds_case_and_its_tokenizer_alone_does_not(make_model):
-    folder, _, model = make_model("siglip2-fixed")
+    folder, model = make_model("siglip2-fixed")
     rows = model.tokenize(["A Red CAT", "a red cat"])
     assert (rows[0] == rows[1]).all()
     own = transformers.AutoTokenizer.from_pretrained(folder)
     assert own("A Red CAT")["input_ids"] != own("a red cat")["input_ids"]
-    assert "lower-cased" in model.note and make_model("siglip")[2].note == ""
+    assert "lower-cased" in model.note and make_model("siglip")[1].note == ""
 
 
 def test_cutting_really_runs_fewer_columns(make_model):
-    _, _, model = make_model("clip")
+    _, model = make_model("clip")
     seen = []
     hook = model._model.text_model.register_forward_pre_hook(
         lambda module, args, kwargs: seen.append(kwargs["input_ids"].shape[1]), with_kwargs=True
@@ -168,7 +155,7 @@ def test_a_tower_whose_embedding_would_change_is_not_cut(tmp_path, monkeypatch):
 
 def test_preprocessing_from_several_threads_gives_what_one_thread_gives(make_model):
     for kind in ("clip", "siglip2"):
-        _, _, model = make_model(kind)
+        _, model = make_model(kind)
         with ThreadPoolExecutor(4) as pool:
             together = list(pool.map(model.preprocess, tiny_hf.pictures(16)))
         np.testing.assert_array_equal(
@@ -203,7 +190,7 @@ def test_the_digest_names_weights_config_preprocessing_and_precision_but_not_the
 
 
 def test_loading_leaves_the_global_random_state_and_the_log_alone(make_model, capfd):
-    folder, _, _ = make_model("clip")
+    folder, _ = make_model("clip")
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
@@ -215,7 +202,7 @@ def test_loading_leaves_the_global_random_state_and_the_log_alone(make_model, ca
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_half_precision_is_near_and_still_float32_unit_vectors(precision, make_model):
-    folder, _, exact = make_model("clip")
+    folder, exact = make_model("clip")
     model = registry.load_model(f"hf:{folder}", "cpu", precision)
     found = model.encode_texts(model.tokenize(TEXTS))
     assert found.dtype == np.float32

@@ -1,5 +1,6 @@
 """Generative models, against a plain forward pass of transformers on tiny checkpoints."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 from PIL import Image
 
 from tests.conftest import tiers
+from tests.models.test_scores import values
 from tests.probes.test_common import make
-from vlprobe import registry, views
+from vlprobe import registry
 from vlprobe.dashboard.embeddings import may_embed
 from vlprobe.errors import InvalidInput
 from vlprobe.models import hf_gen
@@ -30,24 +32,15 @@ QUICK = ("llava",)  # in the default suite
 CAPTIONS = ["a cat", "A man's horse, in the rain."]
 
 
-@pytest.fixture(scope="module")
-def make_model(tmp_path_factory):
-    done = {}
-
-    def make_one(kind: str):
-        if kind not in done:
-            folder = tmp_path_factory.mktemp(kind)
-            tiny_hf.generative(kind, folder)
-            done[kind] = folder, registry.load_model(f"hf-gen:{folder}", "cpu")
-        return done[kind]
-
-    return make_one
+@pytest.fixture
+def make_model(tiny_model):
+    return functools.partial(tiny_model, tiny_hf.generative, "hf-gen")
 
 
 def probabilities(
-    kind: str, folder: Path, image: Image.Image, question: str
-) -> tuple[torch.Tensor, object]:
-    """What transformers says of the first token of the answer, and its tokenizer."""
+    kind: str, folder: Path, image: Image.Image, question: str, *answers: str
+) -> list[float]:
+    """How probable transformers finds each answer as the first token; an answer is any of its letters."""
     model = transformers.AutoModelForImageTextToText.from_pretrained(
         folder, dtype=torch.float32
     ).eval()
@@ -66,7 +59,8 @@ def probabilities(
         output_logits=True,
         return_dict_in_generate=True,
     )
-    return made.logits[0][0].softmax(dim=0), processor.tokenizer
+    said, ids = made.logits[0][0].softmax(dim=0), processor.tokenizer.convert_tokens_to_ids
+    return [sum(float(said[ids(letter)]) for letter in answer) for answer in answers]
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
@@ -79,12 +73,8 @@ def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, m
     )
     for row, (image, caption) in enumerate(zip(images, CAPTIONS, strict=True)):
         question = f"Does this picture show: '{caption}'? Answer yes or no."
-        said, tokenizer = probabilities(kind, folder, image, question)
         # a byte a token: what begins with a blank begins both answers
-        yes, no = (
-            sum(float(said[tokenizer.convert_tokens_to_ids(one)]) for one in pair)
-            for pair in ("Yy", "Nn")
-        )
+        yes, no = probabilities(kind, folder, image, question, "Yy", "Nn")
         assert found[row] == pytest.approx(yes / (yes + no), abs=1e-5)
     assert model.capabilities.score_type == "probability" and "Answer yes or no." in model.note
     assert registry.parse_name("models", f"hf-gen:{folder}").capabilities == model.capabilities
@@ -126,8 +116,8 @@ def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, ma
         right.resize((both.width - left.width, left.height), Image.Resampling.BICUBIC),
         (left.width, 0),
     )
-    said, tokenizer = probabilities(kind, folder, both, hf_gen.MATCHING.format("a cat", "a dog"))
-    one, two = (float(said[tokenizer.convert_tokens_to_ids(digit)]) for digit in "12")
+    asked = hf_gen.MATCHING.format("a cat", "a dog")
+    one, two = probabilities(kind, folder, both, asked, "1", "2")
     assert model.first_is_left(left, right, "a cat", "a dog") == pytest.approx(
         one / (one + two), abs=1e-5
     )
@@ -154,9 +144,7 @@ def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wr
     manifest = execute(
         Request((model.name,), make("eqben", tmp_path / "data", 3), "eqben", device="cpu"), store
     )[0]
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
-    ).set_index("metric")["value"]
+    found = values(store, manifest)
     assert (found["matched_12"], found["matched_21"], found["matched_both"]) == (1, 0, 0)
     assert found["group_score"] == 0  # all probabilities tie
     lefts, rights, ones, twos = zip(*asked, strict=True)
@@ -177,9 +165,7 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(make_model, tmp_p
     true, false = CachedEncoder(model).pairs(
         [Picture(tmp_path / "a.png")], ["a cat", "a dog"], np.array([0, 0]), np.array([0, 1])
     )
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
-    ).set_index("metric")["value"]
+    found = values(store, manifest)
     assert found["caption_accepted"] == float(true > 0.5) and found["foil_rejected"] == float(
         false < 0.5
     )
@@ -262,14 +248,11 @@ def test_captions_are_chosen_in_both_orders_as_transformers_does(make_model, tmp
             question = (
                 f"Which caption describes this picture? A: '{first}' B: '{second}' Answer A or B."
             )
-            said, tokenizer = probabilities("llava", folder, image, question)
-            one, two = (float(said[tokenizer.convert_tokens_to_ids(letter)]) for letter in "AB")
+            one, two = probabilities("llava", folder, image, question, "A", "B")
             rights.append(one > two if first == captions[0] else two > one)
         orders.append(rights)
     expected = np.array(orders, dtype=float)
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
-    ).set_index("metric")["value"]
+    found = values(store, manifest)
     assert found["foil_accuracy"] == pytest.approx(expected.mean())
     assert found["right_true_first"] == pytest.approx(expected[:, 0].mean())
     assert found["right_wrong_first"] == pytest.approx(expected[:, 1].mean())
@@ -286,11 +269,8 @@ def test_a_question_template_is_asked_and_names_another_model(make_model, tmp_pa
     other = registry.load_model(name, "cpu")
     assert other.digest != model.digest and "Is '...' here?" in other.note
     image = tiny_hf.pictures(1)[0]
-    said, tokenizer = probabilities("llava", folder, image, "Is 'a cat' here? Say yes or no.")
-    yes, no = (
-        sum(float(said[tokenizer.convert_tokens_to_ids(one)]) for one in pair)
-        for pair in ("Yy", "Nn")
-    )
+    question = "Is 'a cat' here? Say yes or no."
+    yes, no = probabilities("llava", folder, image, question, "Yy", "Nn")
     found = other.match([other.preprocess(image)], other.tokenize(["a cat"]))[0]
     assert found == pytest.approx(yes / (yes + no), abs=1e-5)
 

@@ -42,18 +42,9 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module")
-def make_model(tmp_path_factory):
-    done = {}
-
-    def make(kind: str):
-        if kind not in done:
-            folder = tmp_path_factory.mktemp(kind)
-            tiny_hf.matching(kind, folder)
-            done[kind] = folder, registry.load_model(f"hf-itm:{folder}", "cpu")
-        return done[kind]
-
-    return make
+@pytest.fixture
+def make_model(tiny_model):
+    return functools.partial(tiny_model, tiny_hf.matching, "hf-itm")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """One checkpoint by the cosine of its towers (hf:) and by its matching head (hf-itm:)."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -18,17 +20,9 @@ import transformers  # noqa: E402
 TEXTS = tiny_hf.TEXTS
 
 
-@pytest.fixture(scope="module")
-def make_folder(tmp_path_factory):
-    folders = {}
-
-    def make(kind: str):
-        if kind not in folders:
-            folders[kind] = tmp_path_factory.mktemp(kind)
-            tiny_hf.matching(kind, folders[kind])
-        return folders[kind]
-
-    return make
+@pytest.fixture
+def make_model(tiny_model):
+    return functools.partial(tiny_model, tiny_hf.matching, "hf")
 
 
 def vectors(model) -> tuple[np.ndarray, np.ndarray]:
@@ -36,9 +30,9 @@ def vectors(model) -> tuple[np.ndarray, np.ndarray]:
     return model.encode_images(images), model.encode_texts(model.tokenize(TEXTS))
 
 
-def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(make_folder):
-    folder = make_folder("bridgetower-itc")
-    images, texts = vectors(registry.load_model(f"hf:{folder}", "cpu"))
+def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(make_model):
+    folder, model = make_model("bridgetower-itc")
+    images, texts = vectors(model)
     whole = transformers.BridgeTowerForContrastiveLearning.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
@@ -52,9 +46,8 @@ def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(make_fold
 
 
 @pytest.mark.parametrize("kind", tiers(["blip", "blip-2"], ("blip",)))
-def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, make_folder):
-    folder = make_folder(kind)
-    towers = registry.load_model(f"hf:{folder}", "cpu")
+def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, make_model):
+    folder, towers = make_model(kind)
     found = similarity_matrix(*vectors(towers))
     names = {"blip": "Blip", "blip-2": "Blip2"}
     whole = getattr(transformers, f"{names[kind]}ForImageTextRetrieval").from_pretrained(folder)
@@ -73,11 +66,11 @@ def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, m
 
 @pytest.mark.parametrize("kind", tiers(["blip", "flava"], ("blip",)))
 def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embeddings(
-    kind, make_folder, tmp_path
+    kind, make_model, tmp_path
 ):
-    folder = make_folder(kind)
+    folder, towers = make_model(kind)
     names = (f"hf:{folder}", f"hf-itm:{folder}")
-    towers, head = (registry.load_model(name, "cpu") for name in names)
+    head = registry.load_model(names[1], "cpu")
     assert towers.digest != head.digest
     assert towers.capabilities.score_type == "cosine" and not towers.capabilities.scores_pairs
     assert head.capabilities.scores_pairs and head.capabilities.score_type == "probability"

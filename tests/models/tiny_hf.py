@@ -141,9 +141,17 @@ def random_weights(architecture: type, config, seed: int = 0):
     return model
 
 
-def flava(text: dict):
-    """The config of a tiny FLAVA."""
-    return transformers.FlavaConfig(
+def built(name: str, suffix: str = "Model", **settings):
+    """A model of transformers with random weights, of a config with these settings."""
+    config = getattr(transformers, f"{name}Config")(**settings)
+    return random_weights(getattr(transformers, f"{name}{suffix}"), config)
+
+
+def flava(suffix: str, text: dict):
+    """A tiny FLAVA."""
+    return built(
+        "Flava",
+        suffix,
         image_config=VISION | {"vocab_size": 8},
         text_config=text,
         multimodal_config=WIDTH,
@@ -156,64 +164,41 @@ def flava(text: dict):
 def dual(kind: str, folder: Path):
     """Writes a tiny dual encoder of that type; returns the model."""
     text = WIDTH | {"vocab_size": 600, "max_position_embeddings": 90}
+    short = text | {"max_position_embeddings": 64}
+    projected = {"vision_config": VISION, "projection_dim": 12}
     if kind == "clip":
         tokenizer, image = byte_pairs(), transformers.CLIPImageProcessorPil(**CROP)
-        ids = {"eos_token_id": tokenizer.eos_token_id, "bos_token_id": tokenizer.bos_token_id}
-        made = transformers.CLIPConfig(
-            text_config=text | ids, vision_config=VISION, projection_dim=12
-        )
-        model = random_weights(transformers.CLIPModel, made)
+        text |= {"eos_token_id": tokenizer.eos_token_id, "bos_token_id": tokenizer.bos_token_id}
+        model = built("CLIP", text_config=text, **projected)
     elif kind in ("siglip", "siglip2-fixed"):
         tokenizer = gemma() if kind == "siglip2-fixed" else sentence_pieces(folder)
         image = transformers.SiglipImageProcessorPil(size=SIZE)
-        made = transformers.SiglipConfig(
-            text_config=text | {"max_position_embeddings": 64}, vision_config=VISION
-        )
-        model = random_weights(transformers.SiglipModel, made)
+        model = built("Siglip", text_config=short, vision_config=VISION)
     elif kind == "siglip2":
-        tokenizer, image = (
-            gemma(),
-            transformers.Siglip2ImageProcessorPil(patch_size=8, max_num_patches=16),
-        )
+        tokenizer = gemma()
+        image = transformers.Siglip2ImageProcessorPil(patch_size=8, max_num_patches=16)
         vision = WIDTH | {"patch_size": 8, "num_patches": 16}
-        made = transformers.Siglip2Config(
-            text_config=text | {"max_position_embeddings": 64}, vision_config=vision
-        )
-        model = random_weights(transformers.Siglip2Model, made)
+        model = built("Siglip2", text_config=short, vision_config=vision)
     elif kind == "align":
         tokenizer = bert()
         image = transformers.EfficientNetImageProcessorPil(size=SIZE, do_center_crop=False)
-        vision = {
-            "image_size": 32,
-            "hidden_dim": 16,
-            "width_coefficient": 0.25,
-            "depth_coefficient": 0.25,
-        }
-        made = transformers.AlignConfig(text_config=text, vision_config=vision, projection_dim=80)
-        model = random_weights(transformers.AlignModel, made)
+        shares = dict.fromkeys(("width_coefficient", "depth_coefficient"), 0.25)
+        vision = {"image_size": 32, "hidden_dim": 16} | shares
+        model = built("Align", text_config=text, vision_config=vision, projection_dim=80)
     elif kind == "altclip":
         tokenizer, image = unigrams(), transformers.CLIPImageProcessorPil(**CROP)
-        ids = {"pad_token_id": 1, "project_dim": 12, "max_position_embeddings": 90}
-        made = transformers.AltCLIPConfig(
-            text_config=text | ids, vision_config=VISION, projection_dim=12
-        )
-        model = random_weights(transformers.AltCLIPModel, made)
+        text |= {"pad_token_id": 1, "project_dim": 12}
+        model = built("AltCLIP", text_config=text, **projected)
     elif kind == "flava":
         tokenizer, image = bert(), transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
-        model = random_weights(transformers.FlavaModel, flava(text))
+        model = flava("Model", text)
     elif kind == "metaclip_2":
         tokenizer, image = unigrams(), transformers.CLIPImageProcessorPil(**CROP)
-        ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
-        made = transformers.MetaClip2Config(
-            text_config=text | ids, vision_config=VISION, projection_dim=12
-        )
-        model = random_weights(transformers.MetaClip2Model, made)
+        text |= {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+        model = built("MetaClip2", text_config=text, **projected)
     else:
         tokenizer, image = bert(), transformers.ChineseCLIPImageProcessorPil(**CROP)
-        made = transformers.ChineseCLIPConfig(
-            text_config=text, vision_config=VISION, projection_dim=12
-        )
-        model = random_weights(transformers.ChineseCLIPModel, made)
+        model = built("ChineseCLIP", text_config=text, **projected)
     for part in (model, tokenizer, image):
         part.save_pretrained(folder)
     return model
@@ -222,55 +207,45 @@ def dual(kind: str, folder: Path):
 def matching(kind: str, folder: Path):
     """Writes a tiny image-text matching head of that type; returns the model."""
     tokenizer = bert(do_lower_case=True)
+    text = WIDTH | {"vocab_size": 132}
     if kind == "blip":
-        text = WIDTH | {
-            "vocab_size": 132,
-            "bos_token_id": 130,
-            "max_position_embeddings": 60,
-            "encoder_hidden_size": 16,
-        }
-        made = transformers.BlipConfig(
-            text_config=text, vision_config=VISION, image_text_hidden_size=12
-        )
-        model = random_weights(transformers.BlipForImageTextRetrieval, made)
+        text |= {"bos_token_id": 130, "max_position_embeddings": 60, "encoder_hidden_size": 16}
+        sides = {"text_config": text, "vision_config": VISION}
+        model = built("Blip", "ForImageTextRetrieval", image_text_hidden_size=12, **sides)
         image = transformers.BlipImageProcessorPil(size=SIZE)
     elif kind == "blip-2":
-        qformer = WIDTH | {
-            "vocab_size": 132,
-            "encoder_hidden_size": 16,
-            "use_qformer_text_input": True,
-        }
-        made = transformers.Blip2Config(
+        model = built(
+            "Blip2",
+            "ForImageTextRetrieval",
             vision_config=VISION,
-            qformer_config=qformer,
+            qformer_config=text | {"encoder_hidden_size": 16, "use_qformer_text_input": True},
             num_query_tokens=3,
             image_text_hidden_size=12,
         )
-        model = random_weights(transformers.Blip2ForImageTextRetrieval, made)
         image = transformers.BlipImageProcessorPil(size=SIZE)
     elif kind == "flava":
-        text = WIDTH | {"vocab_size": 132, "max_position_embeddings": 90}
-        model = random_weights(transformers.FlavaForPreTraining, flava(text))
+        model = flava("ForPreTraining", text | {"max_position_embeddings": 90})
         image = transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
     elif kind in ("bridgetower", "bridgetower-itc"):
         tokenizer = roberta()
         ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
-        text = WIDTH | ids | {"vocab_size": 300, "max_position_embeddings": 90}
-        made = transformers.BridgeTowerConfig(
+        text |= ids | {"vocab_size": 300, "max_position_embeddings": 90}
+        heads = {"bridgetower": "ImageAndTextRetrieval", "bridgetower-itc": "ContrastiveLearning"}
+        model = built(
+            "BridgeTower",
+            f"For{heads[kind]}",
             text_config=text | {"num_hidden_layers": 3, "hidden_size": 64},
             vision_config=VISION | {"num_hidden_layers": 3, "hidden_size": 64},  # heads of 64
             contrastive_hidden_size=12,
             logit_scale_init_value=2.6,
             **WIDTH | {"hidden_size": 64},
         )
-        heads = {"bridgetower": "ImageAndTextRetrieval", "bridgetower-itc": "ContrastiveLearning"}
-        model = random_weights(getattr(transformers, f"BridgeTowerFor{heads[kind]}"), made)
         image = transformers.BridgeTowerImageProcessorPil(
             size={"shortest_edge": 32}, crop_size={"shortest_edge": 32}, size_divisor=8
         )
     else:
-        made = transformers.ViltConfig(**VISION, vocab_size=132, max_position_embeddings=40)
-        model = random_weights(transformers.ViltForImageAndTextRetrieval, made)
+        sizes = VISION | {"vocab_size": 132, "max_position_embeddings": 40}
+        model = built("Vilt", "ForImageAndTextRetrieval", **sizes)
         image = transformers.ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=8)
     assert len(tokenizer) <= 130 or kind.startswith("bridgetower"), len(tokenizer)
     for part in (model, tokenizer, image):

@@ -129,7 +129,8 @@ def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypa
 def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(monkeypatch):
     monkeypatch.setattr(gallery, "SHORT_LIST", 2)
     cosines = np.array([[0.5, 0.4, 0.4, 0.1], [0.1, 0.2, 0.3, 0.4]], np.float32)
-    found = gallery.reranked(cosines, lambda query, candidate: np.zeros(len(query), np.float32))
+    candidates = Gallery(np.eye(4, dtype=np.float32))
+    ((_, found),) = candidates.similarities(cosines, lambda query, _: np.zeros(len(query)))
     assert (np.argsort(-found[1], kind="stable") == [3, 2, 1, 0]).all()
     assert found[0].tolist() == pytest.approx([0.5, 0.4, 0.4, 0.1 + 0.4 - 3])
     queries, vectors, owner, altered = world(6)

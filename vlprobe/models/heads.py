@@ -17,7 +17,7 @@ from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, PairScorer
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
 
 class HubModel:
@@ -88,68 +88,84 @@ class HubModel:
         settings = {"truncation": True, "max_length": self.context, "padding": False}
         return self._tokenizer(list(texts), **settings)["input_ids"]
 
-    def _masked(self, ids: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
+    def _masked(self, ids: "Tensor") -> "tuple[Tensor, Tensor]":
         """Return token ids and the attention mask as BERT expects them."""
         is_text = ids != frozen.PAD
         filler = cast(int, self._tokenizer.pad_token_id or 0)
         return ids.masked_fill(~is_text, filler), is_text.long()
 
-    def _text_inputs(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
+    def _text_inputs(self, tokens: np.ndarray) -> "tuple[Tensor, Tensor]":
         """Return token ids and the attention mask on the device, cut to the length of the longest text."""
         return self._masked(self._tensor(frozen.resized(tokens)))
 
-    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
+    def _hidden(self, pixels: "Tensor") -> "Tensor":
         """Return hidden states that do not depend on a text, or the pixels if the model has no such states."""
         return pixels
 
-    def _tensor(self, array: np.ndarray) -> "torch.Tensor":
+    def _tensor(self, array: np.ndarray) -> "Tensor":
         import torch
 
         return torch.from_numpy(array).to(self.device)
 
 
-class Towers(HubModel, TorchDualEncoder):
-    """The picture and text towers of a model with a matching head. Scores are cosines, and the head is not used."""
-
-    unused_parts = ("itm_head",)
-    cuts_columns = True
-
-    @property
-    def dim(self) -> int:
-        """The dimension of a text embedding."""
-        return self._model.config.image_text_hidden_size
+class HubDualEncoder(HubModel, TorchDualEncoder):
+    """A frozen transformers model that embeds pictures and texts separately."""
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Convert pixels with shape (n, 3, height, width) to unit vectors. Several vectors of a picture share a row."""
+        """Convert preprocessed images to unit vectors. Several vectors of a picture share a row."""
         with frozen.arithmetic(self.device, self.precision):
             vectors = frozen.unit(self.image_features(self._tensor(pixels)))
             return vectors.reshape(len(pixels), -1)
 
-    def image_features(self, pixels: "torch.Tensor") -> "torch.Tensor":
+    def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
+        """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim). `cut=False` runs all columns
+        in the context.
+        """
+        tokens = frozen.resized(tokens, 0 if cut and self.cuts_columns else self.context)
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(self.text_features(self._tensor(tokens)))
+
+    @abstractmethod
+    def image_features(self, pixels: "Tensor") -> "Tensor":
+        """Compute embeddings from preprocessed images on the device, with gradients during training."""
+
+    @abstractmethod
+    def text_features(self, tokens: "Tensor") -> "Tensor":
+        """Compute embeddings from tokens on the device, with gradients during training."""
+
+
+class Towers(HubDualEncoder):
+    """The picture and text towers of a model with a matching head. Scores are cosines, and the head is not used."""
+
+    unused_parts = ("itm_head",)
+    cuts_columns = True
+    dim_setting = "image_text_hidden_size"  # name of the embedding dimension in the config
+
+    @property
+    def dim(self) -> int:
+        """The dimension of a text embedding."""
+        return getattr(self._model.config, self.dim_setting)
+
+    def image_features(self, pixels: "Tensor") -> "Tensor":
         """Compute embeddings from pixels on the device, with gradients during training."""
         return self._image_vectors(self._hidden(pixels))
 
-    def text_features(self, tokens: "torch.Tensor") -> "torch.Tensor":
+    def text_features(self, tokens: "Tensor") -> "Tensor":
         """Compute embeddings from tokens on the device, with gradients during training."""
         return self._text_vectors(*self._masked(tokens))
-
-    def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim)."""
-        with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(self._text_vectors(*self._text_inputs(tokens)))
 
     def _note(self) -> str:
         return "the cosine of its towers: its matching head is not used"
 
     @abstractmethod
-    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+    def _image_vectors(self, hidden: "Tensor") -> "Tensor":
         """Convert hidden states to embeddings with shape (n, image_dim) or (n, image_dim / dim, dim)."""
 
     @abstractmethod
-    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _text_vectors(self, ids: "Tensor", mask: "Tensor") -> "Tensor":
         """Convert token ids and an attention mask to embeddings with shape (n, dim)."""
 
-    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
+    def _hidden(self, pixels: "Tensor") -> "Tensor":
         """Return the hidden states of the vision tower, with pictures as the first dimension."""
         return self._model.vision_model(pixel_values=pixels).last_hidden_state
 
@@ -180,7 +196,7 @@ class ItmHead(HubModel, PairScorer):
         scores = classes[:, 1] if logits else (classes[:, 1] - classes[:, 0]).sigmoid()
         return scores.float().numpy()
 
-    def match_logits(self, pixels: "torch.Tensor", tokens: "torch.Tensor") -> "torch.Tensor":
+    def match_logits(self, pixels: "Tensor", tokens: "Tensor") -> "Tensor":
         """Compute the log-odds that each of n pictures matches each of m texts, shape (n, m), with gradients."""
         ids, mask = self._masked(tokens)
         hidden = self._hidden(pixels).repeat_interleave(len(ids), dim=0)
@@ -189,18 +205,14 @@ class ItmHead(HubModel, PairScorer):
         )
         return (classes[:, 1] - classes[:, 0]).view(len(pixels), len(ids))
 
-    def _pair_logits(
-        self, encoded: Sequence, ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
+    def _pair_logits(self, encoded: Sequence, ids: "Tensor", mask: "Tensor") -> "Tensor":
         """Compute the logits for no match and for a match from encoded pictures and texts, shape (n, 2)."""
         import torch
 
         hidden = torch.stack([torch.as_tensor(picture) for picture in encoded])
         return self._hidden_logits(hidden.to(self.device), ids, mask)
 
-    def _hidden_logits(
-        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
+    def _hidden_logits(self, hidden: "Tensor", ids: "Tensor", mask: "Tensor") -> "Tensor":
         """Compute the logits for no match and for a match from hidden picture states and texts, shape (n, 2)."""
         raise NotImplementedError
 
@@ -221,7 +233,7 @@ class TwoSided(ItmHead, Towers):
             image_dim=self.image_dim,
         )
 
-    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list["torch.Tensor"]:
+    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list["Tensor"]:
         """Encode each picture as the hidden states of the vision tower."""
         with frozen.arithmetic(self.device, self.precision):
             return list(self._hidden(self._tensor(np.stack(pixels))))
@@ -235,10 +247,10 @@ class BlipTowers(Towers):
 
     architecture, context = "BlipForImageTextRetrieval", 35
 
-    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+    def _image_vectors(self, hidden: "Tensor") -> "Tensor":
         return self._model.vision_proj(hidden[:, 0])
 
-    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _text_vectors(self, ids: "Tensor", mask: "Tensor") -> "Tensor":
         hidden = self._model.text_encoder(ids, attention_mask=mask).last_hidden_state
         return self._model.text_proj(hidden[:, 0])
 
@@ -261,9 +273,7 @@ class Blip(TwoSided, BlipTowers):
     def _note(self) -> str:
         return "" if self._enc else "its vocabulary has no [ENC]: the matching head reads [CLS]"
 
-    def _hidden_logits(
-        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
+    def _hidden_logits(self, hidden: "Tensor", ids: "Tensor", mask: "Tensor") -> "Tensor":
         if self._enc:
             ids = ids.clone()
             ids[:, 0] = self._enc
@@ -288,7 +298,7 @@ class Blip2Towers(Towers):
         """The dimension of a picture embedding, which has one vector for each query."""
         return self.dim * self._model.config.num_query_tokens
 
-    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+    def _image_vectors(self, hidden: "Tensor") -> "Tensor":
         out = self._model.qformer(
             query_embeds=self._model.query_tokens.expand(len(hidden), -1, -1),
             encoder_hidden_states=hidden,
@@ -297,7 +307,7 @@ class Blip2Towers(Towers):
         )
         return self._model.vision_projection(out.last_hidden_state)
 
-    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _text_vectors(self, ids: "Tensor", mask: "Tensor") -> "Tensor":
         embeds = self._model.embeddings(input_ids=ids)
         out = self._model.qformer(
             query_embeds=embeds, query_length=0, attention_mask=mask, return_dict=True
@@ -310,9 +320,7 @@ class Blip2(TwoSided, Blip2Towers):
     mean logit over the queries gives the match.
     """
 
-    def _hidden_logits(
-        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
+    def _hidden_logits(self, hidden: "Tensor", ids: "Tensor", mask: "Tensor") -> "Tensor":
         import torch
 
         queries = self._model.query_tokens.expand(len(hidden), -1, -1)
@@ -335,9 +343,7 @@ class BridgeTower(ItmHead):
 
     architecture, context = "BridgeTowerForImageAndTextRetrieval", 50
 
-    def _hidden_logits(
-        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
+    def _hidden_logits(self, hidden: "Tensor", ids: "Tensor", mask: "Tensor") -> "Tensor":
         return self._model(input_ids=ids, attention_mask=mask, pixel_values=hidden).logits
 
 
@@ -348,6 +354,7 @@ class BridgeTowerTowers(Towers):
 
     architecture, context = "BridgeTowerForContrastiveLearning", 50
     unused_parts = ("itc_cross_modal_head",)
+    dim_setting = "contrastive_hidden_size"
 
     @classmethod
     def opened(cls, source: hub.ModelSource) -> Self:
@@ -359,12 +366,7 @@ class BridgeTowerTowers(Towers):
             )
         return super().opened(source)
 
-    @property
-    def dim(self) -> int:
-        """The dimension of picture and text embeddings."""
-        return self._model.config.contrastive_hidden_size
-
-    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
+    def _hidden(self, pixels: "Tensor") -> "Tensor":
         trunk = self._model.bridgetower
         tower = trunk.vision_model.visual
         hidden = tower.forward_pre(pixels)
@@ -373,7 +375,7 @@ class BridgeTowerTowers(Towers):
             hidden = block(hidden)
         return tower.forward_post(hidden)
 
-    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+    def _image_vectors(self, hidden: "Tensor") -> "Tensor":
         import torch
 
         trunk = self._model.bridgetower
@@ -381,7 +383,7 @@ class BridgeTowerTowers(Towers):
         pooled = trunk.cross_modal_image_transform(hidden[:, 0])
         return self._model.itc_image_head(pooled + trunk.token_type_embeddings(is_picture))
 
-    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _text_vectors(self, ids: "Tensor", mask: "Tensor") -> "Tensor":
         tower = self._model.bridgetower.text_model
         hidden = tower(input_ids=ids, attention_mask=mask).last_hidden_state
         return self._model.itc_text_head(hidden[:, 0])
@@ -397,27 +399,21 @@ class Flava(TwoSided):
 
     architecture, context = "FlavaForPreTraining", 77
     unused_parts = ("image_codebook", "mim_head", "mlm_head", "mmm_image_head", "mmm_text_head")
+    dim_setting = "projection_dim"
 
-    @property
-    def dim(self) -> int:
-        """The dimension of picture and text embeddings."""
-        return self._model.config.projection_dim
-
-    def _hidden(self, pixels: "torch.Tensor") -> "torch.Tensor":
+    def _hidden(self, pixels: "Tensor") -> "Tensor":
         image_model = self._model.flava.image_model
         return image_model(pixels, output_hidden_states=True).hidden_states[-1]
 
-    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+    def _image_vectors(self, hidden: "Tensor") -> "Tensor":
         flava = self._model.flava
         return flava.image_projection(flava.image_model.layernorm(hidden)[:, 0])
 
-    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _text_vectors(self, ids: "Tensor", mask: "Tensor") -> "Tensor":
         flava = self._model.flava
         return flava.text_projection(flava.text_model(ids, mask).last_hidden_state[:, 0])
 
-    def _hidden_logits(
-        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
+    def _hidden_logits(self, hidden: "Tensor", ids: "Tensor", mask: "Tensor") -> "Tensor":
         import torch
 
         flava = self._model.flava
@@ -449,8 +445,8 @@ class Vilt(ItmHead):
         return rank_logits[:, 0].float().cpu().numpy()
 
     def _pair_logits(
-        self, encoded: Sequence[np.ndarray], ids: "torch.Tensor", mask: "torch.Tensor"
-    ) -> "torch.Tensor":
+        self, encoded: Sequence[np.ndarray], ids: "Tensor", mask: "Tensor"
+    ) -> "Tensor":
         import torch
 
         height, width = (max(pixels.shape[axis] for pixels in encoded) for axis in (1, 2))

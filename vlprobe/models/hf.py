@@ -21,12 +21,12 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.frozen import LENGTHS_TEXTS, TorchDualEncoder
-from vlprobe.models.heads import HEADS, TOWERS, HubModel, ItmHead, Towers
+from vlprobe.models.frozen import LENGTHS_TEXTS
+from vlprobe.models.heads import HEADS, TOWERS, HubDualEncoder, ItmHead, Towers
 from vlprobe.models.modules import TransformersModel
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ KINDS = {
 }
 
 
-class HfEncoder(HubModel, TorchDualEncoder):
+class HfEncoder(HubDualEncoder):
     """A frozen dual encoder from transformers.
 
     Columns after the end of the longest text in a batch are skipped if a check on texts of several lengths confirms
@@ -111,12 +111,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
             [pixels, inputs["pixel_attention_mask"][0][:, None], shapes], axis=1, dtype=np.float32
         )
 
-    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Convert preprocessed images to unit vectors with shape (n, dim)."""
-        with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(self.image_features(self._tensor(pixels)))
-
-    def image_features(self, tensor: "torch.Tensor") -> "torch.Tensor":
+    def image_features(self, tensor: "Tensor") -> "Tensor":
         """Compute embeddings from preprocessed images on the device, with gradients during training."""
         inputs = {"pixel_values": tensor}
         if tensor.ndim == 3:
@@ -138,15 +133,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
         tokens = frozen.padded(ids, self.context)
         return np.where(tokens == frozen.PAD, self._tokenizer.pad_token_id or 0, tokens)
 
-    def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
-        """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim). `cut=False` runs all columns
-        in the context.
-        """
-        tokens = frozen.resized(tokens, 0 if cut and self.cuts_columns else self.context)
-        with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(self.text_features(self._tensor(tokens)))
-
-    def text_features(self, ids: "torch.Tensor") -> "torch.Tensor":
+    def text_features(self, ids: "Tensor") -> "Tensor":
         """Compute embeddings from tokens on the device, with gradients during training."""
         inputs = {"input_ids": ids}
         if self.kind.pads == "after":
@@ -157,7 +144,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
         return _pooled(self._model.get_text_features(**inputs))
 
 
-def _pooled(output: Any) -> "torch.Tensor":
+def _pooled(output: Any) -> "Tensor":
     """Return the pooled output. FLAVA projects every token, but its contrastive loss only compares the first one."""
     pooled = output.pooler_output
     return pooled[:, 0] if pooled.ndim == 3 else pooled

@@ -137,50 +137,46 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     MissingDependency.
     """
     parsed = _parse(name)
-    if parsed.folder:
-        config = _folder_config(parsed)
-        candidates = (parsed.folder / file for file in FOLDER_WEIGHTS)
-        weights = parsed.checkpoint or next((file for file in candidates if file.is_file()), None)
-        if weights is None:
-            raise InvalidInput(
-                f"'{parsed.folder}' has no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
-            )
-        return _assemble(parsed, config, weights, device, precision, "", {})
-    config, tag_config = _published_configs(parsed)
-    architecture, tag, weights = parsed.architecture, parsed.tag, parsed.checkpoint
-    notes = []
-    if tag:
-        # A tag's weights were trained with one activation. OpenCLIP 3 builds the activation of NAME
-        # and only warns about a mismatch.
-        gelu = tag_config.get("quick_gelu", False)
-        if gelu != config["quick_gelu"]:
-            notes.append(
-                f"{'QuickGELU' if gelu else 'GELU'}, as {tag} was trained, instead of the "
-                f"activation of {architecture}"
-            )
-        config["quick_gelu"] = gelu
-        weights = weights or _download(name, tag_config)
-    elif weights:
-        _check_that_defaults_can_be_right(name, architecture)
-        notes.append(
-            f"OpenCLIP's default preprocessing and {architecture}'s activation, regardless "
-            "of the weights"
-        )
-    else:
-        notes.append("untrained (random weights); its scores are meaningless")
-    return _assemble(parsed, config, weights, device, precision, "; ".join(notes), tag_config)
+    find = _folder_content if parsed.folder else _published_content
+    config, preprocess, weights, note = find(parsed)
+    device = frozen.pick_device(device)
+    tokenizer = _tokenizer(parsed, config)
+    if weights:
+        _require_file(weights)
+    with without_draws() if weights else contextlib.nullcontext():
+        model = _build(parsed, config["quick_gelu"], preprocess)
+    if weights:  # loads every tensor or raises an error; published weights are in the hub's cache
+        load_weights(name, model, weights, confined=bool(parsed.folder or parsed.checkpoint))
+    transform = _transform(name, model)
+    identity = identity_of(model, config, tokenizer, precision)
+    # Hashing the 605 MB of ViT-B-32 takes 0.6 s, so it runs in parallel with the checks of the encoder.
+    with ThreadPoolExecutor(1) as pool:
+        digest = pool.submit(frozen.digest, identity, model)
+        encoder = OpenClipEncoder(name, model, transform, tokenizer, "", device, precision, note)
+        encoder.digest = digest.result()
+    encoder.sources = _sources(parsed, config, weights)
+    return encoder
 
 
-def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
-    """Return OpenCLIP's config for the architecture and its config for the tag. Raises NotFound."""
+def _published_content(parsed: OpenClipName) -> tuple[dict, dict, Path | None, str]:
+    """Return OpenCLIP's config for the architecture and its config for the tag, the weights, which are downloaded if
+    they have a tag, and a note for readers of the scores. Raises NotFound or InvalidInput.
+    """
     import open_clip
 
     architecture, tag = parsed.architecture, parsed.tag
     _require_architecture(architecture)
     config = open_clip.get_model_config(architecture) or {}
     config.setdefault("quick_gelu", False)
+    if not tag and not parsed.checkpoint:
+        return config, {}, None, "untrained (random weights); its scores are meaningless"
     if not tag:
-        return config, {}
+        _check_that_defaults_can_be_right(parsed.text, architecture)
+        note = (
+            f"OpenCLIP's default preprocessing and {architecture}'s activation, regardless "
+            "of the weights"
+        )
+        return config, {}, parsed.checkpoint, note
     tag_config = open_clip.get_pretrained_cfg(architecture, tag)
     if not tag_config:
         raise NotFound(
@@ -189,11 +185,23 @@ def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
             open_clip.list_pretrained_tags_by_model(architecture),
             f"To load your own file, write openclip:{architecture}@CHECKPOINT.",
         )
-    return config, tag_config
+    # A tag's weights were trained with one activation. OpenCLIP 3 builds the activation of NAME
+    # and only warns about a mismatch.
+    gelu, note = tag_config.get("quick_gelu", False), ""
+    if gelu != config["quick_gelu"]:
+        note = (
+            f"{'QuickGELU' if gelu else 'GELU'}, as {tag} was trained, instead of the "
+            f"activation of {architecture}"
+        )
+    config["quick_gelu"] = gelu
+    return config, tag_config, parsed.checkpoint or _download(parsed.text, tag_config), note
 
 
-def _folder_config(parsed: OpenClipName) -> dict:
-    """Read the config in a folder with OpenCLIP's layout. Raises InvalidInput, also if `check_folder` rejects it."""
+def _folder_content(parsed: OpenClipName) -> tuple[dict, dict, Path, str]:
+    """Return the config in a folder with OpenCLIP's layout, no config for a tag, the weights, and no note.
+
+    Raises InvalidInput, also if `check_folder` rejects the folder.
+    """
     assert parsed.folder
     check_folder(parsed.text, parsed.folder)
     path = parsed.folder / "open_clip_config.json"
@@ -203,7 +211,13 @@ def _folder_config(parsed: OpenClipName) -> dict:
             f"'{path}' has no 'model_cfg' with embed_dim, vision_cfg and text_cfg. Save the model with OpenCLIP."
         )
     config.setdefault("quick_gelu", False)
-    return config
+    candidates = (parsed.folder / file for file in FOLDER_WEIGHTS)
+    weights = parsed.checkpoint or next((file for file in candidates if file.is_file()), None)
+    if weights is None:
+        raise InvalidInput(
+            f"'{parsed.folder}' has no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
+        )
+    return config, {}, weights, ""
 
 
 def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:
@@ -216,36 +230,6 @@ def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> 
         key: value.detach().cpu().clone().contiguous() for key, value in model.state_dict().items()
     }
     write_bytes(path, save(state, metadata={"training": json.dumps(described)}))
-
-
-def _assemble(
-    parsed: OpenClipName,
-    config: dict,
-    weights: Path | None,
-    device: str,
-    precision: str,
-    note: str,
-    preprocess: dict,
-) -> OpenClipEncoder:
-    device = frozen.pick_device(device)
-    tokenizer = _tokenizer(parsed, config)
-    if weights:
-        _require_file(weights)
-    with without_draws() if weights else contextlib.nullcontext():
-        model = _build(parsed, config["quick_gelu"], preprocess)
-    if weights:  # loads every tensor or raises an error; published weights are in the hub's cache
-        load_weights(parsed.text, model, weights, confined=bool(parsed.folder or parsed.checkpoint))
-    transform = _transform(parsed.text, model)
-    identity = identity_of(model, config, tokenizer, precision)
-    # Hashing the 605 MB of ViT-B-32 takes 0.6 s, so it runs in parallel with the checks of the encoder.
-    with ThreadPoolExecutor(1) as pool:
-        digest = pool.submit(frozen.digest, identity, model)
-        encoder = OpenClipEncoder(
-            parsed.text, model, transform, tokenizer, "", device, precision, note
-        )
-        encoder.digest = digest.result()
-    encoder.sources = _sources(parsed, config, weights)
-    return encoder
 
 
 def _sources(parsed: OpenClipName, config: dict, weights: Path | None) -> list[Path] | None:

@@ -19,7 +19,7 @@ from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.probes.rococo_galleries import FROM_FILE, RELEASED
 from vlprobe.registry import model_memo
-from vlprobe.scoring.inputs import TextInputs, text_id
+from vlprobe.scoring.inputs import RunInputs, text_id
 from vlprobe.types import (
     Case,
     Edit,
@@ -208,7 +208,8 @@ def text_encoder(model: TextEncoder | Lookup) -> Callable[[Sequence[str]], np.nd
 
     def embed(texts: Sequence[str]) -> np.ndarray:
         key = " ".join(map(text_id, texts))
-        file.bind(TextInputs(texts), f"votes {key}", is_gallery=False)
+        inputs = RunInputs(candidates=((), texts))
+        file.bind(inputs, f"votes {key}", is_gallery=False)
         return file.text_vectors(texts)
 
     return embed

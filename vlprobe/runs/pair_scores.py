@@ -25,7 +25,7 @@ from vlprobe.models.endpoint.served import ServedModel
 from vlprobe.runs.request import Progress
 from vlprobe.scoring.cases import case_scorer
 from vlprobe.scoring.encoder import CachedEncoder
-from vlprobe.scoring.inputs import of_items
+from vlprobe.scoring.inputs import RunInputs
 from vlprobe.storage import containers, files
 from vlprobe.storage.store import Store
 from vlprobe.types import Item, Model, Picture, answers_cases, looks_up
@@ -88,7 +88,8 @@ def pair_scorer(
         }
     )
     if looks_up(model) and scored.any():
-        inputs = of_items([items[row] for row in np.flatnonzero(scored).tolist()], store.root)
+        known = [items[row] for row in np.flatnonzero(scored).tolist()]
+        inputs = RunInputs(known, cache=store.root)
         model.bind(inputs, uuid.uuid4().hex, is_gallery=False)
     elif answers_cases(model) and scored.any():
         model.check_cases(lambda columns: iter([pairs.filter(scored).select(list(columns))]))

@@ -277,10 +277,7 @@ def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Da
     for name in names:
         if name.startswith("index/models/"):
             yield functools.partial(_object, remote, _is_examination, "it cannot be read", ()), name
-        elif name.startswith("embeddings/"):
-            fits = functools.partial(vectors.has_digest, digest=Path(name).stem)
-            yield functools.partial(_object, remote, fits, "its checksum differs", ()), name
-        elif "/parts/" in name and TABLE.fullmatch(name):
+        elif name.startswith("embeddings/") or ("/parts/" in name and TABLE.fullmatch(name)):
             yield functools.partial(_object, remote, None, "its checksum differs", ()), name
 
 

@@ -90,26 +90,23 @@ def case_scorer(
         else:
             values = np.full(len(left), np.nan, dtype=np.float32)
         scores = _columns(row, within, values, len(n_pairs))
-        if encoder.embeds_texts:
-            text_scores = _text_scores(text_vectors, text_of, first_text, n_texts)
-        else:
-            widest = int(n_texts.max())
-            text_scores = np.full(
-                (len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32
-            )
-            if (
-                answers_cases(encoder.model)
-                and (read := encoder.model.text_answers(cases)) is not None
-            ):
-                n_pairs_of_texts = min(text_scores.shape[1], read.shape[1])
-                text_scores[:, :n_pairs_of_texts] = read[:, :n_pairs_of_texts]
+        widest = int(n_texts.max())
+        text_scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
         erased = np.zeros(len(n_texts), dtype=bool)
         if encoder.embeds_texts:
+            for size in np.unique(n_texts).tolist():
+                rows = n_texts == size
+                for column, (i, j) in enumerate(combinations(range(size), 2)):
+                    one, other = (text_of[first_text[rows] + place] for place in (i, j))
+                    text_scores[rows, column] = cosines(text_vectors, one, text_vectors, other)
             two = np.flatnonzero(n_texts > 1)
-            original = first_text[two]
-            erased[two] = (
-                text_vectors[text_of[original]] == text_vectors[text_of[original + 1]]
-            ).all(axis=1)
+            one, other = (text_of[first_text[two] + place] for place in (0, 1))
+            erased[two] = (text_vectors[one] == text_vectors[other]).all(axis=1)
+        elif (
+            answers_cases(encoder.model) and (read := encoder.model.text_answers(cases)) is not None
+        ):
+            n_columns = min(text_scores.shape[1], read.shape[1])
+            text_scores[:, :n_columns] = read[:, :n_columns]
         table = pa.table(
             {
                 "scores": _lists(scores, n_pairs),
@@ -119,8 +116,9 @@ def case_scorer(
         )
         if has_twins and twins is not None:
             table = table.append_column("picture_similarity", pa.array(twins))
-        rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**score_columns(table))
-        return table.append_column("margin", pa.array(margins(rows).astype(np.float32)))
+        answers = cases.select(["kind", "subtype", "rule"]).to_pandas()
+        answers = answers.assign(**score_columns(table))
+        return table.append_column("margin", pa.array(margins(answers).astype(np.float32)))
 
     return score
 
@@ -179,20 +177,6 @@ def cosines(
         chunk = slice(start, start + 8192)
         products[chunk] = np.einsum("nd,nd->n", left[left_row[chunk]], right[right_row[chunk]])
     return products
-
-
-def _text_scores(
-    vectors: np.ndarray, text_of: np.ndarray, starts: np.ndarray, n_texts: np.ndarray
-) -> np.ndarray:
-    widest = int(n_texts.max())
-    scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
-    for size in np.unique(n_texts).tolist():
-        rows = np.flatnonzero(n_texts == size)
-        for column, (i, j) in enumerate(combinations(range(size), 2)):
-            scores[rows, column] = cosines(
-                vectors, text_of[starts[rows] + i], vectors, text_of[starts[rows] + j]
-            )
-    return scores
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:

@@ -189,12 +189,9 @@ class CachedEncoder:
             self._addresses = PairAddresses(self)
             self.dim = self.image_dim = PairAddresses.DIM
             self.similarity = self._addresses.similarity
-        model_folder = folder / model.digest if folder else None
-        self._images = VectorStore(
-            capabilities.image_dim, model_folder / "images" if model_folder else None
-        )
-        self._texts = VectorStore(
-            capabilities.dim, model_folder / "texts" if model_folder else None
+        self._images, self._texts = (
+            VectorStore(dim, folder / model.digest / side if folder else None)
+            for side, dim in (("images", capabilities.image_dim), ("texts", capabilities.dim))
         )
         # Pairs with the same picture span several batches and probes; the picture is encoded once for all.
         self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)

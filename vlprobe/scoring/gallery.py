@@ -21,29 +21,11 @@ SHORT_LIST = 256  # candidates per query that a matching head scores, the k in B
 Match = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
-    """Re-rank the SHORT_LIST best candidates for each query by the logit of the matching head plus the cosine.
-
-    Candidates that tie with the last one on the short list are included. All other candidates rank
-    below the short list, in the order of their cosines.
-
-    Args:
-        cosines: The cosines, shape (queries, candidates).
-        match: A function that returns the logit for a query and a candidate.
-
-    Returns:
-        The scores, float64 with the same shape.
+def short_listed(cosines: np.ndarray) -> np.ndarray:
+    """Return a mask, in the shape of `cosines`, of each query's SHORT_LIST best candidates and ties with the last.
 
     Source: BLIP's released retrieval code, which RoCOCO follows. It scores all other candidates -100.
     """
-    listed = short_listed(cosines)
-    logits = np.zeros_like(cosines)
-    logits[listed] = match(*np.nonzero(listed))
-    return raised(cosines, listed, logits)
-
-
-def short_listed(cosines: np.ndarray) -> np.ndarray:
-    """Return a mask, in the shape of `cosines`, of each query's SHORT_LIST best candidates and ties with the last."""
     k = min(SHORT_LIST, cosines.shape[1])
     return cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
 
@@ -128,12 +110,11 @@ class Gallery:
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield blocks of queries and their similarities to every candidate, shape (block, n).
 
-        The similarities are float32 cosines, or the scores from `reranked` if `match` is given.
+        The similarities are float32 cosines or, if `match` is given, the scores from `raised`.
         """
-        for block, cosines in self._cosines(queries):
-            if match:
-                cosines = reranked(cosines, _numbered(match, block, self.representatives))
-            yield block, cosines[:, self.column_of]
+        every = np.ones(self.n, dtype=bool)
+        for block, scores, _ in self.similarities_within(queries, every, match):
+            yield block, scores
 
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
@@ -152,6 +133,11 @@ class Gallery:
             The queries, their similarities, and their similarities in the smaller gallery. In the last array, only the
             columns for candidates in the smaller gallery are valid. Without `match`, both arrays are the same.
         """
+        if not match:
+            for block, cosines in self._cosines(queries):
+                scores = cosines[:, self.column_of]
+                yield block, scores, scores
+            return
         # A column stands for the lowest candidate number in the smaller gallery that it contains, if any
         smaller = np.flatnonzero(among)[::-1]
         columns = np.arange(len(self.representatives))[self.column_of][smaller]
@@ -160,16 +146,12 @@ class Gallery:
         representatives = self.representatives.copy()
         representatives[columns] = smaller
         for block, cosines in self._cosines(queries):
-            if not match:
-                scores = cosines[:, self.column_of]
-                yield block, scores, scores
-                continue
             listed = short_listed(cosines)
             listed_within = np.zeros_like(listed)
             listed_within[:, inside] = short_listed(cosines[:, inside])
-            either = listed | listed_within
+            query, column = np.nonzero(listed | listed_within)
             logits = np.zeros_like(cosines)
-            logits[either] = _numbered(match, block, representatives)(*np.nonzero(either))
+            logits[query, column] = match(block.start + query, representatives[column])
             scores, clean = (
                 raised(cosines, on_list, logits)[:, self.column_of]
                 for on_list in (listed, listed_within)
@@ -243,11 +225,6 @@ def _on_disk(arrays: Iterable[np.ndarray]) -> np.ndarray:
             file.write(np.ascontiguousarray(array).data)
         file.flush()
         return np.asarray(np.memmap(file, np.float32, "r"))
-
-
-def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
-    """Return a version of `match` that takes row numbers in a block and column numbers of distinct candidates."""
-    return lambda query, column: match(block.start + query, candidate_of[column])
 
 
 def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -10,8 +10,8 @@ them, and the keys that an imported file can use for them.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from vlprobe.scoring import pictures
 from vlprobe.types import Item, Picture, Reader
@@ -35,31 +35,22 @@ def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
     return f"p-{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
 
 
+@dataclass(frozen=True, slots=True)
 class RunInputs:
-    """The `types.Inputs` implementation for a run.
+    """The `types.Inputs` implementation for a run, for a dataset without cases, or for texts alone."""
 
-    Args:
-        items: The items in the run. All of their pictures and captions are inputs.
-        cases: A function that reads the cases in the run. Their additional texts and changed pictures
-            come next.
-        candidates: Additional pictures and texts from galleries.
-        cache: The folder with stored picture digests.
-    """
-
-    def __init__(
-        self,
-        items: Sequence[Item],
-        cases: Reader,
-        candidates: tuple[Sequence[Picture], Sequence[str]],
-        cache: Path,
-    ) -> None:
-        self._items, self._cases, self.candidates, self._cache = items, cases, candidates, cache
+    items: Sequence[Item] = ()  # all of their pictures and captions are inputs
+    # Reads the cases in the run; their additional texts and changed pictures come next
+    cases: Reader = field(default=lambda columns: iter(()))
+    # Additional pictures and texts from galleries
+    candidates: tuple[Sequence[Picture], Sequence[str]] = ((), ())
+    cache: Path = Path()  # the folder with stored picture digests
 
     def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
         """Yield the pictures, distinct by path and edit, each with its possible keys."""
         item_pictures = [
             (picture, f"{item.id}_i{number}", item.id if number == 0 else "")
-            for item in self._items
+            for item in self.items
             for number, picture in enumerate(item.pictures)
         ]
         further = [*self.candidates[0], *self._changed_pictures()]
@@ -69,19 +60,15 @@ class RunInputs:
         }
         n_of_name = Counter(name for path in paths for name in {path.name, path.stem})
         yielded: set[str] = set()
-        for picture, *labels in item_pictures:
+        for picture, *labels in (*item_pictures, *((picture,) for picture in further)):
             if picture.name not in yielded:
                 yielded.add(picture.name)
                 yield picture, _keys(picture, labels, digests, n_of_name)
-        for picture in further:
-            if picture.name not in yielded:
-                yielded.add(picture.name)
-                yield picture, _keys(picture, (), digests, n_of_name)
 
     def _changed_pictures(self) -> list[Picture]:
         """Return the distinct pictures in the cases that are changed versions of a file."""
         names: dict[str, None] = {}
-        for block in self._cases(["images"]):
+        for block in self.cases(["images"]):
             in_block = block["images"].combine_chunks().flatten().unique().to_pylist()
             names |= dict.fromkeys(name for name in in_block if name.startswith("{"))
         return [picture for picture in map(Picture.from_name, names) if picture.change]
@@ -98,9 +85,7 @@ class RunInputs:
             if picture.edit:
                 paths[picture.edit.partner] = None
         present = [path for path in paths if path not in digests]
-        return digests | dict(
-            zip(present, pictures.file_digests(present, self._cache), strict=True)
-        )
+        return digests | dict(zip(present, pictures.file_digests(present, self.cache), strict=True))
 
     def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the distinct texts, each with its possible keys."""
@@ -112,42 +97,19 @@ class RunInputs:
                 yield text, (key, label, text) if label else (key, text)
 
     def _all_texts(self) -> Iterator[tuple[str, str]]:
-        for item in self._items:
+        for item in self.items:
             for number, text in enumerate(item.captions):
                 yield text, f"{item.id}_c{number}"
         labels = {
             text_id(text): f"{item.id}_c{number}"
-            for item in self._items
+            for item in self.items
             for number, text in enumerate(item.foils, len(item.captions))
         }
-        for block in self._cases(["texts"]):
+        for block in self.cases(["texts"]):
             for text in block["texts"].combine_chunks().flatten().unique().to_pylist():
                 yield text, labels.get(text_id(text), "") if labels else ""
         for text in self.candidates[1]:
             yield text, ""
-
-
-class TextInputs(NamedTuple):
-    """The `types.Inputs` implementation for a list of texts that are not part of a run."""
-
-    all_texts: Sequence[str]
-
-    def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
-        """Return an empty iterator, because there are no pictures."""
-        return iter(())
-
-    def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the texts, each with its possible keys."""
-        return ((text, (text_id(text), text)) for text in self.all_texts)
-
-
-def of_items(items: Sequence[Item], cache: Path) -> RunInputs:
-    """Create inputs for model checks with only the pictures and captions in a dataset."""
-
-    def no_cases(columns: Sequence[str]) -> Iterator:
-        return iter(())
-
-    return RunInputs(items, no_cases, ((), ()), cache)
 
 
 def _keys(

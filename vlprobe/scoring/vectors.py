@@ -22,8 +22,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from vlprobe.errors import InvalidInput, StoredDamage
-from vlprobe.storage import access
-from vlprobe.storage.files import write_bytes
+from vlprobe.storage import access, files
 from vlprobe.storage.mirror import Mirror, mirror_of
 
 # Embeddings are written once this many bytes wait in memory; a smaller file counts as small
@@ -32,18 +31,10 @@ FLUSH_SECONDS = 20.0  # at most this much work is lost when a process is killed
 SMALL_FILES = 16  # small files are merged if there are more of them
 FETCH_THREADS = 8
 
-_digest = functools.partial(hashlib.blake2b, digest_size=16)
-
 
 def is_intact(file: Path) -> bool:
     """Return whether the bytes in an embedding file match the digest in its name."""
-    return has_digest(file, file.stem)
-
-
-def has_digest(file: Path, digest: str) -> bool:
-    """Return whether the bytes in a file match a digest."""
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, _digest).hexdigest() == digest
+    return files.blake2b(file) == file.stem
 
 
 def _refuse_damaged(file: Path) -> None:
@@ -203,7 +194,7 @@ def _exchange(mirror: Mirror, folder: Path) -> None:
     local = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
 
     def fetch(name: str) -> None:
-        mirror.fetch(uploaded[name], folder / name, lambda file: has_digest(file, Path(name).stem))
+        mirror.fetch(uploaded[name], folder / name)
 
     def send(name: str) -> None:
         _refuse_damaged(local[name])
@@ -218,9 +209,9 @@ def _exchange(mirror: Mirror, folder: Path) -> None:
 def _save(folder: Path, block: np.ndarray) -> str:
     buffer = io.BytesIO()
     np.save(buffer, block, allow_pickle=False)
-    name = f"{_digest(buffer.getbuffer()).hexdigest()}.npy"
-    write_bytes(folder / name, buffer.getbuffer())
-    return name
+    digest = hashlib.blake2b(buffer.getbuffer(), digest_size=16).hexdigest()
+    files.write_bytes(folder / f"{digest}.npy", buffer.getbuffer())
+    return f"{digest}.npy"
 
 
 def _merge(folder: Path) -> None:

@@ -234,6 +234,12 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
+def blake2b(path: Path) -> str:
+    """Return the BLAKE2b digest (32 hex digits) of a file. Raises OSError."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
 @contextlib.contextmanager
 def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` when the block ends. With `durable`, it is flushed to disk first.

@@ -40,33 +40,30 @@ LISTED_SECONDS = 3.0  # minimum time between two refreshes
 UNREACHED_SECONDS = 30.0  # the same after a failed refresh, which may have kept a page waiting
 
 
-def is_url(cache: object) -> bool:
-    """Return whether a cache is given as a URL rather than a folder. Raises InvalidInput for an unsupported URL."""
-    text = str(cache)
-    if not re.match("[A-Za-z][A-Za-z0-9+.:-]+:/", text):
-        return False
-    if "@" in text:  # before an error repeats it
+def open_mirror(cache: str) -> "Mirror | None":
+    """Open the local mirror of a remote store, creating its folder on this machine if needed.
+
+    Returns None if the cache is a folder and not a URL. Raises InvalidInput for an unsupported URL.
+    """
+    if not re.match("[A-Za-z][A-Za-z0-9+.:-]+:/", cache):
+        return None
+    if "@" in cache:  # before an error repeats it
         raise InvalidInput(
             "The URL of the cache contains a user or password. Set them in the environment instead."
         )
-    if "://" not in text:
+    if "://" not in cache:
         raise InvalidInput(
             f"'{cache}' is neither a folder nor a URL. Expected s3://BUCKET/FOLDER, with two slashes."
         )
-    return True
-
-
-def open_mirror(url: str) -> "Mirror":
-    """Open the local mirror of a remote store, creating its folder on this machine if needed. Raises InvalidInput."""
-    address = url.rstrip("/")
+    address = cache.rstrip("/")
     scheme, _, path = address.partition("://")
     if scheme in ("file", "local"):
         raise InvalidInput(
-            f"'{url}' is a local folder. Pass its path instead: --cache {path or '/'}."
+            f"'{cache}' is a local folder. Pass its path instead: --cache {path or '/'}."
         )
     if not path or scheme in ("http", "https"):
         raise InvalidInput(
-            f"'{url}' has no bucket. Expected s3://BUCKET/FOLDER. Set the server's address in AWS_ENDPOINT_URL."
+            f"'{cache}' has no bucket. Expected s3://BUCKET/FOLDER. Set the server's address in AWS_ENDPOINT_URL."
         )
     try:
         above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
@@ -160,7 +157,7 @@ class Mirror:
         Args:
             name: The object name.
             path: The file to write.
-            is_intact: Checks the copy. By default, a table's checksum must begin with the digits in its name.
+            is_intact: Checks the copy. By default, its checksum must fit its name.
         """
         with files.cache_writer(path) as handle:
             with translate_errors(self.url):
@@ -169,8 +166,7 @@ class Mirror:
                 except FileNotFoundError:
                     raise StoredDamage(f"'{self.address(name)}' no longer exists.") from None
             copy = Path(handle.name)
-            digits = name.split(".")[-2]
-            if not (is_intact(copy) if is_intact else files.sha256(copy).startswith(digits)):
+            if not (is_intact(copy) if is_intact else _has_checksum(copy, name)):
                 raise StoredDamage(
                     f"'{self.address(name)}' has changed since it was written: its checksum differs."
                 )
@@ -384,6 +380,13 @@ class MirroredEntry(Entry):
 def table_object(folder: str, line: Mapping[str, str]) -> str:
     """Return the object name for a table. It contains the checksum, so that no table replaces another."""
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
+
+
+def _has_checksum(copy: Path, name: str) -> bool:
+    """Return whether a copy has the checksum in its object's name: BLAKE2b of embeddings, or SHA-256 of a table."""
+    if name.startswith("embeddings/"):
+        return files.blake2b(copy) == Path(name).stem
+    return files.sha256(copy).startswith(name.split(".")[-2])
 
 
 def _is_json(content: bytes) -> bool:

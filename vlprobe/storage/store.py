@@ -34,7 +34,7 @@ from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import present, unreadable
-from vlprobe.storage.mirror import MirroredEntry, is_url, mirror_of, open_mirror, warn_once
+from vlprobe.storage.mirror import MirroredEntry, mirror_of, open_mirror, warn_once
 
 if TYPE_CHECKING:
     import duckdb
@@ -66,9 +66,8 @@ class Store:
 
     def __init__(self, root: Path | str = DEFAULT) -> None:
         try:
-            self.root = (
-                open_mirror(str(root)).root if is_url(root) else Path(root).expanduser().resolve()
-            )
+            mirror = open_mirror(str(root))
+            self.root = mirror.root if mirror else Path(root).expanduser().resolve()
             files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # raised by os.getcwd
             raise InvalidInput(

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models.heads import HubModel, ItmHead, Towers
-from vlprobe.models.hf import HfEncoder
+from vlprobe.models.heads import HubDualEncoder, HubModel, ItmHead
 
 FIRST_SCALE = 1 / 0.07  # CLIP's and BLIP's first logit scale, for a model that has none
 
@@ -31,7 +30,7 @@ class Trainable(torch.nn.Module):
         is_trained = (
             encoder.score_type == "probability"
             if isinstance(encoder, ItmHead)
-            else isinstance(encoder, HfEncoder | Towers) and encoder.image_dim == encoder.dim
+            else isinstance(encoder, HubDualEncoder) and encoder.image_dim == encoder.dim
         )
         if not is_trained:
             raise InvalidInput(

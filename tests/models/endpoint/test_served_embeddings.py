@@ -1,7 +1,6 @@
 """Embeddings of a server: the same numbers as from the weights, nothing asked twice, one line for what goes wrong."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +19,8 @@ from vlprobe.probes.caption_foils import load_voter
 from vlprobe.runs.playground import Player
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring.inputs import text_id
+from vlprobe.scoring.inputs import RunInputs
 from vlprobe.storage.store import Store
-from vlprobe.types import Picture
 
 PICTURES = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}
 
@@ -111,20 +109,8 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     assert len(texts) == len(set(texts)) > 30 and "answers are already stored" in told.lines[0]
 
 
-@dataclass
-class Texts:
-    """What a run asks about: texts alone."""
-
-    shown: list[str]
-
-    def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
-        return iter(())
-
-    def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
-        return ((text, (text_id(text), text)) for text in self.shown)
-
-
 THIRTY = [f"a dog and {number} cats" for number in range(30)]
+ALL_THIRTY = RunInputs(candidates=((), THIRTY))
 
 
 def opened(name: str, folder: Path) -> embeddings.ServedEmbeddings:
@@ -176,16 +162,16 @@ def test_what_does_not_pass_is_one_line_that_names_the_request(
     monkeypatch.setenv("VLPROBE_API_KEYS", f"{server.origin} sk-of-this-origin")
     monkeypatch.setitem(embeddings.BATCH, "texts", 8)
     model = opened(f"{server.name('demo:softmax')}+parallel=1", tmp_path)
-    model.bind(Texts(THIRTY[:3]), "some", is_gallery=False)
+    model.bind(RunInputs(candidates=((), THIRTY[:3])), "some", is_gallery=False)
     server.fail(kind, client.ATTEMPTS)
     with pytest.raises(InvalidInput) as error:
-        model.bind(Texts(THIRTY), "all", is_gallery=False)
+        model.bind(ALL_THIRTY, "all", is_gallery=False)
     said = str(error.value)
     assert "\n" not in said and "request for texts 1 to 8 of 27 (first: 'a dog and 3" in said
     assert FAULTS[kind] in said and "sk-of" not in said and "said" not in said
     assert all(request["path"] == "/v1/embeddings" for request in server.requests())
     server.fail()
-    model.bind(Texts(THIRTY), "all", is_gallery=False)
+    model.bind(ALL_THIRTY, "all", is_gallery=False)
     assert received_inputs(server) == THIRTY[3:] and np.isfinite(model.text_vectors(THIRTY)).all()
 
 
@@ -196,10 +182,10 @@ def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path
     with pytest.raises(
         InvalidInput, match="with fingerprint 'fp_2', but earlier requests were answered by 'demo:s"
     ):
-        older.bind(Texts(THIRTY), "all", is_gallery=False)
+        older.bind(ALL_THIRTY, "all", is_gallery=False)
     server.fail("fingerprint", 9)
     newer = opened(f"{name}+fingerprint=fp_2", tmp_path)
-    newer.bind(Texts(THIRTY), "all", is_gallery=False)
+    newer.bind(ALL_THIRTY, "all", is_gallery=False)
     assert "fp_2" in newer.note and newer.digest != older.digest
     server.fail()
     assert opened(name, tmp_path).digest == older.digest and server.requests() == []
@@ -209,15 +195,15 @@ def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path
 
 def test_what_was_cut_off_while_it_was_written_is_asked_again(server: Server, tmp_path: Path):
     name = server.name("demo:softmax")
-    opened(name, tmp_path).bind(Texts(THIRTY), "all", is_gallery=False)
+    opened(name, tmp_path).bind(ALL_THIRTY, "all", is_gallery=False)
     (log,) = tmp_path.rglob("answers.jsonl")
     log.write_bytes(log.read_bytes()[:-100])
     server.fail()
     model = opened(name, tmp_path)
-    model.bind(Texts(THIRTY), "all", is_gallery=False)
+    model.bind(ALL_THIRTY, "all", is_gallery=False)
     assert received_inputs(server) == THIRTY and np.isfinite(model.text_vectors(THIRTY)).all()
     server.fail()
-    opened(name, tmp_path).bind(Texts(THIRTY), "all", is_gallery=False)
+    opened(name, tmp_path).bind(ALL_THIRTY, "all", is_gallery=False)
     assert server.requests() == []
 
 

@@ -21,7 +21,7 @@ from vlprobe.models.doctor import checks as doctor_checks
 from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check, StoredPictures
 from vlprobe.models.doctor.erased import Erased, erased
-from vlprobe.scoring.inputs import of_items
+from vlprobe.scoring.inputs import RunInputs
 from vlprobe.storage import mirror
 from vlprobe.storage.files import (
     convert,
@@ -137,7 +137,7 @@ def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Sim
     If no run has bound the model to its inputs, it is bound to the items in the dataset.
     """
     if not model.is_bound:
-        inputs = of_items(dataset.items, cache)
+        inputs = RunInputs(dataset.items, cache=cache)
         model.bind(inputs, f"doctor {dataset.digest}", is_gallery=False)
     sees = model.capabilities.embeds_images or model.capabilities.has_matrix
     usable = [

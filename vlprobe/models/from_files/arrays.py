@@ -3,7 +3,6 @@
 NumPy itself compares the size in a header with the file before it allocates memory, and no object is unpickled.
 """
 
-import hashlib
 import lzma
 import math
 import tokenize
@@ -71,12 +70,6 @@ def check_file(
             f"'{file}' is {size >> 20:,} MiB. The maximum is {limit >> 20} MiB; save "
             f"{expected} as .npy or .parquet."
         )
-
-
-def file_digest(file: Path) -> str:
-    """Return a digest (32 hex digits) of the bytes in a file of any size."""
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def mapped(file: Path) -> np.ndarray:

@@ -18,6 +18,7 @@ from vlprobe.models.from_files import vectors as vector_file
 from vlprobe.models.from_files.lookup import BoundLookup, Rows
 from vlprobe.models.score_table import UNKNOWN_SCALE, row_of_key
 from vlprobe.scoring import pictures
+from vlprobe.storage import files
 from vlprobe.types import Capabilities, ScoreType
 
 SIDES = ("pictures", "texts")
@@ -70,7 +71,7 @@ def load(
         file, matrix = path, members[score_name]
         keys = {side: arrays.ids_in(path, members, f"{side[:-1]}_ids") for side in SIDES}
     _require_matrix(file, matrix, bounds, scale)
-    details = [arrays.file_digest(file), scale, is_partial, sorted(mapping.items())]
+    details = [files.blake2b(file), scale, is_partial, sorted(mapping.items())]
     content = json.dumps([*details, keys["pictures"], keys["texts"]])
     digest = pictures.digest(f"score matrix version 1 {content}".encode())
     rows = {

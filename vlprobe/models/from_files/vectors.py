@@ -90,11 +90,11 @@ def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[
         files_of = {side: path / f"{side}.npy" for side in sides}
     elif suffix in TABLES:
         vectors, keys = read_vectors(path, mapping)
-        digest = arrays.file_digest(path)
+        digest = files.blake2b(path)
         return dict.fromkeys(SIDES, _checked(path, vectors, keys, normalise)), digest
     else:
         sides = _archive(path, mapping) if suffix == ".npz" else _array(path)
-        digest, files_of = arrays.file_digest(path), {side: path for side in sides}
+        digest, files_of = files.blake2b(path), {side: path for side in sides}
     checked = {side: _checked(files_of[side], *sides[side], normalise) for side in sides}
     widths = {side: vectors.array.shape[1] for side, vectors in checked.items()}
     if len(set(widths.values())) > 1:
@@ -149,7 +149,7 @@ def _folder(path: Path) -> tuple[dict[str, Side], str]:
         file = path / f"{side}.npy"
         if files.is_file(file):
             sides[side] = arrays.mapped(file), ids_beside(path, side)
-            digests += [arrays.file_digest(file), *(sides[side][1] or ["by place"])]
+            digests += [files.blake2b(file), *(sides[side][1] or ["by place"])]
     return sides, pictures.digest(json.dumps(digests).encode())
 
 
