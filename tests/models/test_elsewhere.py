@@ -4,6 +4,7 @@ import functools
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -145,30 +146,32 @@ def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
             )
             for scale in (SCALES if way != "embeddings" else ("",))
         }
-        for metric in (metric.name for metric in registry.load_probe(probe).metrics):
-            known = [
-                scale
-                for scale, of_scale in by_scale.items()
-                if not math.isnan(of_scale.get(metric, math.nan))
-            ]
-            if not any(by_scale.values()):
-                word = "refused"
-            else:
-                word = (
-                    "yes"
-                    if "" in known
-                    else " or ".join(f"`{scale}`" for scale in known) or "unknown"
-                )
+        for metric, word in words(probe, by_scale).items():
             by_metric.setdefault(metric, {})[way] = word
     return by_metric
+
+
+def words(probe: str, by_scale: dict[str, dict[str, float]]) -> dict[str, str]:
+    """What the table says of each metric whose values are known for some scales."""
+    said = {}
+    for metric in registry.load_probe(probe).metrics:
+        known = [
+            f"`{scale}`" if scale else "yes"
+            for scale, values in by_scale.items()
+            if not math.isnan(values.get(metric.name, math.nan))
+        ]
+        word = "yes" if "yes" in known else " or ".join(known) or "unknown"
+        said[metric.name] = word if any(by_scale.values()) else "refused"
+    return said
+
+
+def rows_of(probe: str, ways: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The cells of a probe in the table, by metric."""
+    rows = {metric: row for (name, metric), row in table().items() if name == probe}
+    return {metric: {way: row[way] for way in ways} for metric, row in rows.items()}
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("rococo",)))
 def test_each_cell_is_what_a_run_gives(probe, tmp_path_factory):
     found = cells(probe, tmp_path_factory.mktemp(probe))
-    expected = {
-        metric: {way: row[way] for way in found[metric]}
-        for (name, metric), row in table().items()
-        if name == probe
-    }
-    assert found == expected
+    assert found == rows_of(probe, next(iter(found.values())))

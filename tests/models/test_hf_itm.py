@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import make_tiny, tiers
 from vlprobe import registry
-from vlprobe.errors import InvalidInput
 from vlprobe.probes.fit import score_type
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -346,22 +345,3 @@ def test_blip_without_enc_says_that_its_head_reads_cls(tmp_path):
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"bos_token_id": 130', '"bos_token_id": 131'))
     assert "reads [CLS]" in registry.load_model(f"hf-itm:{tmp_path}", "cpu").note
-
-
-def test_a_checkpoint_without_the_head_is_refused(tmp_path):
-    tiny_hf.matching("vilt", tmp_path)
-    made = transformers.ViltForMaskedLM.from_pretrained(tmp_path)
-    (tmp_path / "model.safetensors").unlink()
-    made.save_pretrained(tmp_path)
-    with pytest.raises(
-        InvalidInput, match="is not a ViltForImageAndTextRetrieval checkpoint: 2 of"
-    ):
-        registry.load_model(f"hf-itm:{tmp_path}", "cpu")
-
-
-def test_a_dual_encoder_is_sent_to_its_own_prefix(tmp_path):
-    tiny_hf.dual("clip", tmp_path)
-    with pytest.raises(
-        InvalidInput, match=r"model type 'clip'.*If it is a dual encoder, load it as hf:"
-    ):
-        registry.load_model(f"hf-itm:{tmp_path}", "cpu")

@@ -94,15 +94,6 @@ def test_parts_that_are_not_of_sentence_transformers_are_refused_and_not_run(fol
     assert not (folder / "it-ran").exists()
 
 
-def test_a_transformer_that_asks_for_code_of_its_own_is_refused(folder):
-    said = json.loads((folder / "config.json").read_text()) | {
-        "auto_map": {"AutoModel": "modeling.M"}
-    }
-    (folder / "config.json").write_text(json.dumps(said))
-    with pytest.raises(InvalidInput, match="requests to run code shipped with its weights"):
-        registry.load_model(f"st:{folder}", "cpu")
-
-
 def test_weights_that_are_missing_are_not_drawn_by_lot(folder):
     import safetensors.torch
 

@@ -93,31 +93,6 @@ class Blind(DualEncoder):
         return pixels / np.linalg.norm(pixels, axis=1, keepdims=True)
 
 
-@pytest.fixture
-def nine_pictures(tmp_path) -> list[Picture]:
-    """Nine pictures, no two alike."""
-    from PIL import Image
-
-    for n in range(9):
-        Image.new("RGB", (4 + n, 5)).save(tmp_path / f"{n}.png")
-    return [Picture(tmp_path / f"{n}.png") for n in range(9)]
-
-
-def test_pictures_with_the_same_bytes_are_encoded_once(nine_pictures, tmp_path):
-    copies = []
-    for n, picture in enumerate([*nine_pictures, *nine_pictures]):
-        copies.append(Picture(tmp_path / f"copy{n}.png"))
-        copies[-1].path.write_bytes(picture.path.read_bytes())
-    model, seen = Blind(), []
-    encode = model.encode_images
-    model.encode_images = lambda pixels: (
-        seen.extend(map(bytes, np.unique(pixels, axis=0))) or encode(pixels)
-    )
-    found = CachedEncoder(model, batch_size=9).images(copies)
-    assert len(seen) == len(set(seen)) == 9
-    np.testing.assert_array_equal(found[:9], found[9:])
-
-
 class Measured(Blind):
     """Pictures of 64 KiB; notes how many are encoded at once."""
 

@@ -34,8 +34,7 @@ def check_name(name: str) -> None:
 
 def named_capabilities(name: str) -> Capabilities:
     """Derive the capabilities of a model only from the options in its name."""
-    parsed = parse(name)
-    return (chat if parsed.is_chat else embeddings).capabilities_of(parsed)
+    return parse(name).capabilities
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> ServedModel:

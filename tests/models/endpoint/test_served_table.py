@@ -9,7 +9,6 @@ from tests.models import test_elsewhere
 from tests.models.endpoint.conftest import Server
 from tests.models.endpoint.test_served_chat import chat_folder  # noqa: F401 (fixture)
 from tests.probes.test_common import PROBES
-from vlprobe import registry
 from vlprobe.storage.store import Store
 
 WAYS = {"pictures": ("",), "chat": ("", "+probability")}
@@ -33,23 +32,9 @@ def test_each_cell_is_what_a_run_gives(probe: str, server: Server, tmp_path_fact
             )
             for scale in scales
         }
-        for metric in registry.load_probe(probe).metrics:
-            known = [
-                scale
-                for scale, values in by_scale.items()
-                if not math.isnan(values.get(metric.name, math.nan))
-            ]
-            word = "yes" if "" in known else " or ".join(f"`{scale}`" for scale in known)
-            cells.setdefault(metric.name, {})[way] = (
-                (word or "unknown") if any(by_scale.values()) else "refused"
-            )
-    table = test_elsewhere.table()
-    expected = {
-        metric: {way: row[way] for way in WAYS}
-        for (of_probe, metric), row in table.items()
-        if of_probe == probe
-    }
-    assert cells == expected
+        for metric, word in test_elsewhere.words(probe, by_scale).items():
+            cells.setdefault(metric, {})[way] = word
+    assert cells == test_elsewhere.rows_of(probe, WAYS)
     texts = test_elsewhere.metrics(requests[0], server.name("demo:softmax"), store)
     known = {metric for metric, value in texts.items() if not math.isnan(value)}
     is_of_texts = {metric for metric in texts if "t2t" in metric}

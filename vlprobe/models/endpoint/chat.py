@@ -26,7 +26,7 @@ from vlprobe.models.endpoint.served import (
 from vlprobe.models.hf_gen import QUESTION, check_template
 from vlprobe.scoring import pictures
 from vlprobe.scoring.inputs import text_id
-from vlprobe.types import Capabilities, CaseAnswerer, Picture, Reader
+from vlprobe.types import CaseAnswerer, Picture, Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,11 +55,6 @@ class ServedJudge(ServedModel, CaseAnswerer):
         super().__init__(parsed, "chat/completions", how, reading)
         self.n_scores = 0
         self._scores: dict[_Pair, float] = {}  # NaN if yes or no was not among the answers
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The capabilities of the model, which answers cases with one request per picture and text."""
-        return capabilities_of(self.parsed)
 
     def first_question(self) -> ServedQuestion:
         """Build the trial request: a question about a plain gray square that identifies the model."""
@@ -151,12 +146,6 @@ class ServedJudge(ServedModel, CaseAnswerer):
         odds = np.array([self._scores[pair] for pair in _in_order(cases)], dtype=np.float64)
         scores = 1 / (1 + np.exp(-odds)) if self.parsed.gives_probability else odds
         return scores.astype(np.float32)
-
-
-def capabilities_of(parsed: EndpointName) -> Capabilities:
-    """Return the capabilities of a chat model, which its parsed name determines."""
-    scale = "probability" if parsed.gives_probability else "logit"
-    return Capabilities(answers_cases=True, asks_server=True, score_type=scale)
 
 
 def _in_order(cases: "pa.Table") -> Iterator[_Pair]:

@@ -5,6 +5,7 @@ place of texts, with "modality": "image", as Infinity expects them.
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class ServedEmbeddings(ServedModel, CosineLookup):
     @property
     def capabilities(self) -> Capabilities:
         """The capabilities of the model, which embeds texts, and pictures if its name has `+pictures`."""
-        return capabilities_of(self.parsed, self.dim)
+        return replace(super().capabilities, dim=self.dim, image_dim=self.dim)
 
     @property
     def is_bound(self) -> bool:
@@ -165,18 +166,6 @@ class ServedEmbeddings(ServedModel, CosineLookup):
             if key in self._vectors:
                 vectors[row] = self._vectors[key]
         return vectors
-
-
-def capabilities_of(parsed: EndpointName, dim: int = 0) -> Capabilities:
-    """Return the capabilities of an embedding model, which its parsed name determines."""
-    return Capabilities(
-        looks_up=True,
-        asks_server=True,
-        embeds_texts=True,
-        embeds_images=parsed.sees_pictures,
-        dim=dim,
-        image_dim=dim,
-    )
 
 
 def _rows(answer: Reply, count: int, label: str) -> np.ndarray:

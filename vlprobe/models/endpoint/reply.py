@@ -70,22 +70,19 @@ def _name(content: Mapping[str, Any], field: str, label: str) -> str:
     """Return a name field, which is stored with every result, or "" if there is none. Raises InvalidInput."""
     name = content.get(field) or ""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-        raise strange(
-            label,
-            (f"its '{field}' is not a single line of at most {LONGEST_NAME} printable characters"),
+        problem = (
+            f"its '{field}' is not a single line of at most {LONGEST_NAME} printable characters"
         )
+        raise strange(label, problem)
     return name
 
 
-def entries(content: Mapping[str, Any], name: str, label: str, least: int = 1) -> list[dict]:
-    """Return a field that must be a list with at least `least` objects. Raises InvalidInput."""
+def entries(content: Mapping[str, Any], name: str, label: str) -> list[dict]:
+    """Return a field that must be a list of one or more objects. Raises InvalidInput."""
     listed = content.get(name)
-    objects = (
-        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    )
-    if not isinstance(listed, list) or len(objects) < max(least, len(listed)):
-        raise strange(label, f"its '{name}' is not a list of {least} or more objects")
-    return objects
+    if not isinstance(listed, list) or not listed or not all(isinstance(x, dict) for x in listed):
+        raise strange(label, f"its '{name}' is not a list of 1 or more objects")
+    return listed
 
 
 def number(value: object, noun: str, label: str) -> float:

@@ -29,7 +29,7 @@ from vlprobe.registry.endpoints import Address
 from vlprobe.scoring import pictures
 from vlprobe.storage import mine
 from vlprobe.storage.answer_log import FOLDER, AnswerLog
-from vlprobe.types import Model, Picture
+from vlprobe.types import Capabilities, Model, Picture
 
 if TYPE_CHECKING:
     from vlprobe.models.endpoint.client import Client
@@ -72,6 +72,16 @@ class EndpointName:
     top: int  # number of tokens whose probabilities are requested
     timeout: int  # seconds
     parallel: int  # concurrent requests
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of the model: it answers cases with chat, and otherwise looks up embeddings."""
+        if self.is_chat:
+            scale = "probability" if self.gives_probability else "logit"
+            return Capabilities(answers_cases=True, asks_server=True, score_type=scale)
+        return Capabilities(
+            looks_up=True, asks_server=True, embeds_texts=True, embeds_images=self.sees_pictures
+        )
 
     @property
     def picture_settings(self) -> str:
@@ -198,6 +208,11 @@ class ServedModel(Model):
         self._described = json.dumps([address.url, address.model, *settings, [VERSION, how]])
         self._log: AnswerLog | None = None
         self._identity: ServerIdentity | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of the model, which its name determines."""
+        return self.parsed.capabilities
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput, because the server tokenizes texts itself and only receives texts in a run."""
