@@ -118,6 +118,20 @@ def test_compare_by_edit_has_the_rows_of_the_page(cache):
     assert set(table["baseline"]) == {"control:random"}
 
 
+@pytest.mark.parametrize("how", ["markdown", "latex"])
+def test_compare_by_edit_for_a_paper_has_the_values_of_csv_in_words_and_a_note(cache, how):
+    command = ("compare", "control:random", "guess", "--kind", "flip", "--by", "edit", "--format")
+    exact = pd.read_csv(io.StringIO(call(cache, *command, "csv").stdout))
+    text = call(cache, *command, how).stdout
+    percent, gap = {"markdown": (" %", "|"), "latex": (r" \%", "&")}[how]
+    rows = [line for line in text.splitlines() if line.count(gap) > 5 and percent in line]
+    assert len(rows) == len(exact)
+    for row, (value, base) in zip(rows, exact[["value", "base"]].to_numpy(), strict=True):
+        assert f"{100 * value:.1f}{percent}" in row and f"{100 * base:.1f}{percent}" in row
+    assert "Differences from" in text and "McNemar" in text and "Holm-adjusted" in text
+    assert "averaging" not in text
+
+
 def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they_are_of_one_model(
     cache,
 ):

@@ -68,7 +68,8 @@ PROBE_OF_RUNS = click.option(
     default="metric",
     show_default=True,
     help="Rows of the table: metric prints one row per metric; edit prints the share of wrong "
-    "captions preferred, with one row per kind of edit and named slice.",
+    "captions preferred, with one row per kind of edit and named slice. With --format markdown or "
+    "latex, edit prints the table that Compare exports for a paper.",
 )
 @SLICE
 @AVERAGING
@@ -95,6 +96,7 @@ def compare(
     on the dashboard.
     """
     from vlprobe.render.findings import verdict
+    from vlprobe.render.forest import rows_text
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
     from vlprobe.views.paired_tests import MOST_COMPARED, compare_metrics, compare_models
@@ -108,8 +110,13 @@ def compare(
     question_set = views.runs.select(store, names, [probe] if probe else None, of_slice)
     kind = views.runs.choose_kind(store, question_set, kind or of_slice.get(question_set.key, ""))
     comparison = compare_models(store, question_set, question_set.models, kind, unit, named_slice)
-    finding = verdict(comparison, question_set.presentation.kind(kind), display_names.read(store))
+    presentation, renamed = question_set.presentation.kind(kind), display_names.read(store)
+    finding = verdict(comparison, presentation, renamed)
     of_cases = f"In the slice '{named_slice}': " if named_slice else ""
+    if rows == "edit" and how in ("latex", "markdown"):
+        print_words([of_cases + finding.heading, finding.detail], how)
+        click.echo(rows_text(comparison, question_set, presentation, renamed, how), nl=False)
+        return
     if rows == "edit":
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:

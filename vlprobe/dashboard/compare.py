@@ -41,13 +41,11 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
-from vlprobe.render.attribution import published_text
 from vlprobe.render.findings import Verdict, order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import joined, sentence_names, unbroken
-from vlprobe.render.text_tables import formatted
+from vlprobe.render.sentences import sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
@@ -277,12 +275,12 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         return open_row
     kind, baseline = contest.kind_presentation, contest.model
     totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
-    renamed = {model: model_name(model) for model in contest.compared}
+    labels = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
         _draw_legend(contest)
-    figure = partial(forest.forest_figure, comparison, kind, contest.looks, renamed, totals)
+    figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels, totals)
     selectable_chart(
         lambda: forest.without_legend(figure()),
         "forest",
@@ -293,8 +291,8 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names),
-        caption=forest.caption(comparison, kind, renamed, dataset),
-        text=partial(_rows_text, contest, comparison),
+        caption=forest.caption(comparison, kind, labels, dataset),
+        text=partial(forest.rows_text, comparison, contest.question_set, kind, renamed()),
         printed=figure,
     )
     place = comparison.subtypes.index(open_row.subtype)
@@ -305,15 +303,6 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
     quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
     _warn_of_slices(comparison)
     return open_row
-
-
-def _rows_text(contest: PageSubject, comparison: PairedTests, how: str) -> str:
-    """Return the rows of the plot as LaTeX or Markdown, with a note on the tests and the sources."""
-    table = forest.in_columns(comparison, contest.kind_presentation, contest.names)
-    runs = [contest.question_set.run(model) for model in contest.compared]
-    twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
-    note = forest.table_note(comparison, contest.names, twice)
-    return formatted(table, how, note=joined(note, published_text(runs, renamed())))
 
 
 def _warn_of_slices(comparison: PairedTests) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.case.card import wrong_captions
+from vlprobe.render.attribution import published_text
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
@@ -23,10 +24,12 @@ from vlprobe.render.sentences import (
     sentence_names,
     shortened,
 )
+from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import PairedTest, PairedTests
+from vlprobe.views.runs import QuestionSet
 from vlprobe.views.totals import Total
 
 MINUS = "−"
@@ -407,6 +410,25 @@ def in_columns(
             ]
         ]
     )
+
+
+def rows_text(
+    comparison: PairedTests,
+    question_set: QuestionSet,
+    kind: KindPresentation,
+    renamed: Mapping[str, str],
+    how: str,
+) -> str:
+    """Format the rows of the forest plot as "latex" or "markdown", with a note on the tests and the sources.
+
+    Args:
+        renamed: Display names that users gave to models, by stored name.
+    """
+    runs = [question_set.run(contestant.model) for contestant in comparison.contestants]
+    names = sentence_names([run.model for run in runs], renamed)
+    twice = [names[run.model] for run in runs if run.n_orders == 2]
+    note = joined(table_note(comparison, names, twice), published_text(runs, renamed))
+    return formatted(in_columns(comparison, kind, names), how, note=note)
 
 
 def table_note(
