@@ -13,7 +13,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.metrics.tie_groups import group_letters
-from vlprobe.render.leaderboard import distinct_heads
+from vlprobe.render.leaderboard import distinct_heads, in_words
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
@@ -140,12 +140,22 @@ def test_what_cannot_be_ranked_is_one_line(bundled: Store, tmp_path: Path, monke
     )
 
 
+def column(question_set: QuestionSet, kind: str, subtype: str) -> LeaderboardColumn:
+    metric = next(iter(question_set.metrics.values()))
+    return LeaderboardColumn(question_set, metric, {}, kind, subtype)
+
+
+def test_headings_of_types_repeat_the_set_and_the_kind_only_if_there_are_several(bundled: Store):
+    first, second = (views.runs.question_set(bundled, key) for key in keys(bundled))
+    of_one_kind = [column(first, "foil", ""), column(first, "foil", "swap_obj")]
+    whole = ["model", "SugarCrepe, eqben, foil"]
+    assert list(in_words(of_one_kind, {})) == [*whole, "Swapped things"]
+    several = [*of_one_kind, column(second, "retrieval", "")]
+    assert list(in_words(several, {}))[:3] == [*whole, "SugarCrepe, eqben, foil, Swapped things"]
+
+
 def test_equal_headings_are_told_apart_by_the_set_or_else_by_kind_and_type(bundled: Store):
     first, second = (views.runs.question_set(bundled, key) for key in keys(bundled))
-
-    def column(question_set: QuestionSet, kind: str, subtype: str) -> LeaderboardColumn:
-        return LeaderboardColumn(question_set, first.metrics["foil_accuracy"], {}, kind, subtype)
-
     columns = [
         *(column(first, "flip", "color"), column(first, "combined", "color")),
         *(column(second, "flip", "color"), column(first, "flip", "object")),

@@ -90,15 +90,16 @@ def describe_columns(columns: Sequence[LeaderboardColumn], renamed: Mapping[str,
 
 
 def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> list[str]:
-    """Return a heading for each column: dataset and probe. Equal headings are extended by the start of the key."""
-    heads = [
-        ", ".join(
-            [dataset_name(column.question_set.runs[0].dataset, renamed), column.question_set.probe]
-            + ([column.kind] if column.kind else [])
-            + ([value_label(column.subtype)] if column.subtype else [])
-        )
-        for column in columns
-    ]
+    """Return a heading for each column: dataset, probe, kind and type of edit. If all columns have the same dataset,
+    probe and kind, the headings of types have only the type. Equal headings are extended by the start of the key.
+    """
+    is_one_kind = len({(column.question_set.key, column.kind) for column in columns}) == 1
+    heads = []
+    for column in columns:
+        dataset = dataset_name(column.question_set.runs[0].dataset, renamed)
+        of_type = [value_label(column.subtype)] if column.subtype else []
+        of_kind = [dataset, column.question_set.probe, *filter(None, [column.kind])]
+        heads.append(", ".join(of_type if of_type and is_one_kind else of_kind + of_type))
     return distinct_heads(heads, columns)
 
 
