@@ -233,9 +233,17 @@ def facts(key: str, when: str = "2026-01-01", note: str = "") -> dict:
     return {"key": key, "case_key": key, "run": asdict(run), "finished": when, "note": note} | sizes
 
 
-def case_key_of(store: Store, probe: str) -> str:
-    """Return the key of the newest question set of a probe."""
-    return views.runs.question_sets(store).set_index("probe").loc[probe, "case_key"]
+def case_key_of(store: Store, probe: str = "", dataset: str = "") -> str:
+    """Return the key of the question set that pages open first: of all, of a probe, or of a dataset."""
+    rows = views.runs.question_set_rows(store)
+    return next(
+        row.case_key for row in rows if probe in ("", row.probe) and dataset in ("", row.dataset)
+    )
+
+
+def question_set_of(store: Store, probe: str = "", dataset: str = "") -> views.runs.QuestionSet:
+    """Return the question set that pages open first: of all, of a probe, or of a dataset."""
+    return views.runs.question_set(store, case_key_of(store, probe, dataset))
 
 
 def run_key_of(cache: Path, model: str) -> str:

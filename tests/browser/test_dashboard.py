@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import choose, idle, severe_violations, visit
 from tests.browser.test_walk import SETS
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, question_set_of
 from vlprobe import views
 from vlprobe.dashboard import navigation
 from vlprobe.runs.request import Request
@@ -242,8 +242,7 @@ def saved_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     dataset = make_tiny(folder / "tiny", [{"caption": NASTY}] * 3)
     there = Store(folder / "cache")
     execute(Request(("control:constant", "control:random"), dataset, "lgip"), there)
-    key = views.runs.question_sets(there)["case_key"].iloc[0]
-    asked = views.runs.question_set(there, key)
+    asked = question_set_of(there)
     made = {
         "report": report.report(there, asked),
         "case": report.case_page(there, asked, "control:random", 0),

@@ -11,7 +11,7 @@ import streamlit as st
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import tiers
+from tests.conftest import case_key_of, tiers
 from tests.dashboard.test_pages import ROOT, bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
@@ -43,7 +43,7 @@ def store_copy(compared: Store, tmp_path: Path) -> Store:
 
 @pytest.fixture
 def key(compared: Store) -> str:
-    return views.runs.question_sets(compared)["case_key"].iloc[0]
+    return case_key_of(compared)
 
 
 def press(at: AppTest, label: str) -> AppTest:

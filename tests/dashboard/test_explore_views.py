@@ -11,6 +11,7 @@ import plotly.io
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import question_set_of
 from tests.dashboard.test_pages import bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)
@@ -452,7 +453,7 @@ def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
 
 
 def test_why_does_not_ask_for_weights_of_a_model_that_is_no_encoder(show_page, compared: Store):
-    asked = views.runs.question_set(compared, views.runs.question_sets(compared)["case_key"][0])
+    asked = question_set_of(compared)
     card = views.wall.wall(compared, asked, Filter("control:random", "flip"))[0][0]
     at = show_page(compared, "explore", model="control:random", case=card.id)
     name = model_name("control:random")

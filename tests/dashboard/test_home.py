@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny, store_again, tiers
+from tests.conftest import case_key_of, make_tiny, store_again, tiers
 from tests.dashboard.test_pages import words
 from tests.dashboard.walls import component_values, send, wall
 from tests.views.test_leaders import examine
@@ -276,7 +276,7 @@ def test_a_model_that_is_neither_loaded_nor_loads_at_once_is_no_ready_encoder(na
 
 
 def test_tags_on_shipped_cases_go_to_the_own_store(show_page, bundled):
-    key = views.runs.question_sets(bundled)["case_key"][0]
+    key = case_key_of(bundled)
     before = {path for path in shipped.FOLDER.rglob("*")}
     at = show_page(
         bundled, "explore", set=key, model=CLIP, case=hero(show_page(bundled))["cases"][0]["id"]

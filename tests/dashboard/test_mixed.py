@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests import mixing
+from tests.conftest import question_set_of
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, component_values, send
 from vlprobe import views
@@ -28,8 +29,7 @@ ONE = "hue:1"
 
 @pytest.fixture(scope="module")
 def question_set(mixed_store: Store) -> QuestionSet:
-    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
-    return views.runs.question_set(mixed_store, key)
+    return question_set_of(mixed_store)
 
 
 @pytest.fixture

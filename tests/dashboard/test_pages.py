@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import case_key_of, make_tiny, question_set_of, tiers
 from tests.dashboard.walls import card_ids, component_values, figure_of, wall
 from vlprobe import registry, views
 from vlprobe.dashboard.navigation import page_file
@@ -150,10 +150,9 @@ def test_the_numbers_are_those_of_the_views(
     show_page, filled: Store, average: str, unit: str, page: str, fold: str
 ):
     at = show_page(filled, page, average=average, unit=unit, open=fold)
-    key = views.runs.question_sets(filled)["case_key"].iloc[0]
     text = words(at)
     for row in views.estimates.estimates(
-        filled, views.runs.question_set(filled, key), "all", average, unit
+        filled, question_set_of(filled), "all", average, unit
     ).itertuples():
         own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         assert (
@@ -190,11 +189,8 @@ def test_a_link_reopens_exactly_that_view(show_page, filled: Store, monkeypatch)
         "cards": "every",
     }
     at = show_page(filled, "failures", **query)
-    key = views.runs.question_sets(filled)["case_key"].iloc[0]
     chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
-    expected, total = views.cases.failures(
-        filled, views.runs.question_set(filled, key), chosen, 2, 12
-    )
+    expected, total = views.cases.failures(filled, question_set_of(filled), chosen, 2, 12)
     assert total > 12
     assert card_ids(at) == expected["id"].tolist()
     for card, texts in zip(wall(at)["cards"], expected["texts"], strict=True):
@@ -236,7 +232,7 @@ def test_after_a_choice_unknown_results_in_the_address_are_dropped(show_page, fi
 
 
 def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(show_page, filled: Store):
-    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    key = case_key_of(filled)
     at = show_page(
         filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT
     )
@@ -252,10 +248,7 @@ def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(show_page, 
 
 def test_the_outcome_counts_are_those_of_the_view(show_page, filled: Store):
     at = show_page(filled, "failures", model=RANDOM)
-    key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    counts = views.cases.outcomes(
-        filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM)
-    )
+    counts = views.cases.outcomes(filled, question_set_of(filled), views.filter.Filter(RANDOM))
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
     labels = {"held": "Not fooled"}
     assert [
@@ -266,10 +259,9 @@ def test_the_outcome_counts_are_those_of_the_view(show_page, filled: Store):
 
 
 def test_details_open_from_the_url_and_name_the_command(show_page, filled: Store):
-    key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    first = views.cases.failures(
-        filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM)
-    )[0].iloc[1]
+    first = views.cases.failures(filled, question_set_of(filled), views.filter.Filter(RANDOM))[
+        0
+    ].iloc[1]
     at = show_page(filled, "failures", model=RANDOM, case=first["id"])
     assert first["rule"] in words(at)
     commands = [code.value for code in at.code if code.value.startswith("vlprobe failures")]
@@ -283,7 +275,7 @@ def test_no_case_left_says_so(show_page, filled: Store):
     assert "No questions match these filters." in words(at)
     total = views.cases.outcomes(
         filled,
-        views.runs.question_set(filled, views.runs.question_sets(filled)["case_key"].iloc[0]),
+        question_set_of(filled),
         views.filter.Filter(CONSTANT),
     )["fooled"]
     button = at.button(key="drop_nearest")
@@ -328,10 +320,9 @@ def test_the_breakdown_shows_the_numbers_of_the_views(
     show_page, filled: Store, by: str, averaging: str
 ):
     at = show_page(filled, "breakdown", metric="positive_rate", by=by, average=averaging)
-    key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    table = views.estimates.estimates(
-        filled, views.runs.question_set(filled, key), by, averaging
-    ).query("metric == 'positive_rate'")
+    table = views.estimates.estimates(filled, question_set_of(filled), by, averaging).query(
+        "metric == 'positive_rate'"
+    )
     assert len(table)
     text = words(at)
     for row in table.itertuples():
@@ -376,8 +367,7 @@ def _one_slice_missing():
 
 def test_what_was_left_out_stands_beside_the_numbers(show_page, filled: Store):
     at = show_page(filled, "breakdown")
-    key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    dropped = views.runs.facts(filled, views.runs.question_set(filled, key))["dropped"]
+    dropped = views.runs.facts(filled, question_set_of(filled))["dropped"]
     assert dropped
     text = words(at)
     for reason, count in dropped.items():

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import case_key_of, make_tiny, question_set_of, tiers
 from tests.dashboard.walls import component_values, send
 from vlprobe import registry, views
 from vlprobe.dashboard import access as dashboard_access
@@ -70,9 +70,7 @@ def test_another_one_opens_the_next_case_and_the_address_keeps_it(show_page, com
 
 
 def test_only_the_case_that_it_begins_with_is_looked_up_again(show_page, compared: Store):
-    question_set = views.runs.question_set(
-        compared, views.runs.question_sets(compared)["case_key"].iloc[0]
-    )
+    question_set = question_set_of(compared)
     told = story(compared, question_set, "flip")
     assert told.opener is not None
     at = show_page(compared, "present", kind="flip", case=told.opener.next)
@@ -103,9 +101,7 @@ def test_another_kind_is_another_talk(show_page, compared: Store):
 
 
 def test_a_case_of_another_kind_opens_the_kind_s_own_first(show_page, compared: Store):
-    question_set = views.runs.question_set(
-        compared, views.runs.question_sets(compared)["case_key"].iloc[0]
-    )
+    question_set = question_set_of(compared)
     other = views.cases.failures(
         compared, question_set, views.filter.Filter("guess", "paraphrase", outcome="all")
     )[0]["id"].iloc[0]
@@ -287,7 +283,7 @@ def test_cases_that_the_deck_chooses_are_never_those_that_the_user_added(
     for _ in range(n_before):
         at.button(key="another").click().run()
     cases = {slide["id"]: slide["case"] for slide in talk(at)["slides"]}
-    key = views.runs.question_sets(store)["case_key"].iloc[0]
+    key = case_key_of(store)
     decks.add_cases(key, "flip", [cases["more"], cases["vote"]][: 2 - n_before])
     at.run()
     for page in (at, at, at, show_page(store, "present", kind="flip")):
@@ -304,7 +300,7 @@ def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_i
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     at = show_page(store, "present", kind="flip")
     case_id = talk(at)["suggestions"][0]["id"].removeprefix(CASE)
-    key = views.runs.question_sets(store)["case_key"].iloc[0]
+    key = case_key_of(store)
     monkeypatch.setattr(decks, "store", lambda: store)
     for _ in range(2):  # the second one changes nothing
         decks.add_cases(key, "flip", [case_id])
@@ -488,7 +484,7 @@ def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Stor
 
 
 def test_a_mixture_has_its_slide_beside_other_questions(mixed_store: Store):
-    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
+    key = case_key_of(mixed_store)
     slides, _ = build_slides(mixed_store, key, "i2t")
     mixed = next(slide for slide in slides if slide.id == "mixed")
     assert [one.label for one in mixed.pictures] == [
@@ -522,8 +518,7 @@ def test_a_mixture_of_other_models_or_other_pictures_is_not_in_the_deck(
 def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
     mixed_store: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
-    question_set = views.runs.question_set(mixed_store, key)
+    question_set = question_set_of(mixed_store)
     everyone = story(mixed_store, question_set, "i2t").models
     failed = question_set.run(everyone[0])
     digests = {(failed.model_digest, failed.dataset_digest)}

@@ -15,7 +15,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Multiselect
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import case_key_of, make_tiny, question_set_of, tiers
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import figure_of, marks_of, select_marks
 from tests.views.conftest import MODELS
@@ -41,7 +41,7 @@ def show_tradeoff(monkeypatch: pytest.MonkeyPatch, filled: Store):
 
 @pytest.fixture
 def key(filled: Store) -> str:
-    return views.runs.question_sets(filled)["case_key"].iloc[0]
+    return case_key_of(filled)
 
 
 def marks_by_model(at: AppTest) -> dict[str, dict]:
@@ -345,8 +345,7 @@ def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_
     execute(Request((CONTROL,), folder, "lgip", options, limit=4, examine=False), store)
     at = open_page(monkeypatch, store, "tradeoff", open="kinds")
     assert not at.exception
-    key = views.runs.question_sets(store)["case_key"].iloc[0]
-    asked = set(views.estimates.choices(store, views.runs.question_set(store, key))["subtype"])
+    asked = set(views.estimates.choices(store, question_set_of(store))["subtype"])
     lies = asked & set(kind_edits.LIES)
     assert {"negation", "relation"} <= lies
     for name in lies:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import question_set_of
 from vlprobe import views
 from vlprobe.metrics import pairs, retrieval, triplets
 from vlprobe.metrics.judge import Judge
@@ -162,10 +163,9 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
 
 
 def test_words_tie_alike_whatever_the_model(every_probe: Store):
-    key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
-    found = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, key)
-    ).set_index(["metric", "model"])["ties"]
+    found = views.estimates.estimates(every_probe, question_set_of(every_probe, "visla")).set_index(
+        ["metric", "model"]
+    )["ties"]
     assert (
         found["words_t2t_accuracy", "control:constant"]
         == found["words_t2t_accuracy", "control:random"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import case_key_of, make_tiny
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import edits_file, lgip
@@ -99,7 +99,7 @@ def test_each_kind_is_a_row_of_the_trade_off_with_its_own_estimates(
     options = {"kinds": list(lgip.ALL_KINDS)}
     folder = make_tiny(tmp_path / "tiny")
     execute(Request(("control:random",), folder, "lgip", options, examine=False), store)
-    key = str(views.runs.question_sets(store)["case_key"].iloc[0])
+    key = str(case_key_of(store))
     question_set = views.runs.question_set(store, key)
     table = views.estimates.estimates(store, question_set, "subtype")
     asked = views.estimates.choices(store, question_set)

@@ -3,9 +3,9 @@
 import functools
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from tests.views.believed_scenes import scene
+from tests.views.believed_scenes import LIES, scene
 from vlprobe import registry
 from vlprobe.render.sentences import END_ISOLATE, ISOLATE
 from vlprobe.types.presentation import KindPresentation
@@ -31,38 +31,43 @@ def letters(answers: dict[tuple[str, str], int], extra: str) -> dict[tuple[str, 
     return {(subtype, models + extra): count for (subtype, models), count in answers.items()}
 
 
+@dataclass(frozen=True)
+class FindingScene:
+    """Answers of models by type of edit, and what is said of them: a heading, details, and the row of the table
+    (a model and a type of edit) that the heading is about.
+    """
+
+    pattern: dict[tuple[str, str], int]
+    heading: str
+    detail: str
+    row: tuple[str, str] = (B, "")
+    models: tuple[str, ...] = (A, B)
+    pictures: int = 0
+    kind: KindPresentation = LIES
+    unfit: tuple[str, ...] = ()
+
+
 SCENES = {
-    "clear": (
+    "clear": FindingScene(
         CLEAR | REST,
-        (A, B),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
-        (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
-            "on colors."
-        ),
-        (B, "number"),
+        "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
+        "on colors.",
+        row=(B, "number"),
     ),
-    "clear for the baseline": (
+    "clear for the baseline": FindingScene(
         {("number", "ox"): 90, ("number", "xo"): 20, ("color", "oo"): 400},
-        (A, B),
-        {},
         "Tiny CLIP is fooled less often than Pair-tuned. It counts better.",
-        (
-            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %. The two are "
-            "tied on colors."
-        ),
-        (B, "number"),
+        "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %. The two are "
+        "tied on colors.",
+        row=(B, "number"),
     ),
-    "clear, without types of edit": (
+    "clear, without types of edit": FindingScene(
         {("", "xo"): 90, ("", "ox"): 20, ("", "oo"): 400},
-        (A, B),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
         "It is fooled by 3.9 % of the wrong captions, Tiny CLIP by 17.6 %.",
-        (B, ""),
     ),
-    "clear over all alone": (
+    "clear over all alone": FindingScene(
         {
             ("number", "xo"): 17,
             ("number", "ox"): 7,
@@ -72,48 +77,33 @@ SCENES = {
             ("color", "ox"): 6,
             ("color", "oo"): 300,
         },
-        (A, B),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
-        (
-            "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. The two are "
-            "tied on objects, numbers and colors."
-        ),
-        (B, ""),
+        "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. The two are "
+        "tied on objects, numbers and colors.",
     ),
-    "clear, opposite in one type": (
+    "clear, opposite in one type": FindingScene(
         {("number", "xo"): 190, ("number", "ox"): 20, ("number", "oo"): 400} | LOST,
-        (A, B),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better, Tiny CLIP knows objects better.",
         "It is fooled by 12.0 % of the wrong captions, Tiny CLIP by 22.8 %.",
-        (B, "number"),
+        row=(B, "number"),
     ),
-    "tied": (
+    "tied": FindingScene(
         TIE | REST,
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned are tied.",
         "Tiny CLIP is fooled by 5.3 % of the wrong captions, Pair-tuned by 5.7 %.",
-        (B, ""),
     ),
-    "tied, the same answers": (
+    "tied, the same answers": FindingScene(
         {("number", "xx"): 20, ("number", "oo"): 90},
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned are tied.",
         "Tiny CLIP is fooled by 18.2 % of the wrong captions, Pair-tuned by 18.2 %.",
-        (B, ""),
     ),
-    "tied, opposite": (
+    "tied, opposite": FindingScene(
         CLEAR | LOST | REST,
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned are tied. Pair-tuned counts better, Tiny CLIP knows objects better.",
         "Tiny CLIP is fooled by 12.0 % of the wrong captions, Pair-tuned by 12.0 %.",
-        (B, "number"),
+        row=(B, "number"),
     ),
-    "tied, one is better at one type": (
+    "tied, one is better at one type": FindingScene(
         CLEAR
         | {
             ("object", "ox"): 60,
@@ -122,312 +112,227 @@ SCENES = {
             ("color", "xo"): 30,
             ("color", "oo"): 500,
         },
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned are tied. Pair-tuned counts better.",
         "Tiny CLIP is fooled by 16.2 % of the wrong captions, Pair-tuned by 12.7 %.",
-        (B, "number"),
+        row=(B, "number"),
     ),
-    "just above the limit": (
+    "just above the limit": FindingScene(
         {("", "xo"): 20, ("", "ox"): 9, ("", "oo"): 70},
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned are tied.",
         "Tiny CLIP is fooled by 20.2 % of the wrong captions, Pair-tuned by 9.1 %.",
-        (B, ""),
     ),
-    "just below the limit": (
+    "just below the limit": FindingScene(
         {("", "xo"): 21, ("", "ox"): 9, ("", "oo"): 70},
-        (A, B),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
         "It is fooled by 9.0 % of the wrong captions, Tiny CLIP by 21.0 %.",
-        (B, ""),
     ),
-    "clear alone, tied after correction": (
+    "clear alone, tied after correction": FindingScene(
         {("number", "xo"): 21, ("number", "ox"): 9, ("object", "oo"): 70, ("color", "oo"): 70},
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned are tied.",
         "Tiny CLIP is fooled by 12.4 % of the wrong captions, Pair-tuned by 5.3 %.",
-        (B, ""),
     ),
-    "both guess": (
+    "both guess": FindingScene(
         GUESS,
-        (A, B),
-        {},
         "Neither can tell: both are as good as guessing.",
-        (
-            "Tiny CLIP is fooled by 50.7 % of the wrong captions, Pair-tuned by 50.0 %. Guessing "
-            "gets 50.0 %."
-        ),
-        (B, ""),
+        "Tiny CLIP is fooled by 50.7 % of the wrong captions, Pair-tuned by 50.0 %. Guessing "
+        "gets 50.0 %.",
     ),
-    "both guess, one more often": (
+    "both guess, one more often": FindingScene(
         {("number", "xo"): 90, ("number", "ox"): 40, ("number", "oo"): 60, ("number", "xx"): 90},
-        (A, B),
-        {},
         "Neither can tell: Tiny CLIP is worse than guessing, and the rest are no better.",
-        (
-            "Tiny CLIP is fooled by 64.3 % of the wrong captions, Pair-tuned by 46.4 %. Guessing "
-            "gets 50.0 %."
-        ),
-        (B, ""),
+        "Tiny CLIP is fooled by 64.3 % of the wrong captions, Pair-tuned by 46.4 %. Guessing "
+        "gets 50.0 %.",
     ),
-    "both below": (
+    "both below": FindingScene(
         BELOW,
-        (A, B),
-        {},
         "Neither can tell: both are worse than guessing.",
-        (
-            "Tiny CLIP is fooled by 85.0 % of the wrong captions, Pair-tuned by 84.5 %. Guessing "
-            "gets 50.0 %."
-        ),
-        (B, ""),
+        "Tiny CLIP is fooled by 85.0 % of the wrong captions, Pair-tuned by 84.5 %. Guessing "
+        "gets 50.0 %.",
     ),
-    "a third guesses": (
+    "a third guesses": FindingScene(
         letters(GUESS, "x") | {("number", "ooo"): 300},
-        (A, B, C),
-        {},
         "Tiny CLIP is tied with Pair-tuned, and fooled less often than Tiny SigLIP.",
-        (
-            "Tiny CLIP is fooled by 24.5 % of the wrong captions, Pair-tuned by 24.1 %, Tiny "
-            "SigLIP by 48.3 %. Tiny SigLIP is not clearly better than guessing."
-        ),
-        (C, ""),
+        "Tiny CLIP is fooled by 24.5 % of the wrong captions, Pair-tuned by 24.1 %, Tiny "
+        "SigLIP by 48.3 %. Tiny SigLIP is not clearly better than guessing.",
+        row=(C, ""),
+        models=(A, B, C),
     ),
-    "all three guess": (
+    "all three guess": FindingScene(
         {("number", "".join(way)): 40 for way in itertools.product("xo", repeat=3)},
-        (A, B, C),
-        {},
         "None can tell: all are as good as guessing.",
-        (
-            "Tiny CLIP is fooled by 50.0 % of the wrong captions, Pair-tuned by 50.0 %, Tiny "
-            "SigLIP by 50.0 %. Guessing gets 50.0 %."
-        ),
-        (B, ""),
+        "Tiny CLIP is fooled by 50.0 % of the wrong captions, Pair-tuned by 50.0 %, Tiny "
+        "SigLIP by 50.0 %. Guessing gets 50.0 %.",
+        models=(A, B, C),
     ),
-    "guessing, as far as five pictures tell": (
+    "guessing, as far as five pictures tell": FindingScene(
         {("number", "xo"): 2, ("number", "ox"): 1, ("number", "oo"): 2},
-        (A, B),
-        {},
         "Neither is known to be better than guessing.",
-        (
-            "Tiny CLIP is fooled by 40.0 % of the wrong captions, Pair-tuned by 20.0 %. Guessing "
-            "gets 50.0 %."
-        ),
-        (B, ""),
+        "Tiny CLIP is fooled by 40.0 % of the wrong captions, Pair-tuned by 20.0 %. Guessing "
+        "gets 50.0 %.",
     ),
-    "one lie": (
+    "one lie": FindingScene(
         {("number", "xo"): 1},
-        (A, B),
-        {},
         "There is too little data to compare Tiny CLIP and Pair-tuned.",
-        ("Both answered only one question on one picture; a test needs at least two pictures."),
-        (B, ""),
+        "Both answered only one question on one picture; a test needs at least two pictures.",
     ),
-    "one picture with many lies": (
+    "one picture with many lies": FindingScene(
         {("number", "xo"): 30},
-        (A, B),
-        {"pictures": 1},
         "There is too little data to compare Tiny CLIP and Pair-tuned.",
-        ("Both answered only 30 questions on one picture; a test needs at least two pictures."),
-        (B, ""),
+        "Both answered only 30 questions on one picture; a test needs at least two pictures.",
+        pictures=1,
     ),
-    "no common answer": (
+    "no common answer": FindingScene(
         {("number", "x?"): 30, ("number", "?o"): 30},
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
         "They did not answer any of the same questions.",
-        (B, ""),
     ),
-    "no answer at all": (
+    "no answer at all": FindingScene(
         {("number", "??"): 30},
-        (A, B),
-        {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
         "They did not answer any of the same questions.",
-        (B, ""),
     ),
-    "a third without answers": (
+    "a third without answers": FindingScene(
         letters(CLEAR | REST, "?"),
-        (A, B, C),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
-        (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
-            "on colors. There is too little data on Tiny SigLIP."
-        ),
-        (B, "number"),
+        "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
+        "on colors. There is too little data on Tiny SigLIP.",
+        row=(B, "number"),
+        models=(A, B, C),
     ),
-    "few pictures with many lies": (
+    "few pictures with many lies": FindingScene(
         CLEAR | REST,
-        (A, B),
-        {"pictures": 4},
         "Tiny CLIP and Pair-tuned are tied.",
         "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %.",
-        (B, ""),
+        pictures=4,
     ),
-    "a control is worse": (
+    "a control is worse": FindingScene(
         {("number", "ox"): 90, ("number", "oo"): 100, ("number", "xx"): 9},
-        (A, CONTROL),
-        {},
         "Tiny CLIP is fooled less often than Coin flip, a control.",
         "It is fooled by 4.5 % of the wrong captions, Coin flip by 49.7 %.",
-        (CONTROL, ""),
+        row=(CONTROL, ""),
+        models=(A, CONTROL),
     ),
-    "a control is the baseline": (
+    "a control is the baseline": FindingScene(
         {("number", "xo"): 90, ("number", "oo"): 100, ("number", "xx"): 9},
-        (CONTROL, A),
-        {},
         "Tiny CLIP is fooled less often than Coin flip, a control.",
         "It is fooled by 4.5 % of the wrong captions, Coin flip by 49.7 %.",
-        (A, ""),
+        row=(A, ""),
+        models=(CONTROL, A),
     ),
-    "a control is fooled less often": (
+    "a control is fooled less often": FindingScene(
         CLEAR | REST,
-        (A, CONTROL),
-        {},
         "Tiny CLIP does no better than Coin flip, a control.",
         "Tiny CLIP is fooled by 14.8 % of the wrong captions, Coin flip by 3.3 %.",
-        (CONTROL, ""),
+        row=(CONTROL, ""),
+        models=(A, CONTROL),
     ),
-    "a control is tied": (
+    "a control is tied": FindingScene(
         TIE | REST,
-        (A, CONTROL),
-        {},
         "Tiny CLIP does no better than Coin flip, a control.",
         "Tiny CLIP is fooled by 5.3 % of the wrong captions, Coin flip by 5.7 %.",
-        (CONTROL, ""),
+        row=(CONTROL, ""),
+        models=(A, CONTROL),
     ),
-    "a control is a tied baseline": (
+    "a control is a tied baseline": FindingScene(
         TIE | REST,
-        (CONTROL, A),
-        {},
         "Tiny CLIP does no better than Coin flip, a control.",
         "Coin flip is fooled by 5.3 % of the wrong captions, Tiny CLIP by 5.7 %.",
-        (A, ""),
+        row=(A, ""),
+        models=(CONTROL, A),
     ),
-    "a control is a better baseline": (
+    "a control is a better baseline": FindingScene(
         {("number", "ox"): 90, ("number", "xo"): 20, ("number", "oo"): 400},
-        (CONTROL, A),
-        {},
         "Tiny CLIP does no better than Coin flip, a control.",
         "Coin flip is fooled by 3.9 % of the wrong captions, Tiny CLIP by 17.6 %.",
-        (A, ""),
+        row=(A, ""),
+        models=(CONTROL, A),
     ),
-    "a control beside two": (
+    "a control beside two": FindingScene(
         {
             ("number", "xoo"): 90,
             ("number", "oxx"): 20,
             ("number", "ooo"): 400,
             ("number", "oox"): 200,
         },
-        (A, B, CONTROL),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
-        (
-            "It is fooled by 2.8 % of the wrong captions, Tiny CLIP by 12.7 %. Coin flip is a "
-            "control, which should fail."
-        ),
-        (B, ""),
+        "It is fooled by 2.8 % of the wrong captions, Tiny CLIP by 12.7 %. Coin flip is a "
+        "control, which should fail.",
+        models=(A, B, CONTROL),
     ),
-    "a guessing model and a control": (
+    "a guessing model and a control": FindingScene(
         GUESS,
-        (A, CONTROL),
-        {},
         "Tiny CLIP cannot tell: it is as good as guessing.",
-        (
-            "Tiny CLIP is fooled by 50.7 % of the wrong captions, Coin flip by 50.0 %. Guessing "
-            "gets 50.0 %. Coin flip is a control, which should fail."
-        ),
-        (CONTROL, ""),
+        "Tiny CLIP is fooled by 50.7 % of the wrong captions, Coin flip by 50.0 %. Guessing "
+        "gets 50.0 %. Coin flip is a control, which should fail.",
+        row=(CONTROL, ""),
+        models=(A, CONTROL),
     ),
-    "two controls": (
+    "two controls": FindingScene(
         CLEAR | REST,
-        (CONTROL, CONSTANT),
-        {},
         "Both are controls, which should fail.",
         "Coin flip is fooled by 14.8 % of the wrong captions, Always the same by 3.3 %.",
-        (CONSTANT, ""),
+        row=(CONSTANT, ""),
+        models=(CONTROL, CONSTANT),
     ),
-    "a model that failed its checks is ahead": (
+    "a model that failed its checks is ahead": FindingScene(
         CLEAR | REST,
-        (A, B),
-        {"unfit": (B,)},
         "Tiny CLIP does no better than Pair-tuned, which failed its checks.",
-        (
-            "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %. Pair-tuned "
-            "fails a basic check here (matching pictures with their captions)."
-        ),
-        (B, ""),
+        "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %. Pair-tuned "
+        "fails a basic check here (matching pictures with their captions).",
+        unfit=(B,),
     ),
-    "a model that failed its checks is behind": (
+    "a model that failed its checks is behind": FindingScene(
         CLEAR | REST,
-        (A, B),
-        {"unfit": (A,)},
         "Pair-tuned is fooled less often than Tiny CLIP, which failed its checks. It counts better.",
-        (
-            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
-            "on colors. Tiny CLIP fails a basic check here (matching pictures with their "
-            "captions)."
-        ),
-        (B, "number"),
+        "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
+        "on colors. Tiny CLIP fails a basic check here (matching pictures with their "
+        "captions).",
+        row=(B, "number"),
+        unfit=(A,),
     ),
-    "nobody is fit": (
+    "nobody is fit": FindingScene(
         CLEAR | REST,
-        (A, B),
-        {"unfit": (A, B)},
         "Both models fail a basic check here (matching pictures with their captions), so interpret the results "
         "with care.",
         "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %.",
-        (B, ""),
+        unfit=(A, B),
     ),
-    "nobody is fit, one a control": (
+    "nobody is fit, one a control": FindingScene(
         CLEAR | REST,
-        (A, CONTROL),
-        {"unfit": (A,)},
         "Nothing to compare: only controls and models that failed their checks.",
         "Tiny CLIP is fooled by 14.8 % of the wrong captions, Coin flip by 3.3 %.",
-        (CONTROL, ""),
+        row=(CONTROL, ""),
+        models=(A, CONTROL),
+        unfit=(A,),
     ),
-    "a guess is not defined": (
+    "a guess is not defined": FindingScene(
         GUESS,
-        (A, B),
-        {"kind": KindPresentation(label="Search", lies="wrong captions")},
         "Tiny CLIP and Pair-tuned are tied.",
         "Tiny CLIP is fooled by 50.7 % of the wrong captions, Pair-tuned by 50.0 %.",
-        (B, ""),
+        kind=KindPresentation(label="Search", lies="wrong captions"),
     ),
-    "three, two are better": (
+    "three, two are better": FindingScene(
         {
             ("number", "xoo"): 90,
             ("number", "oxx"): 20,
             ("number", "ooo"): 200,
             ("color", "ooo"): 300,
         },
-        (A, B, C),
-        {},
         "Pair-tuned and Tiny SigLIP are fooled less often than Tiny CLIP. Both count better.",
-        (
-            "Pair-tuned is fooled by 3.3 % of the wrong captions, Tiny SigLIP by 3.3 %, Tiny CLIP "
-            "by 14.8 %."
-        ),
-        (B, "number"),
+        "Pair-tuned is fooled by 3.3 % of the wrong captions, Tiny SigLIP by 3.3 %, Tiny CLIP "
+        "by 14.8 %.",
+        row=(B, "number"),
+        models=(A, B, C),
     ),
-    "three, one is tied and one worse": (
+    "three, one is tied and one worse": FindingScene(
         {("", "oox"): 90, ("", "xoo"): 10, ("", "oxo"): 11, ("", "ooo"): 400},
-        (A, B, D),
-        {},
         "Tiny CLIP is tied with Pair-tuned, and fooled less often than Half-trained.",
-        (
-            "Tiny CLIP is fooled by 2.0 % of the wrong captions, Pair-tuned by 2.2 %, "
-            "Half-trained by 17.6 %."
-        ),
-        (D, ""),
+        "Tiny CLIP is fooled by 2.0 % of the wrong captions, Pair-tuned by 2.2 %, "
+        "Half-trained by 17.6 %.",
+        row=(D, ""),
+        models=(A, B, D),
     ),
-    "four, as in the design": (
+    "four, as in the design": FindingScene(
         {
             **{
                 ("number", "xooo"): 180,
@@ -443,86 +348,63 @@ SCENES = {
             },
             **{("object", "xoxx"): 25, ("object", "oxxx"): 20, ("color", "oooo"): 1200},
         },
-        (A, B, C, D),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
-        (
-            "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. The two are tied "
-            "on objects and colors. Tiny SigLIP and Half-trained count better, but are worse "
-            "on objects."
-        ),
-        (B, "number"),
+        "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. The two are tied "
+        "on objects and colors. Tiny SigLIP and Half-trained count better, but are worse "
+        "on objects.",
+        row=(B, "number"),
+        models=(A, B, C, D),
     ),
-    "four, nobody is better": (
+    "four, nobody is better": FindingScene(
         {("", "oxxx"): 90, ("", "xooo"): 20, ("", "oooo"): 400},
-        (A, B, C, D),
-        {},
         "Tiny CLIP is fooled less often than Pair-tuned, Tiny SigLIP and Half-trained.",
-        (
-            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %, Tiny SigLIP by "
-            "17.6 %, Half-trained by 17.6 %."
-        ),
-        (B, ""),
+        "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %, Tiny SigLIP by "
+        "17.6 %, Half-trained by 17.6 %.",
+        models=(A, B, C, D),
     ),
-    "43 models": (
+    "43 models": FindingScene(
         {("", "x" + "o" * 42): 26, ("", "o" + "x" * 42): 3, ("", "o" * 43): 40},
-        PLENTY,
-        {},
         "model-1, model-2 and 40 others are fooled less often than model-0.",
-        (
-            "model-1 is fooled by 4.3 % of the wrong captions, model-2 by 4.3 %, model-3 by 4.3 "
-            "%, model-4 by 4.3 %."
-        ),
-        ("open:model-1", ""),
+        "model-1 is fooled by 4.3 % of the wrong captions, model-2 by 4.3 %, model-3 by 4.3 "
+        "%, model-4 by 4.3 %.",
+        row=("open:model-1", ""),
+        models=PLENTY,
     ),
-    "a long name": (
+    "a long name": FindingScene(
         {("", "xo"): 90, ("", "oo"): 200},
-        (A, LONG),
-        {},
         "very-very-very-very…-very-very-very-long is fooled less often than Tiny CLIP.",
         "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 31.0 %.",
-        (LONG, ""),
+        row=(LONG, ""),
+        models=(A, LONG),
     ),
-    "a hostile name": (
+    "a hostile name": FindingScene(
         {("", "ox"): 90, ("", "oo"): 200},
-        (A, HOSTILE),
-        {},
         "Tiny CLIP is fooled less often than </script><img src=x onerror=alert(1)>.",
-        (
-            "It is fooled by 0.0 % of the wrong captions, </script><img src=x onerror=alert(1)> "
-            "by 31.0 %."
-        ),
-        (HOSTILE, ""),
+        "It is fooled by 0.0 % of the wrong captions, </script><img src=x onerror=alert(1)> "
+        "by 31.0 %.",
+        row=(HOSTILE, ""),
+        models=(A, HOSTILE),
     ),
-    "a name that is written from right to left": (
+    "a name that is written from right to left": FindingScene(
         {("", "xo"): 90, ("", "oo"): 200},
-        (A, RTL),
-        {},
         f"{ISOLATE}\u05e9\u05dc\u05d5\u05dd{END_ISOLATE} is fooled less often than Tiny CLIP.",
         "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 31.0 %.",
-        (RTL, ""),
+        row=(RTL, ""),
+        models=(A, RTL),
     ),
-    "types of edit without words": (
+    "types of edit without words": FindingScene(
         {("P1", "xo"): 90, ("P1", "oo"): 90, ("<b>", "xo"): 90, ("<b>", "oo"): 90},
-        (A, B),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP. It does better on “<b>” and “P1: any other wording”.",
-        (
-            "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 50.0 %. Tiny CLIP is not "
-            "clearly better than guessing."
-        ),
-        (B, "<b>"),
+        "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 50.0 %. Tiny CLIP is not "
+        "clearly better than guessing.",
+        row=(B, "<b>"),
     ),
-    "many types of edit": (
+    "many types of edit": FindingScene(
         {(f"type {number}", "xo"): 40 for number in range(5)} | {("last", "oo"): 40},
-        (A, B),
-        {},
         "Pair-tuned is fooled less often than Tiny CLIP. It does better on 5 of 6 kinds of edit.",
-        (
-            "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 83.3 %. The two are tied "
-            "on \u201clast\u201d. Tiny CLIP is not clearly better than guessing."
-        ),
-        (B, "type 0"),
+        "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 83.3 %. The two are tied "
+        "on \u201clast\u201d. Tiny CLIP is not clearly better than guessing.",
+        row=(B, "type 0"),
     ),
 }
 
@@ -530,8 +412,10 @@ SCENES = {
 @functools.cache
 def compared(name: str) -> PairedTests:
     """The comparison of a scene."""
-    pattern, models, options, *_ = SCENES[name]
-    return scene(pattern, models, **options)
+    each = SCENES[name]
+    return scene(
+        each.pattern, each.models, pictures=each.pictures, kind=each.kind, unfit=each.unfit
+    )
 
 
 def contestant(model: str, share: float = 0.2, **changes: object) -> ModelShare:

@@ -46,15 +46,12 @@ def fewer_exchanges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", SCENES)
 def test_the_heading_says_what_is_known(name: str):
-    pattern, _, given, heading, detail, row = SCENES[name]
-    told = verdict(compared(name), given.get("kind", LIES))
+    scene = SCENES[name]
+    told = verdict(compared(name), scene.kind)
     without_power = POWER.sub("", told.detail)
-    assert (told.heading, without_power, (told.row.model, told.row.subtype)) == (
-        heading,
-        detail,
-        row,
-    )
-    check_by_second_route(compared(name), cases(pattern, given.get("pictures", 0)))
+    assert (told.heading, without_power) == (scene.heading, scene.detail)
+    assert (told.row.model, told.row.subtype) == scene.row
+    check_by_second_route(compared(name), cases(scene.pattern, scene.pictures))
     never_more_than_is_known(told.heading, compared(name))
     assert told.detail.endswith(".")
     assert not re.search(
@@ -65,7 +62,7 @@ def test_the_heading_says_what_is_known(name: str):
 @pytest.mark.parametrize("name", SCENES)
 def test_a_tie_says_which_difference_would_have_been_found(name: str):
     comparison = compared(name)
-    told = verdict(comparison, SCENES[name][2].get("kind", LIES))
+    told = verdict(comparison, SCENES[name].kind)
     tied = [row for row in comparison.rows if row.verdict == "tied" and not row.subtype]
     known = [row.detectable for row in tied if not math.isnan(row.detectable)]
     on_types = "The two are tied on " in told.detail
@@ -117,7 +114,7 @@ def never_more_than_is_known(heading: str, comparison: PairedTests) -> None:
 @pytest.mark.parametrize("name", SCENES)
 def test_the_row_of_a_verdict_shows_what_its_heading_says(name: str):
     comparison = compared(name)
-    told = verdict(comparison, SCENES[name][2].get("kind", LIES))
+    told = verdict(comparison, SCENES[name].kind)
     first, less, second = told.heading.partition(".")[0].partition(" less ")
     assert told.row in comparison.rows
     if less and "tied with" not in first:

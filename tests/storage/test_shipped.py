@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import case_key_of, make_tiny
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.models.doctor import examine
@@ -95,7 +95,7 @@ def test_a_run_that_is_in_both_is_one_s_own(empty, tiny):
 
 def test_tags_of_shipped_cases_are_kept_in_the_own_store_and_nothing_is_written_below(empty, below):
     before = contents(below)
-    key = views.runs.question_sets(empty)["case_key"][0]
+    key = case_key_of(empty)
     annotations.write(empty, key, Annotation(3, "an-id", ("telling",), "look"))
     assert annotations.read(empty, key).tags == {"telling": 1}
     assert annotations.read(Store(empty.root), key).tags == {"telling": 1}

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import case_key_of, make_tiny, question_set_of, tiers
 from tests.surfaces.test_site import unpacked
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -86,7 +86,7 @@ def static(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def key(compared: Store) -> str:
-    return views.runs.question_sets(compared)["case_key"].iloc[0]
+    return case_key_of(compared)
 
 
 @functools.cache
@@ -113,7 +113,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.mark.parametrize("probe", tiers(["lgip", "visla"], ("lgip",)))
 def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
-    asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
+    asked = case_key_of(every_probe, probe)
     text = report_text(every_probe.root, asked)
     stands_alone(text, runs=True)
     words = "".join(Page(static(text)).words)
@@ -179,7 +179,7 @@ def test_a_report_names_the_page_that_opens_first():
 
 
 def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):
-    key = views.runs.question_sets(nasty)["case_key"].iloc[0]
+    key = case_key_of(nasty)
     text = static(report_text(nasty.root, key))
     first, _ = text.split("<h2>Models</h2>")
     assert "<article>" in first
@@ -200,7 +200,7 @@ def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
 
 
 def test_a_caption_is_never_an_element(nasty: Store):
-    key = views.runs.question_sets(nasty)["case_key"].iloc[0]
+    key = case_key_of(nasty)
     asked = views.runs.question_set(nasty, key)
     whole = report_text(nasty.root, key)
     stands_alone(whole, runs=True)
@@ -255,7 +255,7 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
     "probe", tiers(["lgip", "rococo", "eqben", "visla", "prsm"], ("rococo", "prsm"))
 )
 def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
-    asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
+    asked = case_key_of(every_probe, probe)
     for kind in views.estimates.choices(every_probe, views.runs.question_set(every_probe, asked))[
         "kind"
     ].unique():
@@ -349,7 +349,7 @@ def test_a_long_selection_is_cut_and_says_so(
 
 
 def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
-    key = views.runs.question_sets(nasty)["case_key"].iloc[0]
+    key = case_key_of(nasty)
     annotations.write(nasty, key, Annotation(0, "x", ("+odd",), "@note"))
     chosen = views.filter.Filter("control:constant", kind="", outcome="all")
     for row in csv.reader(
@@ -389,9 +389,8 @@ def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe
 
 
 def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
-    asked = views.runs.question_sets(every_probe).set_index("probe").loc["prsm", "case_key"]
     chosen = views.filter.Filter("control:constant", kind="ranking", outcome="all")
-    question_set = views.runs.question_set(every_probe, asked)
+    question_set = question_set_of(every_probe, "prsm")
     found = json.loads(selection.as_json(every_probe, question_set, chosen))["cases"]
     rows = list(csv.DictReader(io.StringIO(selection.as_csv(every_probe, question_set, chosen))))
     unknown = [place for place, case in enumerate(found) if case["margin"] is None]

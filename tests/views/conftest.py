@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import case_key_of, make_tiny
 from vlprobe import views
 from vlprobe.models.controls import ControlEncoder
 from vlprobe.runs.request import Request
@@ -43,7 +43,7 @@ def filled(dealt_store: Store) -> Store:
 
 @pytest.fixture(scope="session")
 def key(filled: Store) -> str:
-    return views.runs.question_sets(filled)["case_key"].iloc[0]
+    return case_key_of(filled)
 
 
 @pytest.fixture(scope="session")

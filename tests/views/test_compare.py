@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.conftest import case_key_of, question_set_of
 from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.errors import InvalidInput, NotFound
@@ -155,8 +156,7 @@ def test_a_model_that_leaves_out_pictures_is_tied_with_itself(
 def test_drop_rates_are_compared_on_the_pictures_of_which_both_have_a_clean_hit(kind: str):
     """Each value rested on its own pictures, beside the number of pictures that both have."""
     store, models = Store(shipped.FOLDER), ("demo:softmax", "demo:sigmoid")
-    key = views.runs.question_sets(store).set_index("probe")["case_key"]["rococo"]
-    question_set = views.runs.question_set(store, key)
+    question_set = question_set_of(store, "rococo")
     row = compare_metrics(store, question_set, models).set_index("metric").loc[f"{kind}_drop_rate"]
     base, value = (_clean_hits(store, question_set, model, kind) for model in models)
     both, either = base.index.intersection(value.index), base.index.union(value.index)
@@ -185,7 +185,7 @@ def _lost_share(hits: pd.DataFrame) -> float:
 
 
 def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
-    key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["lgip"]
+    key = case_key_of(every_probe, "lgip")
     table = compare_metrics(
         every_probe,
         views.runs.question_set(every_probe, key),
@@ -200,7 +200,7 @@ def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
 
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
 def test_every_probe_can_be_compared(every_probe: Store, probe: str):
-    key = views.runs.question_sets(every_probe).set_index("probe")["case_key"][probe]
+    key = case_key_of(every_probe, probe)
     table = compare_metrics(
         every_probe,
         views.runs.question_set(every_probe, key),

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from tests.conftest import case_key_of
 from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.errors import NotFound
@@ -61,7 +62,7 @@ def test_who_is_fooled_is_what_a_loop_counts(
 
 
 def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
-    key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
+    key = case_key_of(every_probe, "eqben")
     tests = compared(every_probe, key, CONTROLS, "pair")
     found = tests.rows[0]
     split = (found.only_base, found.only_model)
@@ -77,7 +78,7 @@ def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
 def test_triplets_that_share_a_picture_are_not_independent(
     every_probe: Store, tmp_path: Path, column: str
 ):
-    key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
+    key = case_key_of(every_probe, "visla")
     alone = compared(every_probe, key, CONTROLS, "t2t").rows[0]
     assert alone.n_pictures == alone.n_lies
     runs = pd.DataFrame(views.runs.question_set(every_probe, key).runs)
@@ -106,7 +107,7 @@ def test_triplets_that_share_a_picture_are_not_independent(
 
 
 def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
-    key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["prsm"]
+    key = case_key_of(every_probe, "prsm")
     own = pd.DataFrame(views.runs.question_set(every_probe, key).runs).set_index("model")["key"]
     margins = [
         pd.read_parquet(every_probe.root / "runs" / own[model] / "scores.parquet").set_index(
@@ -121,7 +122,7 @@ def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
 
 
 def test_a_kind_without_cases_is_unknown(every_probe: Store):
-    key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
+    key = case_key_of(every_probe, "eqben")
     found = compared(every_probe, key, CONTROLS, "foil").rows[0]
     assert sum(counts_of(found).values()) == 0
     assert math.isnan(found.p)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.conftest import case_key_of, make_tiny
+from tests.conftest import case_key_of, make_tiny, question_set_of
 from vlprobe import registry, views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -209,9 +209,8 @@ def test_depths_are_the_estimates_by_setting():
 
 
 def test_an_overlap_of_more_pictures_than_there_are_has_no_row(every_probe: Store):
-    key = case_key_of(every_probe, "prsm")
     # 14 pictures, of which each query's gallery has too few
-    assert views.figures.depths(every_probe, views.runs.question_set(every_probe, key)).empty
+    assert views.figures.depths(every_probe, question_set_of(every_probe, "prsm")).empty
 
 
 def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):

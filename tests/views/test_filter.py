@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import case_key_of
 from vlprobe import views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import annotations, containers, shipped
@@ -24,7 +25,7 @@ ONE, OTHER = "control:random", "guess"
 
 @pytest.fixture(scope="module")
 def key(compared: Store) -> str:
-    return views.runs.question_sets(compared)["case_key"].iloc[0]
+    return case_key_of(compared)
 
 
 @pytest.fixture(scope="module")

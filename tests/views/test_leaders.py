@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
 from tests.dashboard.walls import figure_of
 from tests.views.conftest import MODELS
@@ -187,8 +187,7 @@ def test_on_two_pictures_no_model_leads_and_none_is_on_the_front(tmp_path: Path)
     steady, alert = "control:random", "control:constant"
     store = Store(tmp_path / "cache")
     execute(Request((steady, alert), make_tiny(tmp_path / "tiny"), "lgip", limit=2), store)
-    key = views.runs.question_sets(store)["case_key"].iloc[0]
-    question_set = views.runs.question_set(store, key)
+    question_set = question_set_of(store)
     with pytest.MonkeyPatch.context() as patch:
         for module in (views.paired_tests, views.tradeoff):
             patch.setattr(module, "fit_models", lambda *given: {steady, alert})

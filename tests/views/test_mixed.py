@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import mixing
-from tests.conftest import tiers
+from tests.conftest import question_set_of, tiers
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
@@ -37,8 +37,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def question_set(mixed_store: Store) -> QuestionSet:
-    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
-    return views.runs.question_set(mixed_store, key)
+    return question_set_of(mixed_store)
 
 
 @pytest.fixture(scope="module")

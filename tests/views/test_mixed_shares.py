@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests import mixing
-from tests.conftest import tiers
-from vlprobe import registry, views
+from tests.conftest import question_set_of, tiers
+from vlprobe import registry
 from vlprobe.perturb import mix
 from vlprobe.scoring import mixtures, pictures
 from vlprobe.scoring.mixtures import SHARES, ShareScores, Turn
@@ -24,8 +24,7 @@ ONE = "hue:1"
 
 @pytest.fixture(scope="module")
 def question_set(mixed_store: Store) -> QuestionSet:
-    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
-    return views.runs.question_set(mixed_store, key)
+    return question_set_of(mixed_store)
 
 
 def at_all_shares(case: MixedCase, model: str = ONE) -> ShareScores:

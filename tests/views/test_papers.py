@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.conftest import case_key_of, tiers
+from tests.conftest import case_key_of, question_set_of, tiers
 from vlprobe import views
 from vlprobe.metrics.resampling import RESAMPLES
 from vlprobe.runs.request import Request
@@ -46,7 +46,7 @@ def cells(every_probe: Store) -> Callable[[str, int], pd.DataFrame]:
 
     @cache
     def compute(probe: str, number: int) -> pd.DataFrame:
-        question_set = views.runs.question_set(every_probe, case_key_of(every_probe, probe))
+        question_set = question_set_of(every_probe, probe)
         return views.papers.remade(every_probe, question_set, number)
 
     return compute
@@ -162,7 +162,7 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
 
 def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_probe: Store):
     """LGIP's Adv %, from the stored answers: the mean by caption of how far each rewording moved."""
-    question_set = views.runs.question_set(every_probe, case_key_of(every_probe, "lgip"))
+    question_set = question_set_of(every_probe, "lgip")
     found = views.papers.remade(every_probe, question_set, 4)
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     run = question_set.run(RANDOM)
@@ -203,7 +203,7 @@ def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give
     every_probe: Store, monkeypatch
 ):
     """As of a run that an older version counted otherwise."""
-    question_set = views.runs.question_set(every_probe, case_key_of(every_probe, "lgip"))
+    question_set = question_set_of(every_probe, "lgip")
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     place = f"source == 'run' and model == @RANDOM and column == {index}"
     stored = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
@@ -243,9 +243,8 @@ def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: str):
-    key = case_key_of(every_probe, "eqben")
     found = views.papers.deviations(
-        every_probe, views.runs.question_set(every_probe, key), unit, bins=5
+        every_probe, question_set_of(every_probe, "eqben"), unit, bins=5
     ).query("model == @RANDOM")
     run = views.runs.runs(every_probe).query("case_key == @key and model == @RANDOM").iloc[0]
     values = []
@@ -270,6 +269,6 @@ def test_guessing_an_overlap_depends_on_the_gallery(every_probe: Store):
     known = views.papers.chances(every_probe, views.runs.question_set(every_probe, key))
     assert math.isnan(known["prsm_local_10"])  # there are no ten others
     assert known["prsm_global"] == 0
-    assert views.papers.chances(
-        every_probe, views.runs.question_set(every_probe, case_key_of(every_probe, "eqben"))
-    )["group_score"] == pytest.approx(1 / 6)
+    assert views.papers.chances(every_probe, question_set_of(every_probe, "eqben"))[
+        "group_score"
+    ] == pytest.approx(1 / 6)

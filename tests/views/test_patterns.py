@@ -12,6 +12,7 @@ import pytest
 import scipy.stats
 from PIL import Image
 
+from tests.conftest import question_set_of
 from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
@@ -55,7 +56,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="module")
 def question_set(counted: Store) -> QuestionSet:
-    return views.runs.question_set(counted, views.runs.question_sets(counted)["case_key"].iloc[0])
+    return question_set_of(counted)
 
 
 @pytest.fixture(scope="module")

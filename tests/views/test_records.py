@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import case_key_of
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
@@ -18,7 +19,7 @@ from vlprobe.views.runs import question_set
 
 @pytest.fixture(scope="module")
 def key(compared: Store) -> str:
-    return views.runs.question_sets(compared)["case_key"].iloc[0]
+    return case_key_of(compared)
 
 
 def test_records_are_the_rows_of_a_table_by_the_names_of_its_columns():

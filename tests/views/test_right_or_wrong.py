@@ -10,6 +10,7 @@ import htpy
 import numpy as np
 import pytest
 
+from tests.conftest import question_set_of
 from tests.datasets.test_pairs import valse
 from vlprobe import views
 from vlprobe.case import html
@@ -92,7 +93,7 @@ def store(data: Path, names: dict[str, str], tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def question_set(store: Store) -> QuestionSet:
-    return views.runs.question_set(store, views.runs.question_sets(store)["case_key"][0])
+    return question_set_of(store)
 
 
 def case_numbers(store: Store, question_set: QuestionSet) -> dict[int, int]:
@@ -201,9 +202,7 @@ def test_each_answered_case_counts_once_in_the_leaderboard(data, names, store, t
     of_partly = Store(tmp_path / "cache")
     dataset = f"pairs:{data / 'valse'}@{data}+unpictured"
     execute(Request((partly, names["twice"]), dataset, "eqben", examine=False), of_partly)
-    question_set = views.runs.question_set(
-        of_partly, views.runs.question_sets(of_partly)["case_key"][0]
-    )
+    question_set = question_set_of(of_partly)
     columns = views.leaderboard.leaderboard(of_partly, [question_set], by="edit")
     table = views.leaderboard.table(columns).set_index(["model", "subtype"])
     assert table["n_cases"][partly].tolist() == [answered, *[answered / 2] * len(SUBSETS)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, question_set_of
 from tests.datasets.test_pairs import valse
 from tests.views.conftest import MODELS, Dealt
 from vlprobe import registry, views
@@ -27,8 +27,7 @@ def question_set(filled: Store, key: str) -> views.runs.QuestionSet:
 
 def test_controls_do_not_count_where_there_are_other_models(filled, question_set, every_probe):
     assert question_set.rated_models == DEALT
-    key = views.runs.question_sets(every_probe).set_index("probe").loc["lgip", "case_key"]
-    known = views.runs.question_set(every_probe, key)
+    known = question_set_of(every_probe, "lgip")
     rated = known.rated_models
     others = [name for name in known.models if not registry.is_control(name)]
     assert set(rated) == set(others or known.models)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import question_set_of
 from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.storage.store import Store
@@ -40,8 +41,7 @@ def test_shares_are_those_of_a_loop_and_pairs_those_of_compare(
 
 
 def test_pairs_are_corrected_together(mixed_store: Store):
-    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
-    question_set = views.runs.question_set(mixed_store, key)
+    question_set = question_set_of(mixed_store)
     everyone = rank_models(mixed_store, question_set, "t2i")
     p = sorted(pair.p for pair in everyone.rows)
     assert len(p) == 3

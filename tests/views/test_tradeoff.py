@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import case_key_of, make_tiny
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.runs.request import Request
@@ -14,7 +14,7 @@ from vlprobe.storage.store import Store
 
 @pytest.fixture
 def case_key(every_probe: Store) -> str:
-    return views.runs.question_sets(every_probe).set_index("probe").loc["lgip", "case_key"]
+    return case_key_of(every_probe, "lgip")
 
 
 def same(one: float, other: float) -> bool:
@@ -46,7 +46,7 @@ def test_a_metric_without_a_case_is_unknown_in_the_trade_off(store: Store, tmp_p
         ),
         store,
     )
-    key = views.runs.question_sets(store)["case_key"].iloc[0]
+    key = case_key_of(store)
     points = views.tradeoff.trade_off(store, views.runs.question_set(store, key), "positive_rate")
     assert math.isnan(points["x"].iloc[0])
     assert not points["front"].any()

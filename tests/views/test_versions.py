@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import case_key_of, make_tiny
+from tests.conftest import case_key_of, make_tiny, question_set_of
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -117,9 +117,7 @@ def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
 
 
 def test_a_curve_of_severity_has_one_version(mixed: Store):
-    found = views.figures.severity(
-        mixed, views.runs.question_set(mixed, case_key_of(mixed, "rococo")), "t2i_r1"
-    )
+    found = views.figures.severity(mixed, question_set_of(mixed, "rococo"), "t2i_r1")
     assert set(found["model"]) <= set(TODAY)
     assert len(found) == len(found.drop_duplicates(["model", "slice"])) > 0
 
