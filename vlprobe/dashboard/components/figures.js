@@ -1,16 +1,16 @@
-// Below the failure: numbers, a strip of models with bars, doors. All of them are links.
+// Home, below the failure: numbers, a strip of models with bars, and doors to pages. All of them are links.
 //
 // data: numbers [{key, href, big, sentence, strong, exact}], strip {label, of, guess (a rate, or null), models [{key, href, name, stored, mark {path,
 // color}, value, width, remark}], more, more_href}, doors [{key, href, title, sentence, pictures [{source, alt}]}]; the three pictures
-// of a door are one, what is mixed into it, and the mixture.
-// Triggers: go (the key of what was pressed; "more" for the models that have no place).
+// of a door are a picture, the one mixed into it, and the mixture.
+// Triggers: go (the key of the clicked link; "more" for models that do not fit).
 
 function number({ key, href, big, sentence, strong, exact }) {
   const words = make("span", "sentence small quiet", make("b", "", strong), sentence.slice(strong.length));
   return linkTo("number", key, href, make("span", "big", big), words, make("span", "exact small quiet", exact));
 }
 
-// A span at a share of the width of the bar that it is in.
+// Make a span at a share of the width of its bar.
 function placed(name, side, share) {
   const element = make("span", name);
   element.style[side] = `${100 * share}%`;
@@ -34,7 +34,7 @@ function strip({ label, of, guess, models, more, more_href: href }) {
   return row;
 }
 
-// One picture, a second one, and what they make together.
+// Make three pictures: one, a second one, and their mixture.
 function sum(pictures) {
   const parts = pictures.filter(({ source }) => isPicture(source)).map(({ source, alt }, place) => [
     place > 0 && make("span", "sign", place === 1 ? "+" : "="),

@@ -1,9 +1,9 @@
-// One press, one step Back. Streamlit adds an entry to the browser's history for every parameter that a page writes to its address:
-// four for one press on Explore, and one with the parameters of the next page at the address of the page before. Here the first entry
-// after a press or a key is added; what follows replaces it. A drawer (`case`) is one entry: Back closes it, wherever it was led to.
+// Make one click one step of Back. Streamlit adds a history entry for each parameter that a page writes to its address:
+// four for one click on Explore, and one with the next page's parameters at the previous page's address. This script adds the first
+// entry after a click or a key; later ones replace it. A drawer (`case`) is one entry: Back closes it, whichever case it shows.
 
 function watchHistory() {
-  if (history.isWatched) return; // every component has this script
+  if (history.isWatched) return; // every component includes this script
   history.isWatched = true;
   const add = history.pushState.bind(history);
   let isPressed = false;
@@ -21,7 +21,7 @@ function watchHistory() {
   };
 }
 
-// The parameters of an address but those that a drawer changes.
+// Return the parameters of an address, without those that a drawer changes.
 function others(address) {
   const names = [...address.searchParams].filter(([name]) => name !== "case" && name !== "page");
   return JSON.stringify(names);

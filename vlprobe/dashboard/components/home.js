@@ -1,9 +1,9 @@
-// One failure: a heading, the picture, captions in frames with the marks of the models that were fooled, two buttons.
+// One failure: a heading, the picture, framed captions with the marks of the fooled models, and two buttons.
 //
-// data: kicker, only (there is no other one), cases: those that the browser has, the one that is shown first.
+// data: kicker, only (whether there is no other case), cases (those in the browser; the shown one is first).
 // case: id, place, heading [line, line], pictures [{source, name, alt, label, credit}], boxes [{line [[text, style], ...], label,
 // style}], marks [{name, path, color}], more, verdict, right {marks, more, verdict} (models that chose the true caption), href, why (whether the words and parts that decided can be computed), present (address of the slides about the case; absent on a site).
-// State: place, the number of the case that is shown. Triggers: go (the case's id).
+// State: place, the number of the shown case. Triggers: go (the case's id).
 
 const ICONS = {
   true: "M3 8.5 6.5 12 13 4.5",
@@ -50,7 +50,7 @@ class Hero {
     this.root = root;
     this.cases = [];
     this.shown = null;
-    this.told = make("span", "hidden"); // what a screen reader says of another one
+    this.told = make("span", "hidden"); // a screen reader reads it after a change of case
     this.told.setAttribute("aria-live", "polite");
     root.addEventListener("click", (event) => this.press(event));
   }

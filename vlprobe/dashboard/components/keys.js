@@ -1,18 +1,18 @@
-// The keys of the drawer, as a line to read and to press: T opens the tags, Z zooms, D adds the case to the deck, L copies the link, P leads
-// to Try it, ? lists all keys.
+// The keys of the drawer, as a line of buttons: T opens the tags, Z zooms, D adds the case to the deck, L copies the link, P opens
+// Try it, ? lists all keys.
 //
-// data: ways (which of zoom, deck and play this case has), opened (a key while words and parts are shown). It presses what the drawer has. Letters do nothing while somebody types.
+// data: ways (which of zoom, deck and play this case has), opened (a key while words and parts are shown). Keys click the drawer's buttons. Letters do nothing while the user types.
 
 const NOTICE_MS = 4000;
 const FRAMES = 90; // a second and a half
-const SETTLED = 3; // frames that a field keeps the focus before it is typed into
+const SETTLED = 3; // frames for which a field keeps the focus before letters are typed into it
 const KEYS = [["T", "tags, note", "tag"], ["Z", "zoom", "zoom"], ["D", "deck", "deck"], ["L", "link", "copy"], ["P", "try it", "play"],
   ["?", "all keys", "list"]];
 
 class Line {
   constructor(root) {
     this.root = root;
-    this.typed = null; // letters since T that wait for the field
+    this.typed = null; // letters typed after T, until the field has the focus
     this.listen = (event) => this.key(event);
     document.addEventListener("keydown", this.listen, true);
     this.release = (event) => this.releaseTab(event);
@@ -37,25 +37,25 @@ class Line {
   }
 
   key(event) {
-    // The drawer closes on Escape before a field loses the focus; what is typed in a note is stored when it does.
+    // The drawer closes on Escape before a field loses the focus. A note is stored when its field loses the focus.
     if (event.key === "Escape") document.activeElement?.closest(".st-key-case_tags textarea")?.blur();
     if (isChord(event)) return;
     if (this.typed !== null) return this.wait(event);
     if (isTyping()) return;
     const found = this.shown.find(([key]) => key === event.key.toUpperCase());
-    if (!found || ["zoom", "list"].includes(found[2])) return; // what the picture and the page do
+    if (!found || ["zoom", "list"].includes(found[2])) return; // keys of the picture and the page
     this[found[2]]();
     event.preventDefault();
   }
 
-  // A tab keeps the arrow keys for those who reached it by Tab. After a press of the mouse, they lead to the next picture again.
+  // A tab uses the arrow keys if it was reached with Tab. After a mouse click, they lead to the next picture again.
   releaseTab(event) {
-    const isPointed = event.detail > 0; // a press of the keyboard or of this script has 0
+    const isPointed = event.detail > 0; // 0 for a click by keyboard or by this script
     const tab = isPointed && event.target.closest?.(".st-key-case_tab [role=tab]");
     if (tab) tab.closest("[role=dialog]")?.focus({ preventScroll: true });
   }
 
-  // The field of tags opens and moves for some frames, in which it would drop letters: they are typed into it afterwards.
+  // The tag field opens and moves for some frames, in which it would drop letters. They are typed into it afterwards.
   wait(event) {
     if (event.key.length === 1) {
       this.typed += event.key;
@@ -78,7 +78,7 @@ class Line {
 
   focus(frames, nSettled) {
     const field = document.querySelector(".st-key-case_tags input");
-    if (isTyping() && document.activeElement !== field) return (this.typed = null); // somebody went to another field, such as the note
+    if (isTyping() && document.activeElement !== field) return (this.typed = null); // the user went to another field, such as the note
     if (field && document.activeElement !== field) {
       field.scrollIntoView({ block: "center" });
       field.focus({ preventScroll: true });

@@ -1,6 +1,6 @@
-// Links in tables that Python drew (`a.vp-go`) open in this page, without loading all of it again.
+// Links in tables that Python drew (`a.vp-go`) open without reloading the page.
 //
-// Trigger: go (the address of the link).
+// Triggers: go (the link's address).
 
 export default function ({ parentElement, setTriggerValue }) {
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");

@@ -1,6 +1,6 @@
-// The keys "/" and "?" open the search above the page, unless somebody types or a dialog is open; the first one puts the keyboard into it.
+// The keys "/" and "?" open the search above the page, unless the user types or a dialog is open. "/" also focuses it.
 //
-// data: n_opened, how many pages the search opened. It closes when one is.
+// data: n_opened, the number of pages that the search opened. The search closes when it opens one.
 
 const FRAMES = 60; // a second
 let nOpened = 0;

@@ -1,13 +1,13 @@
-// One search among mixed pictures: right + partner = mixture, a slider, both galleries, and where each model turns.
+// One search among mixed pictures: right + partner = mixture, a slider, both galleries, and the share at which each model changes its answer.
 //
 // data: id, query, sources [address, ...], right, partner {source, alt}, alt, steps [{share, stays, part, right, own,
 // style, order}], start, boxes [[left, top, right, bottom], ...] of a patch, strips {clean, whole}, chart, note, pending.
 // A source is an index into `sources`, or -1 if the picture is missing. A step's `right` is a list of runs [text, style].
 // Triggers: ask (the case's id), once for each case that is pending.
 
-const OWN = -1; // in an order: the right picture's own mixture
-const TRIES = 3; // at most, to have the models asked
-const AGAIN = 12000; // milliseconds between them
+const OWN = -1; // in an order: the mixture of the right picture
+const TRIES = 3; // maximum number of requests
+const AGAIN = 12000; // milliseconds between requests
 const ICONS = {
   tick: "M3 8.5 6.5 12 13 4.5",
   cross: "M4 4 12 12 M12 4 4 12",
@@ -44,7 +44,7 @@ class Mixed {
     if (data.pending) this.ask(data.id, send);
   }
 
-  // A page that is still being drawn may not hear it: it is said again, a few times.
+  // A page that is still being drawn may miss the trigger, so it is sent a few times.
   ask(id, send) {
     if (this.asked !== id) {
       this.asked = id;
@@ -61,7 +61,7 @@ class Mixed {
     return make("p", "query", icon("lens"), written("span", "", this.data.query));
   }
 
-  // A picture in a square, whole; `over` shines through it, or is pasted where the patch lies.
+  // Make a square with a whole picture. `over` shines through it, or is pasted at the place of the patch.
   picture(source, alt, style, over = -1) {
     const square = make("span", `square ${style}`);
     const address = this.data.sources[source] || "";
@@ -184,7 +184,7 @@ class Mixed {
     return make("li", "row", name, track);
   }
 
-  // All that follows the slider.
+  // Update everything that depends on the slider.
   show() {
     const { data, step } = this;
     const now = data.steps[step];

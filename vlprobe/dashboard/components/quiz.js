@@ -1,8 +1,8 @@
-// One question of Spot the lie: a picture, two captions to press, and after the vote who believed what.
+// One question of Spot the lie: a picture, two captions to click and, after the vote, everyone's answers.
 //
 // data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
-// (label of the button, "" without one), keys, scores [{name, path, color, total, unit, pips [state]}],
+// (the button's label, "" without one), keys, scores [{name, path, color, total, unit, pips [state]}],
 // end {back (whether it leads to the slides), detail, pictures [source], rows [score], credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before),
 // slides (the last screen's way back to the slides).
@@ -11,7 +11,7 @@ const KEPT = "vlprobe-voter";
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
 const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
 
-// By state of an answer: the path of its mark or "", its sign in text, its words and its tone.
+// For each state of an answer: the path of its mark or "", its sign in text, its words and its tone.
 const STATES = {
   right: [TICK, "✓", "right", "true"],
   wrong: [CROSS, "✕", "wrong", "lie"],
@@ -19,7 +19,7 @@ const STATES = {
   none: ["", "?", "no answer", "quiet"],
 };
 
-// The lines of a text that fit into a width.
+// Return a text as lines that fit a width.
 function wrapped(draw, text, width) {
   const lines = [];
   for (const word of text.split(" ")) {
@@ -55,7 +55,7 @@ function option(caption, index, data, act) {
   return button;
 }
 
-// A person or a model.
+// Make the label of a person or a model.
 function named({ path, color, name }) {
   return [shape(path || PERSON, color || "currentColor"), make("span", "", name)];
 }
@@ -67,7 +67,7 @@ function score(entry) {
   return make("li", `score ${entry.path ? "" : "you"}`, make("span", "name", ...named(entry)), total, pips);
 }
 
-// The whole page on the whole screen, or back.
+// Enter or leave full screen.
 function fullScreen() {
   if (document.fullscreenElement) document.exitFullscreen();
   else document.documentElement.requestFullscreen?.().catch(() => {}); // a browser may refuse
@@ -99,13 +99,13 @@ class Quiz {
     if (this.status.textContent !== data.status) this.status.textContent = data.status;
     if (data.ahead) new Image().src = data.ahead;
     if (data.voter) {
-      const voter = kept("localStorage", KEPT) || data.voter; // else it has a secret for as long as the page is open
+      const voter = kept("localStorage", KEPT) || data.voter; // otherwise the secret lasts as long as the page is open
       if (voter === data.voter) kept("localStorage", KEPT, voter);
       else send("voter", voter);
     }
   }
 
-  // What has the focus, as a selector; "" where it is elsewhere.
+  // Return a selector for the focused element, or "" if the focus is elsewhere.
   focused() {
     const element = this.root.getRootNode().activeElement;
     if (!element || !this.body.contains(element)) return "";
@@ -119,7 +119,7 @@ class Quiz {
     (this.body.querySelector(selector || first) || this.heading).focus();
   }
 
-  // The last screen: a column for each question, a row for each person and model.
+  // Draw the last screen: a column for each question, a row for each person and model.
   end(data) {
     const { rows, pictures, detail, credits } = data.end;
     this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
@@ -146,7 +146,7 @@ class Quiz {
         outside(credit.page, String(place + 1)), " ", outside(credit.licenseUrl, credit.license)]))];
   }
 
-  // The last screen as a PNG file, drawn in the colors of the page.
+  // Save the last screen as a PNG file in the page's colors.
   download(data, table) {
     const { rows, credits, source } = data.end;
     const [left, step, high, line] = [400, 92, 56, 22];
@@ -207,7 +207,7 @@ class Quiz {
     return make("div", "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
   }
 
-  // The same element as long as it is the same picture, so that it does not flicker.
+  // Keep the element while the picture is the same, so that it does not flicker.
   photo(data) {
     const absent = () => make("span", "photo missing", data.alt);
     if (this.source !== data.picture || !this.shown) this.shown = imageOf(data.picture, data.alt, "photo", absent);

@@ -1,13 +1,13 @@
-// Slides: an editor with a strip of them, and the same over the whole window. Also the script of the file for offline use.
+// Slides: an editor with a filmstrip, and a show in the whole window. Also the script of the exported offline file.
 //
-// data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole`: nothing but the slides;
-// `editable`; saved (words for a stored change); suggestions [{id, source, alt, label}] of cases to add.
-// slide: id, key (of the title and note of the user, which belong to the slide's case, too), case, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
+// data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole` (only the slides);
+// `editable`; saved (message after a change is stored); suggestions [{id, source, alt, label}] of cases to add.
+// slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], limit (share of a track that guessing reaches, 0: none), note, notes, spoken. A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
-// kept {name, text}: a visitor's deck, which this browser keeps; null for a stored one.
+// kept {name, text}: a visitor's deck, which this browser keeps; null for a stored deck.
 // State: near, the id of the open slide if it has a thumbnail. Triggers: kept (the deck that this browser kept), deck {order [id], included {id: bool}, titles {key: text}, notes {key: text},
 // known [id] (all slides that the page sent)}, after each change.
 
@@ -15,14 +15,14 @@ const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, Arrow
 const MOST_NAMED = 6;
 const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
 const EDGE = 0.15; // share of the width in which a tap turns the slide
-// How a slide is made smaller until it fits: the share of its size, and whether details are left out.
+// Steps in which a slide shrinks until it fits: its scale, and whether details are left out.
 const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], [.78, true], [.7, true], [.62, true], [.54, true],
   [.46, true], [.4, true]];
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", verdict: "", pictures: [], marks: [], options: [],
   figures: [], bars: [], limit: 0, note: "", notes: [], on: true };
 
-// A slide with text is shown once it has words.
+// A text slide is shown once it has a title.
 const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.startsWith("text:"));
 
 function picture(shown, pictures) {
@@ -32,7 +32,7 @@ function picture(shown, pictures) {
   image.addEventListener("load", () => {
     image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1);
     const slide = image.closest(":is(.large, .stage) .slide");
-    if (slide?.isConnected) fit([slide]); // it was fitted to a square
+    if (slide?.isConnected) fit([slide]); // it was fitted as a square
   });
   figure.append(image, shown.label && make("figcaption", "", shown.label), creditOf(shown.credit));
   return figure;
@@ -42,7 +42,7 @@ function list(style, rows, draw) {
   return rows.length ? make("ul", style, ...rows.map((row) => make("li", row.style ? `as-${row.style}` : "", ...draw(row, rows.indexOf(row), rows)))) : "";
 }
 
-// A model with its name, or a symbol only where there are many.
+// Draw a model's answer with its name, or only a symbol if there are many models.
 function drawMark(mark, place, all) {
   if (all.length <= MOST_NAMED) {
     const word = mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name;
@@ -60,7 +60,7 @@ function drawOption(option, index, votes, nModels) {
   const nVotes = votes ? votes[0] + votes[1] : 0;
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
   const count = nVotes ? make("span", "votes", `${votes[index]} of ${nVotes} ${nVotes === 1 ? "vote" : "votes"}`) : "";
-  const nChose = option.marks.filter((mark) => mark.state !== "tied").length; // as the heading counts
+  const nChose = option.marks.filter((mark) => mark.state !== "tied").length; // counted as in the heading
   const tally = nChose ? make("span", "tally", `${nChose} of ${nModels} models`) : "";
   const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
   return [make("span", "sign", sign), words];
@@ -119,8 +119,8 @@ function draw(slide, pictures, level, votes) {
   return body;
 }
 
-// Make slides smaller until nothing is cut off: first type and pictures, then models have symbols instead of names, and
-// hints are left out. Type stops at a least size; what is too high even then scrolls on the screen, and is zoomed elsewhere.
+// Shrink slides until nothing is cut off: first type and pictures; then symbols replace the names of models, and
+// hints are left out. Type has a minimum size. A slide that is still too high scrolls on the screen and is zoomed elsewhere.
 function fit(elements) {
   let slides = [...elements];
   for (const [size, isShort] of FITS) {
@@ -183,7 +183,7 @@ class Show {
     };
     this.dialog.append(this.whole);
     root.replaceChildren(this.page, this.dialog);
-    // Pictures that are decoded, votes, notes and windows change the room; a change of size within the callback would loop
+    // Decoded pictures, votes, notes and the window change the available space; a change of size in the callback would loop
     this.sizes = new ResizeObserver((changes) => requestAnimationFrame(() =>
       fit(changes.map(({ target }) => target).filter((slide) => slide.isConnected))));
   }
@@ -245,8 +245,8 @@ class Show {
     else if (this.dialog.open) this.go(this.place);
   }
 
-  // The server forgets a visitor's deck with the session, so this browser keeps it. A new session of the same page has no
-  // text for a deck that had one; a reset deck has one.
+  // The server forgets a visitor's deck when the session ends, so the browser keeps it. After that, a new session has no
+  // text for the deck; a deck that the user reset has a text.
   recall({ name, text }) {
     const key = `vlprobe-deck ${name}`, isLost = this.recalled === name && this.had && !text;
     const before = this.recalled === name && !isLost ? "" : kept("localStorage", key);
@@ -255,7 +255,7 @@ class Show {
     else if (text) kept("localStorage", key, text);
   }
 
-  // Whether new elements would take away what somebody presses or types.
+  // Return whether new elements would interrupt a click or typing.
   isBusy() {
     const active = this.root.getRootNode().activeElement;
     return this.isHeld || this.isLeft || (active?.matches(".field *") && active.value !== active.defaultValue);
@@ -265,7 +265,7 @@ class Show {
     setTimeout(() => this.waits && this.edit(), SETTLED);
   }
 
-  // The page, with the keyboard on what has the same place as before.
+  // Draw the page again. The focus stays on the control in the same place.
   edit() {
     this.waits = this.isBusy();
     if (this.waits) return;
@@ -275,7 +275,7 @@ class Show {
     if (focused >= 0) (parts()[focused] || parts()[0])?.focus();
   }
 
-  // A strip of all slides, the chosen one, and its properties.
+  // Draw the filmstrip, the chosen slide, and its properties.
   draw() {
     const { data } = this;
     const slide = data.slides.find((one) => one.id === this.chosen);
@@ -292,7 +292,7 @@ class Show {
     if (data.editable) {
       const notes = this.field("textarea", "Speaker notes", slide.notes.join("\n"),
         (value) => Object.assign(this.current(slide), { noted: value, notes: value.split("\n") }));
-      const isText = slide.id.startsWith("text:");  // its title is the first line
+      const isText = slide.id.startsWith("text:");  // its first line is the title
       const heading = slide.heading.map(([words]) => words).join("");
       const title = this.field(isText ? "textarea" : "input", isText ? "Title, and text below it" : "Title of this slide",
         isText ? slide.titled || "" : heading, (value) => {
@@ -308,7 +308,7 @@ class Show {
     this.fit(this.page);
   }
 
-  // The same slide in the newest data, which may have come since the page was drawn.
+  // Return this slide in the newest data, which may have arrived after the page was drawn.
   current(slide) {
     return this.data.slides.find((one) => one.key === slide.key) ?? slide;
   }
@@ -345,7 +345,7 @@ class Show {
     return item;
   }
 
-  // Drag a slide of the strip: the slide under the pointer shows where it goes.
+  // Drag a slide in the filmstrip. The slide under the pointer marks the target.
   drag(id, start) {
     const under = ({ clientX, clientY }) =>
       Math.abs(clientY - start) < 8 ? -1 : [...this.strip.children].findIndex((item) => {
@@ -368,7 +368,7 @@ class Show {
     input.addEventListener("change", () => {
       input.defaultValue = input.value;
       act(input.value);
-      this.isLeft = true; // the keyboard is not yet where the key Tab leads
+      this.isLeft = true; // Tab has not yet moved the focus
       this.save();
       this.isLeft = false;
       this.later();
@@ -429,14 +429,14 @@ class Show {
     this.strip.querySelector("[aria-pressed=true]").focus();
   }
 
-  // The new slide is here at once, so that the next press comes after it; the server answers with what it shows.
+  // The new slide is inserted at once, so that the next one follows it. The server then sends its content.
   add(id, title) {
     const { slides } = this.data;
     if (slides.some((one) => one.id === id)) return;
     const slide = { ...BLANK, id, key: id, heading: [[title, ""]], spoken: title };
     let place = slides.findIndex((one) => one.id === this.chosen) + 1;
     const question = slides[place - 1];
-    // A case after a question would have its votes
+    // A case between a question and its answer would get the question's votes
     if (id.startsWith("case:") && /^(vote|truth)$/.test(question.id) && slides[place]?.case === question.case) place += 1;
     slides.splice(place, 0, slide);
     this.chosen = this.wanted = id;
@@ -444,7 +444,7 @@ class Show {
     this.save();
   }
 
-  // The page keeps what was changed; the server answers with the same slides.
+  // The page shows the change at once; the server answers with the same slides.
   save() {
     const { slides } = this.data;
     this.slides = slides.filter(isShown);
@@ -460,7 +460,7 @@ class Show {
     return make("div", "sheets", ...this.slides.map((slide) => make("div", "stage", draw(slide, this.data.pictures, "h2"))));
   }
 
-  // What the browser prints in place of the page (see streamlit.css): nothing but the slides, one a sheet.
+  // Make the pages that the browser prints instead of the page (see streamlit.css): one slide per sheet.
   fillPaper() {
     if (!this.slides.length) return;
     this.paper = make("div", "vp-sheets");
@@ -475,12 +475,12 @@ class Show {
     fit(root.querySelectorAll(".slide"));
   }
 
-  // What slides are begun with: their places stay where new data come.
+  // Return the buttons that start the show, in an order that new data does not change.
   openers() {
     return ["start", "large", "small"].flatMap((style) => [...this.page.querySelectorAll(`button.${style}`)]);
   }
 
-  // From the first slide, without the votes of a rehearsal.
+  // Start at the first slide, without the votes of a rehearsal.
   start() {
     this.votes = {};
     this.begin(0, true);
@@ -498,7 +498,7 @@ class Show {
 
   fill(isStart = false) {
     if (document.fullscreenElement) return isStart || document.exitFullscreen();
-    this.whole.requestFullscreen?.().catch(() => {});  // where it is not allowed, the window is enough
+    this.whole.requestFullscreen?.().catch(() => {});  // if it is not allowed, the show fills the window
   }
 
   go(place) {
@@ -516,7 +516,7 @@ class Show {
     [...this.dots.children].forEach((dot, each) => (dot.ariaCurrent = each === place ? "step" : null));
   }
 
-  // The notes of the open slide: below it, and with the title of the next one in the window for a second screen.
+  // Show the notes of the open slide below it and, with the next slide's title, in the notes window.
   tell() {
     const [slide, next] = this.slides.slice(this.place);
     const notes = () => slide.notes.map((line) => written("p", "", line));
@@ -533,18 +533,18 @@ class Show {
       make("p", "", next ? `Next: ${next.spoken}` : "The last slide"));
   }
 
-  // A window for a second screen, whose keys lead the slides.
+  // Open a notes window for a second screen. Its keys turn the slides, too.
   openNotes() {
-    this.wasFull = false; // some browsers end the full screen for a new window; the talk goes on
+    this.wasFull = false; // some browsers leave full screen for a new window; the show goes on
     this.second = open("", "vlprobe-notes", "width=720,height=540");
     if (!this.second) return; // blocked by the browser
-    const { color, backgroundColor } = getComputedStyle(this.whole); // a white window would be bright in a dark hall
+    const { color, backgroundColor } = getComputedStyle(this.whole); // a white window would be too bright in a dark hall
     Object.assign(this.second.document.body.style, { font: "24px/1.4 system-ui, sans-serif", color, backgroundColor });
-    this.second.addEventListener("keydown", this.pressed); // once, although the window may be open already
+    this.second.addEventListener("keydown", this.pressed); // added once, even if the window is already open
     this.tell();
   }
 
-  // The line of keys fades after 3 seconds without a key or a pointer.
+  // Show the line of keys. It fades after 3 seconds without a key or pointer movement.
   wake() {
     this.whole.classList.remove("still");
     clearTimeout(this.fading);
@@ -567,7 +567,7 @@ class Show {
     this.status.textContent = `Type at ${Math.round(100 * SIZES[this.size])} %`;
   }
 
-  // A tap near an edge of the slide, which phones have instead of keys.
+  // Turn slides with a tap near an edge, for phones without keys.
   tap({ clientX, target }) {
     const share = clientX / this.stage.clientWidth;
     const caption = [...this.stage.querySelectorAll(".options > li:not([class^=as-])")].indexOf(target.closest("li"));
@@ -593,7 +593,7 @@ class Show {
     this.wake();
     const letters = { 0: () => this.vote(-1), 1: () => this.vote(0), 2: () => this.vote(1), n: () => this.note(), w: () => this.openNotes(), b: () => this.darken(), ".": () => this.darken(), f: () => this.fill(),
       "+": () => this.resize(1), "=": () => this.resize(1), "-": () => this.resize(-1),
-      "?": () => this.wake(), "/": () => this.wake() };  // the search of the page would open behind the slide
+      "?": () => this.wake(), "/": () => this.wake() };  // otherwise the page's search would open behind the slide
     const letter = letters[event.key.toLowerCase()];
     if (!this.black.hidden && event.key !== "Escape") this.darken();
     else if (event.key in KEYS) this.go(this.place + KEYS[event.key]);
@@ -606,7 +606,7 @@ class Show {
     event.stopPropagation();
   }
 
-  // The dialog is closed last: what has the focus outside of the whole screen would lose it when that ends.
+  // The dialog is closed last: an element outside of the full-screen part would lose the focus when full screen ends.
   async end() {
     if (document.fullscreenElement) {
       this.wasFull = false;
@@ -615,7 +615,7 @@ class Show {
     if (this.dialog.open) this.dialog.close();
   }
 
-  // The editor shows the slide that was shown last.
+  // The editor shows the slide that the show ended with.
   ended() {
     this.black.hidden = true;
     this.from?.focus?.();
@@ -637,7 +637,7 @@ class Show {
 export default function present({ data, parentElement, setTriggerValue, setStateValue }) {
   const show = part(parentElement, Show);
   show.take(data, setTriggerValue, setStateValue);
-  if (data.whole) {  // for the browser's own print
+  if (data.whole) {  // for the browser's print function
     show.root.append(show.sheets());
     const fitAll = () => fit(show.root.querySelectorAll(":is(.sheets, .show) .slide"));
     addEventListener("beforeprint", fitAll);

@@ -1,8 +1,8 @@
-// Try it: a row for each kind of edit with the verdict of each model, and a field for a wrong caption of one's own.
+// Try it: a row for each kind of edit with each model's verdict, and a field for the user's wrong caption.
 //
 // data: models [{name, path, color}], rows [{kind, label, runs [[text, style]], verdicts [{state, text}], more}],
 // chips [{kind, label}], all {label, id} (link to all edits), beat {text, verdicts, count, note}. A state is "right", "fooled", "tie", "moved" or "unknown".
-// Triggers: renew (a kind), add (a kind), claim (the text, while one types).
+// Triggers: renew (a kind), add (a kind), claim (the text, while the user types).
 
 const SIGNS = { right: TICK, fooled: CROSS };
 const AGAIN = "M11.5 4.5 A5 5 0 1 0 12 8 M11.8 1.5 V4.8 H8.5";

@@ -1,9 +1,9 @@
-// A wall of cards: each is one button with a picture, what changed, and a square a model. One stop of the Tab key.
+// A wall of cards. Each card is one button with a picture, the change, and one square per model. Tab stops once.
 //
-// data: label, cards, and for a whole wall heading, note, place (for phones) and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
-// card: id, name (what a screen reader says), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
-// [text, style]), verdicts [state, ...], count, word, notes [text, ...]; of Compare boxes [{path, color, state, text, source, label}].
-// With `selects`, a press with Shift selects cards; `offered` has the tags for them, none if nothing can be stored.
+// data: label, cards; for a whole wall also heading, note, place (for phones) and legend; `strip` is a row of pictures only, `bare` a wall without its bar.
+// card: id, name (read by screen readers), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
+// [text, style]), verdicts [state, ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}].
+// With `selects`, Shift+click selects cards; `offered` has the tags for them, none if tags cannot be stored.
 // Triggers: open (a card's id), chosen ({ids, act, tag}; act is "show", "deck", "tag" or "slice").
 
 const SIZES = [120, 150, 240];
@@ -12,7 +12,7 @@ const KEPT = "vlprobe-wall-size";
 function runs(line, style) {
   const element = make("span", style);
   element.dir = "auto";
-  // What follows an arrow may go to the next line whole, before a word of it is broken.
+  // Text after an arrow moves to the next line as a whole before one of its words is broken.
   for (const [text, kind] of line) element.append(...(kind === "arrow" ? [arrow(text), make("wbr")] : [make("span", kind, text)]));
   return element;
 }
@@ -41,7 +41,7 @@ function verdicts(card) {
 }
 
 const TICKS = { fooled: "✕", tied: "=", held: "✓", unknown: "?", moved: "" };
-// A small box a model: its mark, a tick or a cross, and what it put first where the models search.
+// Draw one small box per model: its mark, a tick or a cross and, in a search, its first result.
 function boxes(entries) {
   const style = entries.some((entry) => entry.source) ? "seen" : entries.some((entry) => entry.text) ? "told" : "";
   const row = make("span", `boxes ${style}`);
@@ -57,7 +57,7 @@ function boxes(entries) {
   return row;
 }
 
-// The number of other cases, inside the last picture: a portrait or a landscape fills only a part of its square.
+// Place the number of other cases inside the last picture: a portrait or a landscape fills only part of its square.
 function badge(text, image, pictures) {
   const sign = make("span", "badge", text);
   image?.addEventListener("load", () => {
@@ -90,7 +90,7 @@ function legend(entries) {
     make("span", "entry", state && make("span", `verdict ${state}`), make("span", "", text))));
 }
 
-// It keeps the card in focus, the card that is open and the size while the page gives it new data.
+// The wall keeps its size, the focused card and the open card when the page sends new data.
 class Wall {
   constructor(root) {
     this.root = root;
@@ -101,7 +101,7 @@ class Wall {
     this.observer = null;
     this.turn = (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null);
     document.addEventListener("click", this.turn);
-    root.addEventListener("mousedown", (event) => this.selects && event.shiftKey && event.preventDefault()); // else it selects text
+    root.addEventListener("mousedown", (event) => this.selects && event.shiftKey && event.preventDefault()); // otherwise Shift+click selects text
     root.addEventListener("click", (event) => this.click(event));
     root.addEventListener("keydown", (event) => this.key(event));
     root.addEventListener("focusin", (event) => this.visit(event));
@@ -115,7 +115,7 @@ class Wall {
     this.offered = data.offered ?? [];
     const tagged = this.act === "tag" ? [...this.chosen] : []; // stay selected, for another tag or a slice
     this.act = "";
-    this.chosen.clear(); // what was done with the others is done
+    this.chosen.clear(); // the action on the others is complete
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
     if (!data.strip && !data.bare) parts.push(this.bar(data));
@@ -139,7 +139,7 @@ class Wall {
     if (hadFocus && current) current.focus();
     if (!data.strip) this.follow();
     this.mark();
-    // The numbers of pages are below the wall; another page begins at its top.
+    // The page numbers are below the wall; a new page starts at its top.
     const first = data.cards[0]?.id;
     if (this.isTurned && first !== this.first && !data.strip) {
       this.root.scrollIntoView({ block: "start" });
@@ -183,7 +183,7 @@ class Wall {
     this.send("open", button.dataset.id);
   }
 
-  // The check box of a card. It is not in the order of the Tab key: X does the same for the card in focus.
+  // Make a card's check box. Tab skips it: X selects the focused card.
   picker(card) {
     const box = Object.assign(make("input", "picker"), { type: "checkbox", tabIndex: -1, ariaLabel: `Select: ${card.name}` });
     box.title = "Select (X or Shift+click)";
@@ -206,7 +206,7 @@ class Wall {
     else this.tally.replaceChildren(make("span", "", `${this.chosen.size} selected`), ...this.acts());
   }
 
-  // What can be done with the selected cards. It stays while more are selected, with what is typed.
+  // Show the actions for selected cards. They stay, with the typed text, while more cards are selected.
   acts() {
     const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag });
     const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name" });
@@ -281,7 +281,7 @@ class Wall {
     for (const button of this.buttons) button.classList.toggle("open", button.dataset.id === this.opened);
   }
 
-  // The drawer leads from case to case without drawing the wall again; the address has the case that it shows.
+  // The drawer goes from case to case without drawing the wall again; the address has its case.
   follow() {
     const id = new URLSearchParams(location.search).get("case");
     if (!id || id === this.opened || !this.buttons.some((button) => button.dataset.id === id)) return;
@@ -290,7 +290,7 @@ class Wall {
     this.mark();
   }
 
-  // The page's drawer gives focus back to what it knows, which is not inside of this part.
+  // The page's drawer cannot return the focus into this component.
   watch() {
     this.observer?.disconnect();
     let seen = false;

@@ -1,6 +1,6 @@
-// Zoom for the pictures of a case: the wheel and Z enlarge, dragging moves, the last button fills the window.
+// Zoom for a case's pictures: the wheel and Z enlarge, dragging moves, the last button fills the window.
 //
-// data: case (its id; another case starts at full view). It moves the pictures next to it, which the page draws, all of them together.
+// data: case (its id; a new case starts at full view). It moves all pictures next to it together; the page draws them.
 
 const MOST = 8;
 const STEP = 1.5;
@@ -49,7 +49,7 @@ class Zoom {
     this.box.style.cursor = this.scale > 1 ? "grab" : "";
   }
 
-  // Enlarges around a point of the window, by default the middle of the first picture, which stays where it is.
+  // Enlarge around a fixed point of the window, by default the center of the first picture.
   by(factor, point) {
     const image = this.images[0]?.parentElement;
     if (!image) return;
@@ -82,7 +82,7 @@ class Zoom {
     event.preventDefault();
   }
 
-  // Only over a picture, and scrolling down at full view still scrolls the drawer.
+  // Only above a picture. At full view, scrolling down still scrolls the drawer.
   wheel(event) {
     if (event.target.tagName !== "IMG" || (this.scale === 1 && event.deltaY > 0)) return;
     this.by(event.deltaY < 0 ? STEP : 1 / STEP, event);

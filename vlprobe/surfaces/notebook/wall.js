@@ -1,5 +1,5 @@
-// The wall of cases as a widget of a notebook: a press selects a case, and a tag goes to all selected ones.
-// Traits: wall (what the component draws), sheet, selected (ids), tags (lists by id).
+// The wall of cases as a notebook widget. A click selects a case; a tag applies to all selected cases.
+// Traits: wall (the component's data), sheet, selected (ids), tags (lists by id).
 
 export default {
   render({ model, el }) {

@@ -1,17 +1,17 @@
 "use strict";
-// The pages of a site. The address behind the number sign says what is shown. Values and pictures are plain scripts, which a browser
-// loads from a file, too; a report has all of them in its own file. Names and captions are set as text; the markup of a case comes
-// from Python, which escapes every text in it, and the policy of the page lets nothing in it run.
+// The pages of a site. The address after the number sign selects the content. Data and pictures are plain scripts, which a browser
+// can also load from files; a report contains all of them. Names and captions are set as text. Python makes the markup of a case and
+// escapes every text in it, and the page's policy does not run scripts in it.
 
-const values = document.getElementById("values"); // of a report
+const values = document.getElementById("values"); // only in a report
 window.vlprobe = { components: {}, sheets: {}, tables: values ? JSON.parse(values.textContent) : {} };
 
 const PICTURE = /^(\d+)\/(\d+)$/;
-const MOST_CARDS = 60; // at once
-const PAGES = {}; // functions of (page, values, isNew) by the names of pages
+const MOST_CARDS = 60; // shown at first
+const PAGES = {}; // page name: function of (page, values, isNew)
 const loading = {};
 
-// The values of a name, from the page itself or from their script.
+// Load the data with a name, from the page or from its script.
 function table(name) {
   loading[name] ||= Object.hasOwn(window.vlprobe.tables, name) ? unpacked(name) : loaded(name).then(unpacked);
   return loading[name];
@@ -36,9 +36,9 @@ function inflated(packed) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 }
 
-// Plotly's script, which only pages with a figure need. Its rules of style are in the style sheet: the policy lets no other in.
+// Load Plotly, which only pages with a figure need. Its styles are in the style sheet, because the policy forbids others.
 async function plotly() {
-  // It adds no style where an element has the name of its style or of its maps'.
+  // Plotly adds no styles if elements with these ids exist.
   for (const id of ["plotly.js-style-global", "9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53"])
     document.head.append(Object.assign(make("meta", "no-inline-styles"), { id }));
   if (!values) return loaded("plotly", "scripts/plotly.js");
@@ -51,7 +51,7 @@ async function pictureOf(key) {
   return place ? (await table(`pictures-${place[1]}`))[place[2]] || "" : key;
 }
 
-// The same values with pictures in the place of their keys; only the scripts of these pictures are loaded.
+// Replace the keys of pictures by pictures. Only the scripts of these pictures are loaded.
 async function pictured(value) {
   if (Array.isArray(value)) return Promise.all(value.map(pictured));
   if (!value || typeof value !== "object") return value;
@@ -62,7 +62,7 @@ async function pictured(value) {
   return Object.fromEntries(await Promise.all(entries));
 }
 
-// Markup of Python as elements.
+// Turn markup made by Python into elements.
 async function elements(markup) {
   const template = document.createElement("template");
   template.innerHTML = markup;
@@ -76,14 +76,14 @@ function address() {
   return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
 
-// Changes what the address says; what is empty goes.
+// Change parameters of the address. Empty ones are removed.
 function say(changes) {
   const query = new URLSearchParams(location.hash.slice(1));
   for (const [name, value] of Object.entries(changes)) value === "" ? query.delete(name) : query.set(name, value);
   try {
     history.replaceState(null, "", `#${query}`);
   } catch {
-    location.hash = String(query); // where a file may not change its address
+    location.hash = String(query); // if a file may not change its address
   }
 }
 
@@ -91,12 +91,12 @@ function link(page, query) {
   return local(`${page}.html#${new URLSearchParams(query)}`);
 }
 
-// The address of a page; the pages of a report are in one file.
+// Return the address of a page. All pages of a report are in one file.
 function local(href) {
   return values ? href.replace(/^(\w+)\.html#/, "#page=$1&") : href;
 }
 
-// A component of the dashboard in a place of the page, with its style sheets around only it.
+// Mount a dashboard component in an element, with its own style sheets.
 async function mount(host, name, data, send = () => {}) {
   const { components, sheets } = window.vlprobe;
   const root = host.shadowRoot || host.attachShadow({ mode: "open" });
@@ -107,7 +107,7 @@ async function mount(host, name, data, send = () => {}) {
   host.leave = components[name]({ data: await pictured(data), parentElement: root, setTriggerValue: send, setStateValue: send });
 }
 
-// A figure of Plotly in a place of the page; its marks are choices on this page.
+// Draw a Plotly figure in an element. Clicking a mark makes a choice on this page.
 async function plot(host, figure, chosen, change) {
   await (loading.plotly ||= plotly());
   const { data, layout } = figure[matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"];
@@ -122,7 +122,7 @@ async function plot(host, figure, chosen, change) {
   if (isNew) host.on("plotly_click", ({ points: [{ customdata }] }) => customdata && host.change(Object.fromEntries(new URLSearchParams(customdata))));
 }
 
-// Tables of Python in a place of the page. Their links with only a number sign are choices on this page.
+// Show tables made by Python in an element. Their links that start with a number sign are choices on this page.
 async function show(host, markup, chosen, change) {
   if (host.markup !== markup) {
     host.markup = markup;
@@ -157,7 +157,7 @@ function button(text, label, act, style) {
   return made;
 }
 
-// What the page is about: a question set and a kind that the site has this page of, and a model.
+// Return the page's subject: a question set and a kind for which the site has this page, and a model.
 function about(index, name) {
   const said = address();
   const sets = index.sets.filter((one) => one.kinds.some((kind) => kind.pages.includes(name)));
@@ -169,7 +169,7 @@ function about(index, name) {
   return { said, sets, set, kinds, kind, model, name: `${set.key}-${name}-${number}`, cases: `${set.key}-explore-${number}` };
 }
 
-// The choices that pages share: question set and kind. A kind without a choice is named if a word before it needs it.
+// Make the pickers that pages share: kind and question set. If there is only one kind, `isNamed` shows its name.
 function choices({ sets, set, kinds, kind }, isNamed = false) {
   const go = (changes) => {
     say({ type: "", pattern: "", case: "", row: "", ...changes });
@@ -182,7 +182,7 @@ function choices({ sets, set, kinds, kind }, isNamed = false) {
   ].filter(Boolean);
 }
 
-// The element of this name on the page, which is made at its first use.
+// Return the element with this name. It is made at the first call.
 function place(name) {
   const main = document.querySelector("main");
   return main.querySelector(`:scope > .${name}`) || main.appendChild(make("div", name));
@@ -192,14 +192,14 @@ function named(entries) {
   return entries.map(({ key, name, label }) => [key, name || label]);
 }
 
-// New content of a place; the keyboard stays on the picker that it was on.
+// Replace an element's content. The focus stays on the same picker.
 function fill(host, ...children) {
   const label = host.contains(document.activeElement) && document.activeElement.ariaLabel;
   host.replaceChildren(...children);
   if (label) host.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus();
 }
 
-// A switch for each pattern: its words, and how often they fool the model.
+// Make a toggle for each pattern, with its words and how often they fool the model.
 function switches(patterns, chosen, act) {
   return patterns.map(({ source, target, rate, counts, tip }, at) => {
     const words = [make("bdi", "", source), target && " → ", target && make("bdi", "", target)];
@@ -213,12 +213,12 @@ function switches(patterns, chosen, act) {
   });
 }
 
-// The first row of a page: words, and what they are about.
+// Fill the first row of a page: words and pickers.
 function sentence(...parts) {
   fill(place("sentence"), ...parts.map((part) => (typeof part === "string" ? make("span", "quiet between", part) : part)));
 }
 
-// The page of the address; it is made from the beginning unless only a choice on it changed.
+// Draw the page of the address, from scratch if `isNew`, otherwise after a choice on it.
 async function draw(isNew = true) {
   const index = await table("index");
   const [main, numbers] = [document.querySelector("main"), document.querySelector(".numbers")];
@@ -250,12 +250,12 @@ addEventListener("load", () => {
   draw();
 });
 
-// A case as a model answered it.
+// Return a case with a model's answers.
 function caseOf(entry, model) {
   return { ...entry.case, ...entry.models[model.key] };
 }
 
-// One case in a drawer. shown: its values, where it is, what leads to the previous and the next one, and others [[label, act], ...].
+// Show one case in a drawer: its data, its position, functions for the previous and the next case, and others [[label, act], ...].
 async function showCase({ case: { pictures, captions, bars, rest }, where, previous, next, others }) {
   const steps = make("p", "steps", make("span", "small quiet", where), button("‹", "Previous case", previous, "step"),
     button("›", "Next case", next, "step"), button("✕", "Close", () => dialog.close(), "step"));
@@ -269,7 +269,7 @@ async function showCase({ case: { pictures, captions, bars, rest }, where, previ
     if (act && !event.ctrlKey && !event.metaKey && !event.altKey) act();
   };
   if (dialog.open) return;
-  dialog.setAttribute("role", "dialog"); // the wall takes the focus back when it is gone
+  dialog.setAttribute("role", "dialog"); // the wall takes the focus back when it closes
   dialog.ariaLabel = "One case";
   dialog.onclick = (event) => event.target === dialog && dialog.close();
   dialog.onclose = () => {
@@ -304,7 +304,7 @@ PAGES.present = async (page, values) => {
   await mount(place("talk"), "slides", { ...talk, pictures: sources });
 };
 
-// A regular expression for each word of a caption search, and for each phrase in double quotes, as in the dashboard
+// Return a regular expression for each word, and each phrase in double quotes, of a caption search, as in the dashboard
 // (`views.filter`): whole words, except in scripts without upper and lower case.
 function patterns(search) {
   const letter = String.raw`[\p{Lu}\p{Ll}\p{Lt}\p{M}\p{N}_]`;
@@ -321,7 +321,7 @@ function outcomeOf(margin) {
   return margin > 0 ? ["held"] : margin === 0 ? ["fooled", "tied"] : ["fooled"];
 }
 
-// Sort keys of a case, the smallest first, by its margin, the number of models that it fools, and its number in the dataset.
+// Sort keys of a case (ascending) from its margin, the number of models that it fools, and its position in the dataset.
 const ORDERS = {
   worst: (margin) => margin,
   closest: (margin) => Math.abs(margin),
@@ -377,7 +377,7 @@ PAGES.explore = async (page, values, isNew) => {
     .filter(({ at }) => !chosen.length || members.has(at))
     .map((row) => ({ ...row, key: sortKey(row) }))
     .sort((one, other) => (one.key === other.key ? 0 : one.key - other.key));
-  const pictures = new Map(rows.map((row) => [row.entry.picture, []])); // one card a picture, its worst case
+  const pictures = new Map(rows.map((row) => [row.entry.picture, []])); // one card per picture, for its worst case
   for (const row of rows) pictures.get(row.entry.picture).push(row);
   const groups = [...pictures.values()];
 
