@@ -28,11 +28,11 @@ SEEDS = (0, 1, 2)
 RESAMPLES = 10_000
 SUBSETS = {
     "": "all",
-    "swap": "colour swap",
+    "swap": "color swap",
     "location": "location",
     "number": "number",
     "object": "object",
-    "color": "colour",
+    "color": "color",
 }
 WEIGHT = 5  # weight of EqSim, as for demo:eqsim
 

@@ -1,4 +1,4 @@
-"""Models that see colours alone, and a store with what they find among mixed pictures."""
+"""Models that see colors alone, and a store with what they find among mixed pictures."""
 
 import hashlib
 import zlib
@@ -23,7 +23,7 @@ OPTIONS = {
 
 
 class Hues(ControlEncoder):
-    """Looks at the middle of a picture and at the colour that a caption names, each model with a noise of its own."""
+    """Looks at the middle of a picture and at the color that a caption names, each model with a noise of its own."""
 
     def __init__(self, name: str) -> None:
         super().__init__("random")
@@ -40,7 +40,7 @@ class Hues(ControlEncoder):
         return self._unit(np.asarray(pixels, dtype=np.float64))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """A caption as its colour and a number of its own."""
+        """A caption as its color and a number of its own."""
         colors = [color for color, *_ in CAPTIONS]
         rows = [
             [

@@ -101,7 +101,7 @@ def test_lgip():
     rows = table.assign(margin=lgip._margins(table), erased=table["text_01"] == 1)
     strengths = dict(
         zip(
-            ("colour", "number", "first flip of object", "second flip of object"),
+            ("color", "number", "first flip of object", "second flip of object"),
             pairwise.strength(
                 *(rows.loc[rows["kind"] == "flip", c].to_numpy() for c in ("subtype", "text_01"))
             ),
@@ -109,7 +109,7 @@ def test_lgip():
         )
     )
     named = {
-        "strength of the flip of colour": strengths["colour"],
+        "strength of the flip of color": strengths["color"],
         "strength of the flip of number": strengths["number"],
         "strength of the first flip of object": strengths["first flip of object"],
         "strength of the second flip of object": strengths["second flip of object"],

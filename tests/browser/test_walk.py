@@ -110,7 +110,7 @@ def walk(page, url: str):
 
 
 def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
-    """To a screen, at a size and in a colour scheme; what was scrolled is at its top."""
+    """To a screen, at a size and in a color scheme; what was scrolled is at its top."""
     width, scheme = look
     if page.look != look:
         page.look = look
@@ -180,7 +180,7 @@ def test_a_screen_is_whole_accessible_and_begins_with_pictures(
         walk.wait_for_timeout(100)
         n_whole = count_in_view(walk, selector)
     wide = walk.evaluate(WIDE)
-    # The colours of one card are those of all. The wall of the next screen may be the same one.
+    # The colors of one card are those of all. The wall of the next screen may be the same one.
     others = walk.locator(".wall li:nth-child(n + 9)")
     others.evaluate_all("all => all.forEach((e) => { e.style.display = 'none'; })")
     bad = severe_violations(walk)

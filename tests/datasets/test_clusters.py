@@ -25,7 +25,7 @@ INTERVAL = ["value", "low", "high", "n_items", "n_cases"]
 
 
 def painted(folder: Path, number: int, name: str = "") -> str:
-    """A picture of its own colour; returns its name."""
+    """A picture of its own color; returns its name."""
     folder.mkdir(parents=True, exist_ok=True)
     name = name or f"{number:012}.jpg"
     Image.new("RGB", (8, 8), (number % 256, 37 * number % 256, 101 * number % 256)).save(

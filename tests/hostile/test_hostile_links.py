@@ -157,7 +157,7 @@ def test_an_upload_is_a_picture_or_one_line(store: Store, monkeypatch: pytest.Mo
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as writer:
         writer.writestr("../../evil.png", RED)
-    files = {what: (data, 0) for what, (data, _) in SHOWN.items() if "colour profile" not in what}
+    files = {what: (data, 0) for what, (data, _) in SHOWN.items() if "color profile" not in what}
     files |= {what: (data, 1) for what, (data, _) in REFUSED.items()}
     files |= {
         "an archive that climbs": (archive.getvalue(), 1),

@@ -111,8 +111,8 @@ SHOWN = {  # what is opened, and the color of its first pixel
     "30,000 pixels wide": (png(30_000, 2, b"\0" * 60_002), (0, 0, 0)),
     "30,000 pixels tall": (png(2, 30_000, b"\0" * 90_000), (0, 0, 0)),
     "fewer rows than it says, which are black": (png(100, 100, b"\0" * 101), (0, 0, 0)),
-    "an endless colour profile": (saved(plain(), "PNG", icc_profile=b"x" * 1_000_000), RED),
-    "a colour profile that is none": (
+    "an endless color profile": (saved(plain(), "PNG", icc_profile=b"x" * 1_000_000), RED),
+    "a color profile that is none": (
         saved(plain(size=(16, 16)), "JPEG", icc_profile=b"\xff" * 500, quality=100),
         None,
     ),

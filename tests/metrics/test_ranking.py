@@ -22,7 +22,7 @@ def versions(seed: int, n: int = 300, values: int = 0) -> np.ndarray:
 def test_average_ranks_and_order_are_those_of_scipy_and_of_a_stable_sort(values: int, dtype: type):
     made = versions(1, values=values).astype(dtype)
     found = ranking.Ranker()(made)
-    assert (found.centred + (300 + 1) / 2 == stats.rankdata(-made, axis=1)).all()
+    assert (found.centered + (300 + 1) / 2 == stats.rankdata(-made, axis=1)).all()
     assert (found.order == np.argsort(-made, axis=1, kind="stable")).all()
 
 
@@ -38,14 +38,14 @@ def test_a_ranker_is_used_again_for_more_and_for_fewer_versions_and_for_another_
         made = made.astype(np.float32)
         found = ranker(made)
         assert (found.order == np.argsort(-made, axis=1, kind="stable")).all()
-        assert (found.centred + (made.shape[1] + 1) / 2 == stats.rankdata(-made, axis=1)).all()
+        assert (found.centered + (made.shape[1] + 1) / 2 == stats.rankdata(-made, axis=1)).all()
 
 
 def test_both_zeros_are_one_value_and_the_smallest_and_largest_numbers_keep_their_order():
     made = np.float32([[0.0, -0.0, 1e-45, -1e-45, 3e38, -3e38, 0.0]])
     found = ranking.Ranker()(made)
     assert found.order.tolist() == [[4, 2, 0, 1, 6, 3, 5]]
-    assert (found.centred[0] + 4).tolist() == [4, 4, 2, 6, 1, 7, 4]
+    assert (found.centered[0] + 4).tolist() == [4, 4, 2, 6, 1, 7, 4]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -123,7 +123,7 @@ def test_source_words_are_counted_most_frequent_first():
     assert list(source_words(edits).items()) == [("dog", 3), ("cat", 2)]
 
 
-def mean_colour_of_left_top(images):
+def mean_color_of_left_top(images):
     """Sees the left top quarter alone, and how bright the whole is not at all."""
     rows = []
     for image in images:
@@ -137,7 +137,7 @@ def mean_colour_of_left_top(images):
 
 def test_the_occlusion_map_is_what_blackening_each_cell_by_hand_gives():
     image = Image.fromarray(np.random.default_rng(0).integers(0, 255, (30, 41, 3), dtype=np.uint8))
-    found = occlusion_map(image, mean_colour_of_left_top)
+    found = occlusion_map(image, mean_color_of_left_top)
     assert found.shape == (4, 4) and found.dtype == np.float32
     covered = np.zeros((30, 41), int)
     for row in range(4):
@@ -149,7 +149,7 @@ def test_the_occlusion_map_is_what_blackening_each_cell_by_hand_gives():
             )
             pixels[y[0] : y[1], x[0] : x[1]] = 0
             covered[y[0] : y[1], x[0] : x[1]] += 1
-            whole, masked = mean_colour_of_left_top([image, Image.fromarray(pixels)])
+            whole, masked = mean_color_of_left_top([image, Image.fromarray(pixels)])
             assert found[row, column] == pytest.approx(float(whole @ masked), abs=1e-6)
     assert (covered == 1).all()
     assert (found[2:, 2:] == found[3, 3]).all() and found[0, 0] < found[3, 3]
@@ -157,4 +157,4 @@ def test_the_occlusion_map_is_what_blackening_each_cell_by_hand_gives():
 
 def test_a_picture_smaller_than_the_grid_is_refused():
     with pytest.raises(InvalidInput, match="3 x 9 pixels"):
-        occlusion_map(Image.new("RGB", (3, 9)), mean_colour_of_left_top)
+        occlusion_map(Image.new("RGB", (3, 9)), mean_color_of_left_top)

@@ -41,7 +41,7 @@ def test_how_many_queries_are_asked_at_once_and_by_how_many_threads_changes_noth
 
 @pytest.fixture
 def many(tmp_path) -> str:
-    """110 pictures of one colour each, with three captions."""
+    """110 pictures of one color each, with three captions."""
     lines = ["image,caption"]
     for number in range(110):
         Image.new("RGB", (4, 4), (2 * number, 7, 9)).save(tmp_path / f"{number}.png")

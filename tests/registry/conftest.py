@@ -11,7 +11,7 @@ from vlprobe.registry import plugins
 from vlprobe.storage import access
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "example"
-FILES = {path.stem: path for path in (EXAMPLE / "vlprobe_colours").glob("*.py")}
+FILES = {path.stem: path for path in (EXAMPLE / "vlprobe_colors").glob("*.py")}
 TRAP = "import pathlib\npathlib.Path({mark!r}).write_text('ran')\n"  # code that must not run
 
 
@@ -63,16 +63,16 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 @pytest.fixture
-def colours(install: Install) -> Path:
+def colors(install: Install) -> Path:
     """Install the example from docs/, and return its folder."""
     texts = {
-        f"vlprobe_colours/{name}.py": path.read_text(encoding="utf-8")
+        f"vlprobe_colors/{name}.py": path.read_text(encoding="utf-8")
         for name, path in FILES.items()
     }
     entries = {
-        "models": {"colours": "vlprobe_colours.model"},
-        "datasets": {"swatches": "vlprobe_colours.dataset"},
-        "probes": {"blank": "vlprobe_colours.probe:PROBE"},
-        "rules": {"loud": "vlprobe_colours.rules"},
+        "models": {"colors": "vlprobe_colors.model"},
+        "datasets": {"swatches": "vlprobe_colors.dataset"},
+        "probes": {"blank": "vlprobe_colors.probe:PROBE"},
+        "rules": {"loud": "vlprobe_colors.rules"},
     }
-    return install(entries, texts, "vlprobe-colours")
+    return install(entries, texts, "vlprobe-colors")

@@ -59,7 +59,7 @@ def keys(folder: Path, cache: Path) -> set[str]:
 
 def test_a_changed_line_makes_every_run_a_new_one(tmp_path: Path):
     folder = tmp_path / "mine"
-    shutil.copytree(EXAMPLE / "vlprobe_colours", folder)
+    shutil.copytree(EXAMPLE / "vlprobe_colors", folder)
     before = keys(folder, tmp_path / "cache")
     assert len(before) == 4 and keys(folder, tmp_path / "cache") == before
     for path in folder.glob("*.py"):  # as long as before, and within the same second

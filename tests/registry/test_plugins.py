@@ -71,18 +71,18 @@ def test_a_refusal_does_not_say_whether_the_file_is_there(tmp_path: Path):
             registry.load_model(name)
 
 
-def test_a_name_that_is_typed_in_a_command_is_named_by_it(colours: Path, tmp_path: Path):
+def test_a_name_that_is_typed_in_a_command_is_named_by_it(colors: Path, tmp_path: Path):
     cache = tmp_path / "cache"
-    call(cache, *ASK, "--model", "colours", "--dataset", "swatches:3", "--option", "rules=loud")
+    call(cache, *ASK, "--model", "colors", "--dataset", "swatches:3", "--option", "rules=loud")
     (manifest,) = Store(cache).runs()
-    assert manifest["run"]["model"] == "colours" and manifest["run"]["dataset"] == "swatches:3"
+    assert manifest["run"]["model"] == "colors" and manifest["run"]["dataset"] == "swatches:3"
     assert manifest["n_cases"] == 3 * 2
     rows = views.runs.runs(Store(cache))
-    assert rows["note"].tolist() == ["an example that knows colours alone"]
+    assert rows["note"].tolist() == ["an example that knows only colors"]
 
 
 def test_files_are_asked_by_their_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(EXAMPLE / "vlprobe_colours")
+    monkeypatch.chdir(EXAMPLE / "vlprobe_colors")
     cache = tmp_path / "cache"
     words = ["--model", "py:model.py", "--dataset", "py:dataset.py:2", "--option"]
     call(cache, *ASK, *words, "rules=py:rules.py")
@@ -93,27 +93,27 @@ def test_files_are_asked_by_their_paths(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_probe_from_outside_is_asked_shown_and_left_out_where_nobody_names_it(
-    colours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    colors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     cache = tmp_path / "cache"
-    words = ("--model", "colours", "--dataset", "swatches")
+    words = ("--model", "colors", "--dataset", "swatches")
     call(cache, *ASK, "--probe", "blank", *words)
     call(cache, *ASK, *words)
     manifest = next(row for row in Store(cache).runs() if row["run"]["probe"] == "blank")
     by_hand = views.estimates.estimates(
         Store(cache), views.runs.question_set(Store(cache), manifest["case_key"])
     )
-    # red, green and blue beat a text without a colour; white is told from it by no direction
+    # red, green and blue beat a text without a color; white is told from it by no direction
     assert by_hand["value"].tolist() == [0.75]
     monkeypatch.setenv(access.PLUGINS, "")
     shown = call(cache, "show", "--format", "json")
     assert [row["probe"] for row in json.loads(shown.stdout)] == ["lgip"]
-    assert "Left out: 'blank' is a plug-in of vlprobe-colours 1.0" in shown.stderr
+    assert "Left out: 'blank' is a plug-in of vlprobe-colors 1.0" in shown.stderr
     assert "--plugin blank" in call(cache, "show", manifest["key"], code=1).stderr
     assert "beats_blank" in call(cache, "--plugin", "blank", "show", manifest["key"]).stdout
 
 
-def test_rules_from_outside_are_written_by_perturb(colours: Path, tmp_path: Path):
+def test_rules_from_outside_are_written_by_perturb(colors: Path, tmp_path: Path):
     words = ("perturb", "swatches:1", "--rules", "loud", "--format", "edits")
     rows = [json.loads(line) for line in call(tmp_path / "cache", *words).stdout.splitlines()]
     assert [row["text"] for row in rows] == [
@@ -168,17 +168,17 @@ def test_the_list_of_names_is_that_of_every_process_below(tmp_path: Path):
     assert printed.stdout.strip() == f"py:{FILES['model']}", printed.stderr
 
 
-def test_named_plugins_are_among_the_names_that_can_be_chosen(colours: Path):
+def test_named_plugins_are_among_the_names_that_can_be_chosen(colors: Path):
     before = {group: registry.names(group) for group in registry.NOUNS}
-    for name in ("colours", "swatches", "blank", "loud"):
+    for name in ("colors", "swatches", "blank", "loud"):
         plugins.allow(name)
     added = [set(registry.names(group)) - set(before[group]) for group in registry.NOUNS]
-    assert added == [{"colours"}, {"swatches"}, {"blank"}, {"loud"}]
+    assert added == [{"colors"}, {"swatches"}, {"blank"}, {"loud"}]
 
 
-def test_an_unknown_name_is_told_with_the_installed_plugins(colours: Path):
-    with pytest.raises(NotFound, match="Did you mean 'colours'"):
-        registry.load_model("colors")
+def test_an_unknown_name_is_told_with_the_installed_plugins(colors: Path):
+    with pytest.raises(NotFound, match="Did you mean 'colors'"):
+        registry.load_model("colours")
 
 
 def test_the_page_of_plugins_shows_the_files_that_are_tested():
@@ -216,11 +216,11 @@ OTHERS = ["home", "present", "compare", "tradeoff", "lab", "run", "breakdown", "
 
 @pytest.mark.parametrize("page", tiers(["explore", *OTHERS], ("explore",)))
 def test_pages_show_a_probe_that_the_starter_named(
-    colours: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+    colors: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ):
-    for name in ("colours", "swatches", "blank"):
+    for name in ("colors", "swatches", "blank"):
         plugins.allow(name)
-    request = Request(("colours", "control:random"), "swatches", "blank", examine=False)
+    request = Request(("colors", "control:random"), "swatches", "blank", examine=False)
     manifests = execute(request, store)
     at = open_page(monkeypatch, store, page, set=manifests[0]["case_key"])
     assert not at.exception and not at.error, at.error
@@ -259,7 +259,7 @@ def test_the_example_installs_and_runs_from_a_folder_of_its_own(tmp_path: Path):
     root = str(EXAMPLE.parents[1])
     environment = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{root}"}
     command = [sys.executable, "-m", "vlprobe", "--cache", str(tmp_path / "cache")]
-    asked = ["run", "--model", "colours", "--dataset", "swatches", "--format", "csv"]
+    asked = ["run", "--model", "colors", "--dataset", "swatches", "--format", "csv"]
     for words in ([], ["--option", "rules=loud"], ["--probe", "blank"]):
         ended = subprocess.run(
             [*command, *asked, *words],
@@ -272,4 +272,4 @@ def test_the_example_installs_and_runs_from_a_folder_of_its_own(tmp_path: Path):
     listed = subprocess.run(
         [*command, "list", "probes"], env=environment, capture_output=True, text=True, cwd=tmp_path
     )
-    assert "blank vlprobe-colours 1.0" in re.sub(" +", " ", listed.stdout)
+    assert "blank vlprobe-colors 1.0" in re.sub(" +", " ", listed.stdout)

@@ -33,13 +33,13 @@ def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
         ],
         columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
     )
-    figure = charts.dots.dots(table, UP, "cosine", {"color": "Colour", "number": "Number"}, LOOKS)
+    figure = charts.dots.dots(table, UP, "cosine", {"color": "Color", "number": "Number"}, LOOKS)
     found = marks(figure)
     assert list(found["a:one"].x) == [0.9]
     assert list(found["b:two"].x) == [0.7, 0.6]
     rows = [round(y) for y in found["b:two"].y]
     assert rows == [0, 1]
-    assert list(figure.layout.yaxis.ticktext) == ["Colour", "Number"]
+    assert list(figure.layout.yaxis.ticktext) == ["Color", "Number"]
     assert found["a:one"].y[0] != found["b:two"].y[0]
 
 
@@ -48,7 +48,7 @@ def test_a_model_of_which_nothing_is_known_has_no_dot():
         [("a:one", "color", NAN, NAN, NAN, 0, 0)],
         columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
     ).astype({"slice": "str"})
-    figure = charts.dots.dots(table, UP, "cosine", {"color": "Colour"}, LOOKS)
+    figure = charts.dots.dots(table, UP, "cosine", {"color": "Color"}, LOOKS)
     assert len(marks(figure)["a:one"].x) == 0
 
 
@@ -147,7 +147,7 @@ def _luminance(color: str) -> float:
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
-def test_every_colour_stands_out_on_light_and_dark(background: str):
+def test_every_color_stands_out_on_light_and_dark(background: str):
     dark_page = background != "#ffffff"
     for color in (*charts.styles.COLORS, charts.styles.GREY):
         color = charts.styles.DARK[color] if dark_page else color
@@ -155,7 +155,7 @@ def test_every_colour_stands_out_on_light_and_dark(background: str):
         assert (light + 0.05) / (dark + 0.05) >= 3, color
 
 
-def test_a_dark_page_has_each_models_colour_for_dark_pages_and_keeps_everything_else():
+def test_a_dark_page_has_each_models_color_for_dark_pages_and_keeps_everything_else():
     figure = go.Figure(
         go.Scatter(
             x=[1], y=[2], marker={"color": "#0072B2"}, error_x={"color": "#2f3b4c"}, name="#1"
@@ -166,7 +166,7 @@ def test_a_dark_page_has_each_models_colour_for_dark_pages_and_keeps_everything_
     assert (list(figure.data[0].x), figure.data[0].name) == ([1], "#1")
 
 
-def test_of_more_than_nine_models_only_the_chosen_ones_are_coloured():
+def test_of_more_than_nine_models_only_the_chosen_ones_are_colored():
     names = [f"m{number}" for number in range(10)]
     looks = charts.styles.styles(names)
     shown = charts.styles.emphasised(looks, ["m3"])
@@ -209,7 +209,7 @@ def test_more_models_than_a_legend_bears_stand_in_the_order_of_their_values():
         pd.DataFrame(rows, columns=columns),
         UP,
         "cosine",
-        {"color": "Colour", "number": "Number"},
+        {"color": "Color", "number": "Number"},
         charts.styles.styles(names),
     )
     for row in (0, 1):

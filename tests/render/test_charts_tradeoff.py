@@ -54,7 +54,7 @@ def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
     assert list(figure.layout.xaxis.ticktext) == ["Weak", "Medium", "Strong"]
 
 
-def test_of_more_curves_than_can_be_told_apart_the_chosen_one_alone_has_a_colour_and_intervals():
+def test_of_more_curves_than_can_be_told_apart_the_chosen_one_alone_has_a_color_and_intervals():
     models = [f"a:m{number}" for number in range(charts.styles.DISTINCT + 1)]
     table = pd.DataFrame(
         [(model, step, 0.5, 0.4, 0.6, 5, 9) for model in models for step in "xy"],

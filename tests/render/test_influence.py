@@ -1,4 +1,4 @@
-"""Numbers laid over words and pictures: what is shown is the number, and its colour can be read."""
+"""Numbers laid over words and pictures: what is shown is the number, and its color can be read."""
 
 import math
 import re
@@ -23,7 +23,7 @@ def luminance(color) -> float:
 
 @pytest.mark.parametrize("theme", [0, 1])
 @pytest.mark.parametrize("positive", [True, False])
-def test_letters_on_every_strength_of_colour_meet_the_contrast_that_eyes_need(theme, positive):
+def test_letters_on_every_strength_of_color_meet_the_contrast_that_eyes_need(theme, positive):
     for share in np.linspace(0, 1, 21):
         tint = influence.TINTS[positive][theme]
         ground = [
@@ -47,7 +47,7 @@ def test_words_are_escaped_and_each_says_its_number():
     assert "less -0.250" in shown and "more 0.250" in shown
 
 
-def test_the_strongest_word_has_the_strongest_colour_and_an_unknown_one_has_none():
+def test_the_strongest_word_has_the_strongest_color_and_an_unknown_one_has_none():
     spans = re.findall(r'style="(.*?)"', line(["a", "b", "c"], [0.5, -0.25, math.nan], 0.5))
     blue, orange = (
         "127 184 224",
@@ -61,7 +61,7 @@ def test_a_legend_begins_at_nothing_where_no_number_is_below_0():
     assert strongest([math.nan]) == 0.0 and strongest([-3.0, math.nan, 2.0]) == 3.0
 
 
-def test_a_tinted_picture_moves_towards_the_colour_by_the_cells_number():
+def test_a_tinted_picture_moves_towards_the_color_by_the_cells_number():
     grey = Image.new("RGB", (40, 40), (100, 100, 100))
     values = np.array([[1.0, 0.0], [-0.5, math.nan]])
     seen = np.asarray(heat(grey, values)).astype(float)

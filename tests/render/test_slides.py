@@ -235,7 +235,7 @@ def test_nothing_is_said_of_a_few_answers_or_one_type():
     assert ids == ["better", "closing"]
 
 
-def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
+def test_only_the_best_model_is_colored_and_a_control_is_said_and_not_drawn():
     everyone = held_against([*FOUR, contestant(COIN, 0.01)], tied="BC")
     slide = next(one for one in deck.slides(make_story(everyone)) if one.id == "better")
     assert [(bar.model, bar.style) for bar in slide.bars] == [

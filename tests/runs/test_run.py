@@ -404,7 +404,7 @@ def test_parts_end_where_an_item_ends_and_none_is_smaller_than_asked_but_the_las
 
 
 def pictured(folder: Path, captions: dict[str, str], color: str = "red") -> str:
-    """A dataset with a picture of one colour for each caption."""
+    """A dataset with a picture of one color for each caption."""
     for name in captions:
         Image.new("RGB", (8, 8), color).save(folder / name)
     (folder / "captions.json").write_text(

@@ -81,7 +81,7 @@ def test_transparency_is_laid_on_white():
     assert pixel(data, (1, 0)) == (255, 255, 255)
 
 
-def test_a_palette_with_a_transparent_colour_is_laid_on_white():
+def test_a_palette_with_a_transparent_color_is_laid_on_white():
     image = Image.new("P", (2, 1))
     image.putpalette([10, 20, 30, 200, 100, 50])
     image.putpixel((1, 0), 1)

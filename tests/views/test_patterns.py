@@ -30,7 +30,7 @@ PICTURES = 48
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Forty-eight pictures of some dogs or cars in some colour, three captions each, asked lgip."""
+    """Forty-eight pictures of some dogs or cars in some color, three captions each, asked lgip."""
     folder = tmp_path_factory.mktemp("counted")
     numbers, colors, things = ("two", "three", "four"), ("red", "blue"), ("dogs", "cars")
     with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:

@@ -164,7 +164,7 @@ def _read(name: str, cache: Path) -> tuple[TableName, Table, Layout]:
         reader.require_kind(parsed.file)
         parsed = replace(parsed, file=remote.local_copy(parsed.url, cache))
     table = reader.read(parsed.file)
-    layout = layouts.recognised(
+    layout = layouts.recognized(
         str(parsed.file), table.names, parsed.values.get("layout", ""), parsed.columns
     )
     if LABEL not in parsed.chosen:

@@ -29,7 +29,7 @@ class Rankings:
 
     order: np.ndarray  # int64 (n_versions, n): numbers of the candidates, best first, ties in the order of the numbers
     # float64 of the same shape: average rank of each candidate minus the mean rank
-    centred: np.ndarray
+    centered: np.ndarray
     # for each version, the first and last position (from 0) of every group of ties
     tied: list[tuple[np.ndarray, np.ndarray]]
 
@@ -43,7 +43,7 @@ class Ranker:
 
     def __init__(self) -> None:
         self._order: np.ndarray = np.empty((0, 0), np.int64)
-        self._centred: np.ndarray = np.empty((0, 0), np.float64)
+        self._centered: np.ndarray = np.empty((0, 0), np.float64)
 
     def __call__(self, values: np.ndarray) -> Rankings:
         """Rank candidates by similarities of shape (n_versions, n), float32 or float64. With float64, it takes several
@@ -54,13 +54,13 @@ class Ranker:
         n_versions, n = len(values), values.shape[1]
         if self._order.shape[0] < n_versions or self._order.shape[1] != n:
             self._order = np.empty(values.shape, np.int64)
-            self._centred = np.empty(values.shape, np.float64)
+            self._centered = np.empty(values.shape, np.float64)
             self._spare, self._bits = np.empty(n, np.int64), np.empty(n, np.int32)
             self._numbers = np.arange(n)
-            self._ranks = self._numbers - (n - 1) / 2  # centred
-        rankings = Rankings(self._order[:n_versions], self._centred[:n_versions], [])
-        for similarities, order, centred in zip(
-            values, rankings.order, rankings.centred, strict=True
+            self._ranks = self._numbers - (n - 1) / 2  # centered
+        rankings = Rankings(self._order[:n_versions], self._centered[:n_versions], [])
+        for similarities, order, centered in zip(
+            values, rankings.order, rankings.centered, strict=True
         ):
             ties = (
                 self._sort(similarities, order)
@@ -68,10 +68,10 @@ class Ranker:
                 else _sort(similarities, order)
             )
             starts, ends = _tie_groups(ties)
-            centred[order] = self._ranks
+            centered[order] = self._ranks
             size = ends - starts + 1
             within = np.repeat(starts - (np.cumsum(size) - size), size) + np.arange(size.sum())
-            centred[order[within]] = np.repeat((self._ranks[starts] + self._ranks[ends]) / 2, size)
+            centered[order[within]] = np.repeat((self._ranks[starts] + self._ranks[ends]) / 2, size)
             rankings.tied.append((starts, ends))
         return rankings
 
@@ -121,7 +121,7 @@ def rank_correlations(rankings: Rankings) -> np.ndarray:
 
     Source: PRSM, section 3 (global), read as a correlation of ranks.
     """
-    rows = rankings.centred
+    rows = rankings.centered
     squares = [row @ row for row in rows]
     return np.array(
         [
@@ -148,7 +148,7 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
     overlaps of .64 to .89) match this quantity and are unlikely to be rank correlations.
     """
     rows, n = rankings.order, rankings.order.shape[1]
-    is_ranked = [bool(row.any()) for row in rankings.centred]
+    is_ranked = [bool(row.any()) for row in rankings.centered]
     # The ids are 0 to n - 1, whose mean and variance are known. Integers avoid rounding errors.
     square, spread = n * (n - 1) ** 2, n * (n - 1) * (n + 1) / 3
     return np.array(
@@ -184,7 +184,7 @@ def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
     for i, j in pairs:
         top = rankings.order[i, : borders[i][1] + 1]
         chances = [
-            _inside(rankings.centred[version, top] + (n - 1) / 2, *borders[version])
+            _inside(rankings.centered[version, top] + (n - 1) / 2, *borders[version])
             for version in (i, j)
         ]
         shares.append((chances[0] * chances[1]).sum() / k)

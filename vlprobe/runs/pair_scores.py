@@ -127,7 +127,7 @@ def read_items(name: str) -> tuple[reader.Table, list[Item]]:
             f"'{name}' is not a table that can be scored. Expected FILE, or FILE@FOLDER+image=COLUMN+caption=COLUMN."
         )
     table = reader.read(parsed.file)
-    layout = layouts.recognised(str(parsed.file), table.names, "", parsed.columns)
+    layout = layouts.recognized(str(parsed.file), table.names, "", parsed.columns)
     fields = cases.Fields(table, layout)
     if not {"image", "caption"} <= layout.columns.keys():
         raise InvalidInput(

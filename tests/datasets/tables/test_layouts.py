@@ -53,7 +53,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("file", TABLES)
-def test_a_released_layout_is_recognised_linted_and_gives_its_cases(
+def test_a_released_layout_is_recognized_linted_and_gives_its_cases(
     file: str, pictures: Path, tmp_path: Path
 ):
     path, layout = tmp_path / file, TABLES[file].get("layout")
@@ -494,7 +494,7 @@ def test_a_role_that_no_column_has_costs_one_list_a_table(tmp_path: Path):
     file = tmp_path / "x.csv"
     file.write_text("image,caption,negative\na.png,A dog.,A cat.\n")
     read = reader.read(file)
-    values = cases.Fields(read, layouts.recognised("x", read.names, "", {}))
+    values = cases.Fields(read, layouts.recognized("x", read.names, "", {}))
     assert values.role("subset") is values.role("id")
     assert values.role("caption") is values.role("caption")
 

@@ -57,7 +57,7 @@ def test_every_object_renders_in_every_color_and_count():
 
 @pytest.mark.full  # draws for 2 s
 def test_every_thing_shows_most_of_its_color_as_that_color():
-    # One vote a pixel, for the base colour that it is very near to.
+    # One vote a pixel, for the base color that it is very near to.
     from vlprobe.datasets.world.sprites import tones
 
     bases = np.array([tones(color).base for color in COLORS])

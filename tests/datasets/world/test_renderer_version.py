@@ -101,7 +101,7 @@ def test_any_pillow_draws_the_same_scenes_under_one_version(renderings):
     assert differing(renderings) == []
 
 
-def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypatch):
+def test_a_changed_color_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypatch):
     tones = sprites.tones
 
     def redrawn() -> list[int]:

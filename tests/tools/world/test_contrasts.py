@@ -52,7 +52,7 @@ ALL = [contrast for found in MANY.values() for contrast in found]
 
 
 def understood(text: str) -> tuple:
-    """Groups (count, colour, object) with, of two, the relation of the first named to the second, read in one order."""
+    """Groups (count, color, object) with, of two, the relation of the first named to the second, read in one order."""
     text = text.lower()
     worn = [(found.start(), found[1], found[3], found[2]) for found in re.finditer(WORN, text)]
     plain = [(found.start(), *found.groups()) for found in re.finditer(PLAIN, text)]

@@ -70,7 +70,7 @@ LAYOUTS = _read()
 NAMES = tuple(dict.fromkeys(layout.name for layout in LAYOUTS))
 
 
-def recognised(file: str, present: Collection[str], name: str, named: Mapping[str, str]) -> Layout:
+def recognized(file: str, present: Collection[str], name: str, named: Mapping[str, str]) -> Layout:
     """Recognize the layout of a table by its columns.
 
     Args:

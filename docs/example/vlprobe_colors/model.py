@@ -1,4 +1,4 @@
-"""A model that sees the average colour of a picture and reads the names of colours: `colours`."""
+"""A model that sees the average color of a picture and reads the names of colors: `colors`."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from vlprobe.types import Capabilities, DualEncoder
 RGB = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "white": (1, 1, 1)}
 
 
-class Colours(DualEncoder):
-    name, digest = "colours", "colours version 1"  # with weights: of their bytes
-    note = "an example that knows colours alone"
+class Colors(DualEncoder):
+    name, digest = "colors", "colors version 1"  # with weights: of their bytes
+    note = "an example that knows only colors"
     capabilities = Capabilities(embeds_texts=True, embeds_images=True, dim=3, image_dim=3)
 
     def preprocess(self, image):
@@ -30,4 +30,4 @@ def _unit(vectors):
 
 
 def load(name, device="auto", precision="fp32"):
-    return Colours()
+    return Colors()
