@@ -179,10 +179,10 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     """Return the list of network requests, which are refused; model code would be copied to a folder of this test."""
     import transformers
 
-    asked: list[object] = []
+    requests: list[object] = []
 
     def refuse(*where: object, **_: object) -> None:
-        asked.append(where)
+        requests.append(where)
         raise socket.gaierror("no network in this test")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
@@ -191,7 +191,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
         transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules")
     )
     monkeypatch.setattr(sys, "path", [*sys.path])
-    return asked
+    return requests
 
 
 def merged(settings: object, changes: object) -> object:

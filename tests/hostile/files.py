@@ -1,4 +1,4 @@
-"""Bytes of files that somebody made to break us, and how a model of such a file is refused."""
+"""Builders for malicious files, and a check that a model of such a file is refused."""
 
 import io
 import json
@@ -50,7 +50,7 @@ def lines(*rows: object) -> bytes:
 
 
 def refused(name: str) -> str:
-    """The one line that a model of this name is refused with; nothing in its file has run."""
+    """Return the one-line error with which this model is refused, and check that no code in its file ran."""
     with pytest.raises(InvalidInput) as caught:
         registry.check_name("models", name)
         registry.load_model(name)

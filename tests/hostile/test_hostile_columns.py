@@ -1,4 +1,4 @@
-"""Parquet files that somebody made to break us: one line each, in bounded memory."""
+"""Malicious Parquet files: each is refused with a one-line error, in bounded memory."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ CAPTIONS = [f"A photo of {number} dogs." for number in range(8)]
 PICTURES = [png(color) for color in ("red", "green", "blue", "black")] * 2
 LABELS = pa.array(["cat", "dog"] * 4).dictionary_encode()
 
-# What a child process prints of each file: the line of an error, or how many rows and pictures it read.
+# A child process prints for each file the one-line error or the number of rows and the picture sizes.
 READ = """
 import sys
 from pathlib import Path
@@ -37,7 +37,7 @@ for name in sys.argv[2:]:
 
 
 def lines_of_a_child(folder: Path, *files: Path, code: str = READ) -> list[str]:
-    """The lines that a child process prints of files; it may not die."""
+    """Return the lines that a child process prints for the files. Check that it exits with 0."""
     command = [sys.executable, "-c", code, str(folder / "cache"), *map(str, files)]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, (ended.returncode, ended.stderr[-2000:])
@@ -55,7 +55,7 @@ def parquet(file: Path) -> bytes:
     return file.read_bytes()
 
 
-def test_bytes_changed_anywhere_in_a_parquet_file_end_in_one_line_or_are_data(tmp_path: Path):
+def test_a_parquet_file_with_random_bytes_changed_is_read_or_refused_in_one_line(tmp_path: Path):
     content, rng = parquet(tmp_path / "good.parquet"), np.random.default_rng(0)
     files = []
     for number in range(60):
@@ -71,7 +71,9 @@ def test_bytes_changed_anywhere_in_a_parquet_file_end_in_one_line_or_are_data(tm
 
 
 @pytest.mark.parametrize("suffix", [".arrow", ".feather", ".ipc"])
-def test_an_arrow_file_is_refused_with_the_way_to_parquet(suffix: str, tmp_path: Path):
+def test_the_error_for_an_arrow_file_shows_how_to_convert_it_to_parquet(
+    suffix: str, tmp_path: Path
+):
     (tmp_path / f"x{suffix}").write_bytes(b"ARROW1")
     with pytest.raises(InvalidInput, match=r"Save it as Parquet: pandas.read_feather"):
         reader.read(tmp_path / f"x{suffix}")
@@ -106,14 +108,12 @@ except VlprobeError as error:
 
 
 @pytest.mark.parametrize("change", tiers(CHANGES, ("truncated",)))
-def test_a_file_that_changes_after_it_was_read_does_not_end_the_process(
-    change: str, tmp_path: Path
-):
+def test_a_file_that_changes_after_reading_does_not_crash_the_process(change: str, tmp_path: Path):
     parquet(tmp_path / "a.parquet")
     code = READ_THEN_CHANGE.replace("CHANGE", CHANGES[change])
-    kept, told = lines_of_a_child(tmp_path, tmp_path / "a.parquet", code=code)
-    assert kept == f"{CAPTIONS[7]} {len(PICTURES[7])}"
-    assert told.startswith("one line: ")
+    cached, error_line = lines_of_a_child(tmp_path, tmp_path / "a.parquet", code=code)
+    assert cached == f"{CAPTIONS[7]} {len(PICTURES[7])}"
+    assert error_line.startswith("one line: ")
 
 
 READ_AND_MEASURE = """
@@ -134,8 +134,8 @@ print(pa.default_memory_pool().max_memory())
 """
 
 
-def test_a_small_parquet_file_that_becomes_much_text_is_refused_before_it_does(tmp_path: Path):
-    """Each of these has 300 MB of text where 100 MB are allowed."""
+def test_a_small_parquet_file_with_much_text_is_refused_before_decompression(tmp_path: Path):
+    """Each file decompresses to 300 MB of text; 100 MB are allowed."""
     long = "x" * 1_000_000
     shared = pa.DictionaryArray.from_arrays(np.zeros(300, np.int32), [long])
     texts = {
@@ -156,8 +156,8 @@ def test_a_small_parquet_file_that_becomes_much_text_is_refused_before_it_does(t
     assert int(peak) < 50_000_000
 
 
-def test_a_parquet_file_whose_statistics_do_not_fit_its_columns_ends_in_one_line(tmp_path: Path):
-    """pyarrow 26 ends the process where the metadata of such a column are looked at."""
+def test_a_parquet_file_with_mismatched_column_statistics_is_refused_in_one_line(tmp_path: Path):
+    """pyarrow 26 crashes when it reads the metadata of such a column."""
     file = tmp_path / "x.parquet"
     pq.write_table(pa.table({"caption": CAPTIONS, "image": PICTURES}), file)
     content = file.read_bytes()
@@ -174,8 +174,8 @@ def test_a_parquet_file_whose_statistics_do_not_fit_its_columns_ends_in_one_line
     assert line.startswith("one line: ")
 
 
-def test_a_picture_that_many_rows_share_is_read_once(tmp_path: Path):
-    """As plain values the pictures of this file take 300 MB."""
+def test_a_picture_shared_by_many_rows_is_read_once(tmp_path: Path):
+    """Without dictionary encoding, the pictures of this file take 300 MB."""
     content = b"BM" + bytes(1_000_000)
     shared = pa.DictionaryArray.from_arrays(np.zeros(300, np.int32), [content])
     pq.write_table(pa.table({"image": shared}), tmp_path / "x.parquet", store_schema=False)
@@ -186,7 +186,7 @@ def test_a_picture_that_many_rows_share_is_read_once(tmp_path: Path):
     assert int(size) == len(content) and int(peak) < 50_000_000
 
 
-def test_rows_that_take_no_bytes_are_refused_by_their_number(
+def test_a_parquet_file_with_too_many_rows_is_refused_whatever_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(reader, "MOST_ROWS", 999)
@@ -197,8 +197,8 @@ def test_rows_that_take_no_bytes_are_refused_by_their_number(
 
 
 @pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.string_view()])
-def test_texts_of_every_type_are_read(text: pa.DataType, tmp_path: Path):
-    """Compared with the lists that they were written from."""
+def test_string_columns_of_every_arrow_type_are_read(text: pa.DataType, tmp_path: Path):
+    """Compare the columns with the Python lists from which the file was written."""
     captions = [*CAPTIONS, None, "ü\u200b"] * 1_000
     words = [(caption or "").split() for caption in captions]
     columns = {
@@ -219,7 +219,7 @@ def test_texts_of_every_type_are_read(text: pa.DataType, tmp_path: Path):
     assert len(read.values("image")) == read.n_rows == len(captions)
 
 
-def test_an_empty_table_has_its_columns(tmp_path: Path):
+def test_an_empty_parquet_table_has_its_columns_and_no_rows(tmp_path: Path):
     content = pa.table({"caption": pa.array([], pa.string()), "image": pa.array([], pa.binary())})
     pq.write_table(content, tmp_path / "x.parquet")
     read = reader.read(tmp_path / "x.parquet")

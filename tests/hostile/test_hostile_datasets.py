@@ -1,4 +1,4 @@
-"""Dataset files that somebody made to break us: each is read rightly or refused in one line."""
+"""Malicious dataset files: each is read correctly or refused with a one-line error."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from vlprobe.datasets.validation import MAX_CHARACTERS, MAX_TAGS
 from vlprobe.errors import VlprobeError
 
 DEEP = 1_000_000
-JSON = {  # what each says, wherever JSON is read: none of it is a dataset
+JSON = {  # JSON that is not a dataset, and part of the error of every reader
     "a million lists in each other": ("[" * DEEP + "]" * DEEP, "nested too deeply"),
     "a million lists, none closed": ("[" * DEEP, "nested too deeply"),
     "a hundred thousand objects in each other": (
@@ -51,7 +51,7 @@ JSON = {  # what each says, wherever JSON is read: none of it is a dataset
     "single quotes": ("['a']", ""),
     "YAML that runs code": ("!!python/object/apply:os.system ['true']", ""),
 }
-READERS = {  # how a file of that text is named, and where it lies
+READERS = {  # name of the dataset, and path of the file
     "coco": ("coco:{}", "a.json"),
     "rococo": ("rococo:{}", "a.json"),
     "pairs": ("pairs:{}", "a.json"),
@@ -67,15 +67,15 @@ READERS = {  # how a file of that text is named, and where it lies
 
 
 def refusal(name: str, cache: Path) -> str:
-    """The one line with which a dataset is refused."""
+    """Return the one-line error with which a dataset is refused."""
     with pytest.raises(VlprobeError) as caught:
         registry.load_dataset(name, cache)
-    said = str(caught.value)
-    assert said.isprintable()
-    assert said[-1] in ".:]})>\"'"  # a whole sentence, or the form that was expected
-    assert said[-1] in ".:]})>"  # a whole sentence, or what was expected
-    assert len(said) < 3000
-    return said
+    message = str(caught.value)
+    assert message.isprintable()
+    assert message[-1] in ".:]})>\"'"  # a complete sentence, or the expected form
+    assert message[-1] in ".:]})>"  # a complete sentence, or the expected value
+    assert len(message) < 3000
+    return message
 
 
 def put(path: Path, text: str | bytes) -> Path:
@@ -83,20 +83,20 @@ def put(path: Path, text: str | bytes) -> Path:
     return path
 
 
-# Every text and every reader; all of their pairs in the full suite, because the readers share a parser.
+# Each text and each reader once; only the full suite tests all pairs, because the readers share a parser.
 PAIRS = list(itertools.product(JSON, READERS))
 
 
 @pytest.mark.parametrize(("what", "reader"), tiers(PAIRS, PAIRS[:: len(READERS) + 1]))
-def test_json_that_is_no_dataset_is_refused_in_one_line(tmp_path: Path, what: str, reader: str):
+def test_json_that_is_not_a_dataset_is_refused_in_one_line(tmp_path: Path, what: str, reader: str):
     form, file = READERS[reader]
     text, expected = JSON[what]
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     assert expected in refusal(form.format(put(tmp_path / file, text)), tmp_path / "cache")
 
 
-MANY = 60_000  # names: whoever compares each with each other never ends
-QUADRATIC = {  # JSON whose names are many, and what it is refused with
+MANY = 60_000  # so many names that comparing each pair of them would never finish
+QUADRATIC = {  # JSON with many names, and part of the error
     "a name of its own in each row": (
         "table:{}",
         lambda: json.dumps([{f"n{number}": 1} for number in range(MANY)]),
@@ -120,14 +120,14 @@ QUADRATIC = {  # JSON whose names are many, and what it is refused with
 @pytest.mark.parametrize(
     "what", tiers(QUADRATIC, ("names of objects within", "a name twice, after many"))
 )
-def test_json_of_many_names_is_refused_at_once(tmp_path: Path, what: str):
+def test_json_with_very_many_names_is_refused_quickly(tmp_path: Path, what: str):
     form, text, expected = QUADRATIC[what]
     assert expected in refusal(
         form.format(put(tmp_path / "captions.json", text())), tmp_path / "cache"
     )
 
 
-HEADS = {  # columns of each table, and a row with one field left open
+HEADS = {  # header of each table, and a row with a placeholder for one field
     "csv": ("csv:{}", "a.csv", "image,caption\n", "a.png,{}\n"),
     "queries": ("queries:{}", "a.csv", "query,caption\n", "1,{0}\n1,{0} too\n"),
     "frames": (
@@ -143,7 +143,7 @@ HEADS = {  # columns of each table, and a row with one field left open
         "a.png\t{0}\tanother {0}\tno {0}\n",
     ),
 }
-RIGHT = {  # captions that are kept as they are
+RIGHT = {  # captions that are read unchanged
     "a formula": "=HYPERLINK(A1)",
     "a formula that starts a program": "=cmd|' /C calc'!A0",
     "a plus": "+1+1",
@@ -167,7 +167,7 @@ RIGHT = {  # captions that are kept as they are
 
 @pytest.mark.parametrize("reader", HEADS)
 @pytest.mark.parametrize("what", RIGHT)
-def test_a_strange_caption_is_kept_as_it_is(tmp_path: Path, what: str, reader: str):
+def test_an_unusual_caption_is_read_unchanged(tmp_path: Path, what: str, reader: str):
     form, file, head, row = HEADS[reader]
     caption = RIGHT[what]
     written = f'"{caption}"' if "," in caption and file.endswith(".csv") else caption
@@ -199,7 +199,7 @@ TABLES = {
 
 @pytest.mark.parametrize("reader", ["csv", "queries", "frames"])
 @pytest.mark.parametrize("what", TABLES)
-def test_a_table_that_is_none_is_refused_in_one_line(tmp_path: Path, what: str, reader: str):
+def test_a_malformed_table_is_refused_in_one_line(tmp_path: Path, what: str, reader: str):
     form, file, head, _ = HEADS[reader]
     text = TABLES[what]
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
@@ -228,11 +228,13 @@ def test_a_table_that_is_none_is_refused_in_one_line(tmp_path: Path, what: str, 
         "a\u202egnp.png": "missing",
     }.items(),
 )
-def test_an_image_by_a_strange_name_is_a_file_or_missing(tmp_path: Path, name: str, expected: str):
+def test_an_unusual_image_name_is_read_as_a_path_or_reported_missing(
+    tmp_path: Path, name: str, expected: str
+):
     os.mkfifo(tmp_path / "fifo.png")
     (tmp_path / "loop.png").symlink_to("loop.png")
     path = put(tmp_path / "a.csv", f"image,caption\n{name},x\n")
-    if expected == "ok":  # whether it is a picture is seen when it is opened
+    if expected == "ok":  # whether it is a picture is checked when it is opened
         assert (
             str(registry.load_dataset(f"csv:{path}", tmp_path / "cache").items[0].image.path)
             == name
@@ -241,7 +243,7 @@ def test_an_image_by_a_strange_name_is_a_file_or_missing(tmp_path: Path, name: s
         assert "images in" in refusal(f"csv:{path}", tmp_path / "cache")
 
 
-def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
+def test_too_long_captions_and_too_many_tags_are_refused(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a " * 500_000))
     # stripped: one less
@@ -263,7 +265,7 @@ def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
     [r'{"a.png": ["x \ud800"]}', r'{"a.png": ["x"], "\udfff.png": ["x"]}'],
     ids=["in a caption", "in a name"],
 )
-def test_half_a_character_is_named(tmp_path: Path, half: str):
+def test_a_lone_surrogate_in_captions_json_is_shown_in_the_error(tmp_path: Path, half: str):
     put(tmp_path / "captions.json", half)
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     assert r"\ud" in refusal(f"folder:{tmp_path}", tmp_path / "cache")
@@ -298,7 +300,7 @@ PLACES = {
 
 @pytest.mark.parametrize("prefix", [*ENDS, "frames", "folder"])
 @pytest.mark.parametrize("what", PLACES)
-def test_what_is_no_file_is_refused_in_one_line_and_never_waited_for(
+def test_a_path_that_is_not_a_regular_file_is_refused_in_one_line_without_blocking(
     tmp_path: Path, what: str, prefix: str
 ):
     end = ENDS.get(prefix, "csv")

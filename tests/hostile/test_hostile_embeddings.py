@@ -1,4 +1,4 @@
-"""Embeddings and matrices that somebody made to break us: one line that names the file and the row."""
+"""Malicious embeddings and score matrices: a one-line error names the file and the row."""
 
 import json
 import os
@@ -108,13 +108,13 @@ FILES = {
 
 
 @pytest.mark.parametrize("what", FILES)
-def test_embeddings_that_are_not_as_expected_are_one_line_that_names_file_and_row(
+def test_malformed_embeddings_are_refused_with_an_error_that_names_the_file(
     what: str, tmp_path: Path
 ):
-    name, content, said = FILES[what]
+    name, content, expected = FILES[what]
     (tmp_path / name).write_bytes(content)
     message = refused(f"embeddings:{tmp_path / name}")
-    assert said in message and name in message
+    assert expected in message and name in message
 
 
 MATRICES = {
@@ -129,14 +129,14 @@ MATRICES = {
 
 
 @pytest.mark.parametrize("what", MATRICES)
-def test_a_matrix_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
-    content, said = MATRICES[what]
+def test_a_malformed_score_matrix_is_refused_in_one_line(what: str, tmp_path: Path):
+    content, expected = MATRICES[what]
     (tmp_path / "scores.npy").write_bytes(content)
-    assert said in refused(f"scores:{tmp_path}")
-    assert said in refused(f"scores:{tmp_path}/scores.npy+matrix")
+    assert expected in refused(f"scores:{tmp_path}")
+    assert expected in refused(f"scores:{tmp_path}/scores.npy+matrix")
 
 
-def test_a_scale_that_is_none_is_told_with_row_and_column(tmp_path: Path):
+def test_a_score_outside_its_scale_is_refused_with_its_row_and_column(tmp_path: Path):
     np.save(tmp_path / "scores.npy", np.array([[0.5, 7]]))
     message = refused(f"scores:{tmp_path}+probability")
     assert "row 0, column 1: the score is 7. Expected a probability" in message
@@ -154,16 +154,16 @@ NAMES = {
 
 
 @pytest.mark.parametrize("what", NAMES)
-def test_a_name_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
-    name, said = NAMES[what]
+def test_an_invalid_name_of_imported_answers_is_refused_in_one_line(what: str, tmp_path: Path):
+    name, expected = NAMES[what]
     (tmp_path / "a.csv").write_text("id,e0\na,1\n")
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=expected):
         model = name.replace("FILE", str(tmp_path / "a.csv"))
         registry.check_name("models", model)
         registry.load_model(model)
 
 
-def test_a_pipe_and_a_link_out_of_the_roots_are_not_opened(tmp_path: Path, monkeypatch):
+def test_a_pipe_and_a_link_that_leaves_the_roots_are_not_opened(tmp_path: Path, monkeypatch):
     os.mkfifo(tmp_path / "texts.npz")
     assert "Not a regular file" in refused(f"embeddings:{tmp_path}/texts.npz")
     inside, outside = tmp_path / "in", tmp_path / "out"
@@ -188,7 +188,7 @@ def test_a_pipe_and_a_link_out_of_the_roots_are_not_opened(tmp_path: Path, monke
         assert "read-only" in refused(name)
 
 
-def test_a_large_file_is_read_where_it_lies(tmp_path: Path):
+def test_a_large_embedding_file_is_read_in_blocks(tmp_path: Path):
     shape = (200_000, 64)
     array = np.lib.format.open_memmap(tmp_path / "texts.npy", "w+", np.float32, shape)
     array[:] = 1 / 8
@@ -199,4 +199,4 @@ def test_a_large_file_is_read_where_it_lies(tmp_path: Path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert model.capabilities.dim == 64
-    assert peak < 40 << 20  # of 49 MiB, in blocks of 16
+    assert peak < 40 << 20  # the file has 49 MiB and is read in blocks of 16 MiB

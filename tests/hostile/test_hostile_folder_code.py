@@ -1,5 +1,5 @@
-"""Code and files that a model folder or a checkpoint plants: none runs, none is opened, and that too where the
-check of the folder missed it."""
+"""Code and files planted in a model folder or a checkpoint never run and are not opened, even if the check of the
+folder misses them."""
 
 import json
 from pathlib import Path
@@ -32,16 +32,17 @@ def trusting(plant) -> Path:
     return folder
 
 
-def test_the_planted_code_does_run_where_open_clip_alone_is_asked(plant, calls, tmp_path: Path):
-    """The other tests would pass with Python files that never run anyway."""
+def test_open_clip_itself_runs_the_planted_code(plant, calls, tmp_path: Path):
+    """Without this test, the others would also pass if the planted code could never run."""
     import open_clip
 
-    with pytest.raises(AttributeError):  # it has no class T, which is found out after it ran
+    # the planted module has no class T: transformers notices this after it ran the module
+    with pytest.raises(AttributeError):
         open_clip.get_tokenizer(f"local-dir:{trusting(plant)}")
     assert (tmp_path / "ran").exists()
 
 
-def test_code_does_not_run_where_the_check_of_the_folder_missed_it(
+def test_open_clip_folder_code_does_not_run_even_if_the_folder_check_misses_it(
     plant, calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(folder_policy, "_check_file", lambda *_: None)
@@ -51,7 +52,7 @@ def test_code_does_not_run_where_the_check_of_the_folder_missed_it(
 
 
 @pytest.mark.parametrize("family", ["hf", "hf-itm", "hf-gen", "st"])
-def test_no_family_trusts_code_where_the_check_of_the_folder_missed_it(
+def test_no_family_runs_folder_code_even_if_the_folder_check_misses_it(
     family: str, plant, calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     folder = plant(family, "tokenizer_config.json", AUTO_MAP)
@@ -87,19 +88,19 @@ DEMO = {
 
 
 @pytest.mark.parametrize("what", DEMO)
-def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(
+def test_a_demo_checkpoint_with_forbidden_settings_is_refused_in_one_line(
     what: str, plant, calls, tmp_path: Path
 ):
-    """Its settings are in the metadata of the file."""
+    """The settings are in the metadata of the safetensors file."""
     from safetensors.torch import load_file, save_file
 
     from vlprobe.models.demo_weights import FOLDER, config_of
 
-    folder, said = plant("hf", "config.json", AUTO_MAP), DEMO[what]
-    if isinstance(said, str):
-        text = {"HALF": '{"a": ', "DEEP": "[" * 100_000}[said]
+    folder, settings = plant("hf", "config.json", AUTO_MAP), DEMO[what]
+    if isinstance(settings, str):
+        text = {"HALF": '{"a": ', "DEEP": "[" * 100_000}[settings]
     else:
-        text = json.dumps(merged(config_of(FOLDER / "weak.safetensors"), said)).replace(
+        text = json.dumps(merged(config_of(FOLDER / "weak.safetensors"), settings)).replace(
             "FOLDER", str(folder)
         )
     path = tmp_path / "w.safetensors"
@@ -113,7 +114,7 @@ def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(
     assert calls == []
 
 
-def test_training_refuses_a_folder_that_asks_for_code(plant, calls, tmp_path: Path):
+def test_training_refuses_a_folder_that_requests_remote_code(plant, calls, tmp_path: Path):
     request = TrainRequest(
         f"openclip:local-dir:{trusting(plant)}",
         (make_tiny(tmp_path / "data"),),
@@ -126,7 +127,7 @@ def test_training_refuses_a_folder_that_asks_for_code(plant, calls, tmp_path: Pa
     assert calls == []
 
 
-def test_a_tokenizer_that_open_clip_names_elsewhere_is_read_from_the_folder(plant, calls):
+def test_a_hub_tokenizer_named_in_an_open_clip_config_is_loaded_from_the_folder(plant, calls):
     named = {
         "model_cfg": {"text_cfg": {"hf_tokenizer_name": "planted/repository", "context_length": 32}}
     }
@@ -143,7 +144,7 @@ def test_a_tokenizer_that_open_clip_names_elsewhere_is_read_from_the_folder(plan
 
 
 @pytest.mark.parametrize("family", PREFIXES)
-def test_weights_that_hold_code_are_not_unpickled(family: str, plant, calls, tmp_path: Path):
+def test_pickled_weights_with_code_are_not_unpickled(family: str, plant, calls, tmp_path: Path):
     import torch
 
     from tests.hostile.test_hostile_names import Runs
@@ -162,7 +163,7 @@ def test_weights_that_hold_code_are_not_unpickled(family: str, plant, calls, tmp
 @pytest.mark.parametrize(
     "file", tiers(["*.safetensors", "*config.json", "tokenizer.json"], ("*.safetensors",))
 )
-def test_a_file_of_a_folder_that_is_a_link_out_of_the_root_is_refused(
+def test_a_model_file_that_links_out_of_the_root_is_refused(
     family: str, file: str, plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     folder = plant(family)

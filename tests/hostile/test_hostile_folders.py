@@ -1,5 +1,5 @@
-"""Model folders made to run code, to fetch from the hub or to open files elsewhere: refused in one line, and nothing
-of it happens."""
+"""Model folders that try to run code, download from the hub or open other files: each is refused with a one-line error,
+and nothing runs or is downloaded."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ AUTO_MAP = {
     }
 }
 KERNEL = "planted/kernel"
-# Files of every layout of transformers, and what is written into them
+# For each malicious setting: the file of a transformers folder, and the fields added to it
 TRANSFORMERS = {
     "a config that maps to its code": ("config.json", AUTO_MAP),
     "a text config that maps to its code": ("config.json", {"text_config": AUTO_MAP}),
@@ -179,12 +179,12 @@ OPEN_CLIP = {
 }
 WAYS = [
     *(
-        ("openclip", what, "open_clip_config.json", {"model_cfg": said})
-        for what, said in OPEN_CLIP.items()
+        ("openclip", what, "open_clip_config.json", {"model_cfg": settings})
+        for what, settings in OPEN_CLIP.items()
     ),
     *(
-        ("openclip", what, file, said)
-        for what, (file, said) in TRANSFORMERS.items()
+        ("openclip", what, file, settings)
+        for what, (file, settings) in TRANSFORMERS.items()
         if file in ("config.json", "tokenizer_config.json") and "maps" in what
     ),
     *(
@@ -197,7 +197,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("family", PREFIXES)
-def test_a_folder_loads_as_it_is_and_its_python_files_are_not_run(
+def test_a_valid_folder_loads_and_its_python_files_are_not_run(
     family: str, plant, calls, tmp_path: Path
 ):
     assert registry.load_model(f"{PREFIXES[family]}{plant(family)}", "cpu").digest
@@ -209,14 +209,14 @@ OFTEN = WAYS[::3]  # in the default suite: the four families of transformers sha
 
 
 @pytest.mark.parametrize(
-    ("family", "what", "file", "said"),
+    ("family", "what", "file", "settings"),
     tiers(WAYS, OFTEN),
     ids=[f"{one[0]}: {one[1]}" for one in WAYS],
 )
-def test_a_folder_that_asks_for_more_than_its_weights_is_refused(
-    family: str, what: str, file: str, said: object, plant, calls, tmp_path: Path
+def test_a_folder_that_requests_code_or_other_files_is_refused(
+    family: str, what: str, file: str, settings: object, plant, calls, tmp_path: Path
 ):
-    folder = plant(family, file, said)
+    folder = plant(family, file, settings)
     with pytest.raises(
         InvalidInput, match=r"not allowed|rejected|contains an adapter|no modules"
     ) as caught:

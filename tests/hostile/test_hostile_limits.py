@@ -21,8 +21,8 @@ LISTS = ("list", "metrics", "--format", "json")
 MEBIBYTE = 1 << 20
 
 
-def ended(*words: str, out: str, limit: Callable[[], None] | None = None) -> str:
-    """The one line on stderr of a command that fails, with its stdout in a file."""
+def error_line(*words: str, out: str, limit: Callable[[], None] | None = None) -> str:
+    """Run a command that fails, with its stdout in a file, and return the one line on stderr."""
     with Path(out).open("w") as handle:
         done = subprocess.run(
             [sys.executable, "-m", "vlprobe", *words],
@@ -30,8 +30,8 @@ def ended(*words: str, out: str, limit: Callable[[], None] | None = None) -> str
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=limit,
-            # Python 3.11 would leave half of a module's bytecode where files may not grow, and say nothing of half a
-            # line that it wrote without a buffer.
+            # With limited file sizes, Python 3.11 would write incomplete bytecode files and, without a buffer, report
+            # no error for an incomplete line.
             env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": ""},
         )
     assert done.returncode == 1, done.stderr
@@ -47,28 +47,28 @@ def ended(*words: str, out: str, limit: Callable[[], None] | None = None) -> str
         ("--help", "list models --format json"),
     ),
 )
-def test_a_full_disk_behind_stdout_is_one_line(words: str, tmp_path: Path):
-    line = ended("--cache", str(tmp_path), *words.split(), out="/dev/full")
+def test_a_full_disk_behind_stdout_is_reported_in_one_line(words: str, tmp_path: Path):
+    line = error_line("--cache", str(tmp_path), *words.split(), out="/dev/full")
     assert line.startswith(f"Error: Cannot write {NO_ROOM}. Free some space")
 
 
-def test_files_that_may_not_grow_are_one_line(tmp_path: Path):
+def test_exceeding_the_file_size_limit_is_reported_in_one_line(tmp_path: Path):
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
-    line = ended("--cache", str(tmp_path), *LISTS, out=str(tmp_path / "out"), limit=limit)
+    line = error_line("--cache", str(tmp_path), *LISTS, out=str(tmp_path / "out"), limit=limit)
     assert line.startswith(f"Error: Cannot write {TOO_LARGE}. Free some space")
 
 
-def test_too_little_memory_to_load_a_library_is_one_line(tmp_path: Path):
+def test_too_little_memory_to_load_a_library_is_reported_in_one_line(tmp_path: Path):
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (175 * MEBIBYTE, 175 * MEBIBYTE))
 
-    line = ended("--cache", str(tmp_path), *LISTS, out=str(tmp_path / "out"), limit=limit)
+    line = error_line("--cache", str(tmp_path), *LISTS, out=str(tmp_path / "out"), limit=limit)
     assert line == f"Error: {errors.NO_MEMORY}"
 
 
-def test_a_query_that_runs_out_of_memory_is_one_line(store: Store):
+def test_a_query_that_runs_out_of_memory_is_reported_in_one_line(store: Store):
     with pytest.raises(InvalidInput, match="There is not enough memory"), store.cursor():
         raise duckdb.OutOfMemoryException(
             "Out of Memory Error: failed to allocate\nPossible solutions"
@@ -90,6 +90,8 @@ def test_a_query_that_runs_out_of_memory_is_one_line(store: Store):
         (RuntimeError("a bug"), ""),
     ],
 )
-def test_only_a_lack_of_memory_or_space_has_a_line(error: Exception, expected: str):
+def test_only_a_lack_of_memory_or_disk_space_has_a_shortage_message(
+    error: Exception, expected: str
+):
     line = errors.describe_shortage(error)
     assert line.startswith(expected) and bool(line) == bool(expected)

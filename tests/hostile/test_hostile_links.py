@@ -1,4 +1,4 @@
-"""Links and uploads that somebody made to break a page: it opens, or says why not in one line, and runs nothing."""
+"""Malicious links and uploads: the page opens or shows a one-line error, and runs nothing."""
 
 import io
 import os
@@ -19,7 +19,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
-PAGES = {  # each with the parameters that it reads, beside those of all pages
+PAGES = {  # each page and the parameters that it reads, except those in ALL_PAGES
     "models": ("model",),
     "tradeoff": ("up", "printed"),
     "compare": ("base", "with", "other", "kind", "area", "bucket", "tool", "type", "open", "model"),
@@ -93,13 +93,15 @@ NUMBERS = {
     "a list of nothing": [""],
     "a list of one, many times": ["demo:weak"] * 100,
 }
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # of EXIF that it cannot read
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::UserWarning:PIL"
+)  # about EXIF that Pillow cannot read
 MARKDOWN = r"(?<!\\)\]\(javascript|(?<!\\)!\[vpevil|(?<!\\)\*\*vpevil|(?<!\\)<(script|img|svg)"
 RED = saved(plain(), "PNG")
 
 
-def harmless(at: AppTest) -> None:
-    """No traceback, no element or Markdown that a link brought in, no error of several lines."""
+def check_harmless(at: AppTest) -> None:
+    """Check that the page has no traceback, no injected element or Markdown and only one-line errors."""
     assert not at.exception, at.exception[0].message
     bodies = [element.proto.body for element in at.get("html")]
     assert [found for body in bodies for found in Page(body).running] == []
@@ -114,11 +116,11 @@ OFTEN = ("compare", "try", "repair", "published")  # in the default suite
 
 
 @pytest.mark.parametrize("page", tiers(PAGES, OFTEN))
-def test_a_link_made_to_break_a_page_opens_it(
+def test_a_malicious_link_opens_the_page(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch, page: str
 ):
-    """Every hostile value once and every parameter at least twice, as many in a link as there are parameters."""
-    monkeypatch.setattr(playground, "MODELS", ("control:random",))  # which loads sooner
+    """Use every hostile value once and every parameter at least twice; a link has all parameters."""
+    monkeypatch.setattr(playground, "MODELS", ("control:random",))  # loads faster
     monkeypatch.setenv(access.QUIZ, "1")
     names = [*PAGES[page], *ALL_PAGES]
     values = [*TEXTS.values(), *NUMBERS.values()]
@@ -129,16 +131,18 @@ def test_a_link_made_to_break_a_page_opens_it(
         for place, value in enumerate(values[start : start + max(len(names), 9)]):
             at.query_params[names[(place + start) % len(names)]] = value
         at.run()
-        harmless(at)
+        check_harmless(at)
         assert len(at.title) == len(titles)
-        if page != "try":  # its heading says who is fooled
+        if page != "try":  # its heading names the fooled models
             assert [title.value for title in at.title] == titles
 
 
 @pytest.mark.parametrize(
     "name", ["../../../../tmp/<img src=x onerror=vpevil()>.png", "x" * 9000 + ".PNG"]
 )
-def test_the_name_of_an_upload_is_data(store: Store, monkeypatch: pytest.MonkeyPatch, name: str):
+def test_the_file_name_of_an_upload_is_never_interpreted(
+    store: Store, monkeypatch: pytest.MonkeyPatch, name: str
+):
     at = open_page(
         monkeypatch,
         store,
@@ -148,12 +152,12 @@ def test_the_name_of_an_upload_is_data(store: Store, monkeypatch: pytest.MonkeyP
     )
     for data in (RED, b"", SVG.encode()):
         at.file_uploader(key="play_file").set_value((name, data, "image/png")).run()
-        harmless(at)
+        check_harmless(at)
         assert len(at.error) == (data != RED)
     assert not [path for path in store.root.rglob("*") if path.is_file()]
 
 
-def test_an_upload_is_a_picture_or_one_line(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_an_upload_is_decoded_or_refused_in_one_line(store: Store, monkeypatch: pytest.MonkeyPatch):
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as writer:
         writer.writestr("../../evil.png", RED)
@@ -166,26 +170,26 @@ def test_an_upload_is_a_picture_or_one_line(store: Store, monkeypatch: pytest.Mo
     at = open_page(monkeypatch, store, "try", models=["control:random"])
     for what, (data, errors) in files.items():
         at.file_uploader(key="play_file").set_value(("a.jpg", data, "image/jpeg")).run()
-        harmless(at)
+        check_harmless(at)
         assert len(at.error) == errors, what
     assert not [path for path in store.root.rglob("*") if path.is_file()]
 
 
-def test_a_link_opens_no_file_as_a_model_before_somebody_presses(
+def test_a_link_loads_no_model_file_before_a_button_is_pressed(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    asked = []
-    monkeypatch.setattr(registry, "load_model", lambda name: asked.append(name))
+    loaded = []
+    monkeypatch.setattr(registry, "load_model", lambda name: loaded.append(name))
     name = f"demo:softmax@{tmp_path / 'a.safetensors'}"
     at = open_page(monkeypatch, store, "try", models=[name], caption="A red wall.")
-    assert asked == []
+    assert loaded == []
     assert [button.key for button in at.button if button.key.startswith("load_")] == [
         f"load_{name}"
     ]
     assert "Choose a model" in words(at) + at.info[0].value
 
 
-def test_a_model_that_is_a_pipe_is_never_waited_for(tmp_path: Path):
+def test_a_pipe_as_model_file_is_refused_without_blocking(tmp_path: Path):
     os.mkfifo(tmp_path / "a.safetensors")
     with pytest.raises(InvalidInput, match="Not a regular file"):
         registry.load_model(f"demo:softmax@{tmp_path / 'a.safetensors'}")

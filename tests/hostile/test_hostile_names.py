@@ -1,4 +1,4 @@
-"""Names, keys, ids, options and weights that somebody typed to break us: the right answer or one line."""
+"""Malicious names, keys, ids, options and weights: each is handled correctly or refused with a one-line error."""
 
 import json
 import os
@@ -40,7 +40,7 @@ KEYS = {
     "a hundred thousand letters": "a" * 100_000,
     "a key of nobody": "0123456789abcdef",
 }
-ASKED = {
+ACTIONS = {
     "read a job": lambda store, key: jobs.read(store, key),
     "resume a job": lambda store, key: jobs.resume(store, key),
     "cancel a job": lambda store, key: jobs.cancel(store, key),
@@ -67,7 +67,7 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
-    """A dataset and a store with one run on it."""
+    """Return the name of a dataset and a store with one run on it."""
     folder = tmp_path_factory.mktemp("asked")
     tiny, store = make_tiny(folder / "tiny"), Store(folder / "cache")
     run.execute(
@@ -82,13 +82,15 @@ def files(store: Store) -> list[Path]:
     )
 
 
-@pytest.mark.parametrize("what", ASKED)
+@pytest.mark.parametrize("what", ACTIONS)
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_that_names_nothing_is_said_so_in_one_line(finished_run, what: str, key: str):
+def test_an_unknown_or_malformed_key_is_refused_in_one_line_and_changes_no_file(
+    finished_run, what: str, key: str
+):
     store = finished_run[1]
     before = files(store)
     with pytest.raises(VlprobeError) as caught:
-        ASKED[what](store, KEYS[key])
+        ACTIONS[what](store, KEYS[key])
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 4000
     assert files(store) == before
@@ -131,7 +133,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("what", MODELS)
-def test_a_model_that_nobody_knows_is_said_so_in_one_line(what: str, monkeypatch):
+def test_an_unknown_model_is_refused_in_one_line(what: str, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(VlprobeError) as caught:
         registry.load_model(MODELS[what], "cpu")
@@ -139,9 +141,9 @@ def test_a_model_that_nobody_knows_is_said_so_in_one_line(what: str, monkeypatch
 
 
 def header(text: str | bytes, length: int = -1, n_padding: int = 16) -> bytes:
-    """A safetensors file that says its header has this length."""
-    said = text if isinstance(text, bytes) else text.encode()
-    return struct.pack("<Q", len(said) if length < 0 else length) + said + b"\0" * n_padding
+    """Return a safetensors file that declares this header length."""
+    content = text if isinstance(text, bytes) else text.encode()
+    return struct.pack("<Q", len(content) if length < 0 else length) + content + b"\0" * n_padding
 
 
 def tensor(shape: list[int], ends: list[int], kind: str = "F32") -> dict[str, object]:
@@ -149,7 +151,7 @@ def tensor(shape: list[int], ends: list[int], kind: str = "F32") -> dict[str, ob
 
 
 class Runs:
-    """What makes a file of itself when it is unpickled."""
+    """An object that creates a folder when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -191,11 +193,11 @@ PICKLES = {
 
 
 @pytest.mark.parametrize("what", TENSORS)
-def test_a_safetensors_file_that_lies_is_refused_in_one_line(tmp_path: Path, what: str):
+def test_a_safetensors_file_with_a_false_header_is_refused_in_one_line(tmp_path: Path, what: str):
     from vlprobe.models.checkpoint import read_weights
 
     (tmp_path / "a.safetensors").write_bytes(TENSORS[what])
-    if what == "no tensors":  # holds what it says: nothing, which fits no model
+    if what == "no tensors":  # a valid file without tensors, which matches no model
         assert read_weights(tmp_path / "a.safetensors") == {}
         return
     with pytest.raises(VlprobeError, match="cannot be read as plain tensors") as caught:
@@ -205,7 +207,7 @@ def test_a_safetensors_file_that_lies_is_refused_in_one_line(tmp_path: Path, wha
 
 @pytest.mark.parametrize("zipped", [False, True], ids=["plain", "as torch saves it"])
 @pytest.mark.parametrize("what", PICKLES)
-def test_a_checkpoint_never_runs_code(tmp_path: Path, what: str, zipped: bool):
+def test_unpickling_a_checkpoint_never_runs_code(tmp_path: Path, what: str, zipped: bool):
     import torch
 
     from vlprobe.models.checkpoint import read_weights
@@ -237,7 +239,9 @@ CONFIGS = {
 
 @pytest.mark.parametrize("family", ["openclip:local-dir:", "hf:", "hf-itm:", "hf-gen:", "st:"])
 @pytest.mark.parametrize("what", CONFIGS)
-def test_a_model_folder_that_lies_is_refused_in_one_line(tmp_path: Path, what: str, family: str):
+def test_a_model_folder_with_a_malformed_config_is_refused_in_one_line(
+    tmp_path: Path, what: str, family: str
+):
     for file in ("open_clip_config.json", "config.json"):
         (tmp_path / file).write_bytes(CONFIGS[what].encode("utf-8", "surrogatepass"))
     (tmp_path / "open_clip_model.safetensors").write_bytes(TENSORS["no tensors"])
@@ -246,7 +250,7 @@ def test_a_model_folder_that_lies_is_refused_in_one_line(tmp_path: Path, what: s
     assert str(caught.value).isprintable()
 
 
-COMMANDS = {  # as a shell reads them
+COMMANDS = {  # in shell syntax
     "an option without a value": "run --model control:random --option rules",
     "an option that is not there": "run --model control:random --option __class__=x",
     "a limit below nothing": "run --model control:random --limit -1",
@@ -279,16 +283,16 @@ COMMANDS = {  # as a shell reads them
 
 
 @pytest.mark.parametrize("what", COMMANDS)
-def test_a_command_line_that_asks_for_what_is_not_is_answered_in_one_line(finished_run, what: str):
+def test_an_invalid_command_line_is_refused_in_one_line(finished_run, what: str):
     tiny, store = finished_run
     loop = store.root.with_name("loop")
     if not loop.is_symlink():
         loop.symlink_to(loop)
-    given = {"KEY": store.runs()[0]["key"], "DATA": tiny, "LOOP": str(loop)}
+    placeholders = {"KEY": store.runs()[0]["key"], "DATA": tiny, "LOOP": str(loop)}
     words = [
         "--cache",
         str(store.root),
-        *(given.get(word, word) for word in shlex.split(COMMANDS[what])),
+        *(placeholders.get(word, word) for word in shlex.split(COMMANDS[what])),
     ]
     done = CliRunner().invoke(main, words)
     assert done.exit_code in (1, 2), done.output
@@ -315,9 +319,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_a_file_of_edits_that_is_none_is_refused_in_one_line(
-    finished_run, tmp_path: Path, what: str
-):
+def test_a_malformed_edits_file_is_refused_in_one_line(finished_run, tmp_path: Path, what: str):
     tiny, store = finished_run
     text = EDITS[what]
     (tmp_path / "edits.jsonl").write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -330,13 +332,13 @@ def test_a_file_of_edits_that_is_none_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key != "a key of nobody"])
-def test_a_note_cannot_leave_its_place(finished_run, key: str):
+def test_a_note_with_a_malformed_key_is_not_written(finished_run, key: str):
     store = finished_run[1]
     with pytest.raises(VlprobeError):
         annotations.write(store, KEYS[key], annotations.Annotation(0, "x", ("telling",), "a note"))
     assert not list(store.root.parent.rglob("*.jsonl"))
 
 
-def test_the_name_of_a_picture_in_a_table_is_a_path_and_nothing_else():
+def test_a_picture_name_in_a_table_is_a_path_and_never_an_edit():
     for name in ("../../etc/passwd", "<b>", "a\0b", "x" * 5000):
         assert Picture.from_name(name).edit is None

@@ -1,4 +1,4 @@
-"""Pictures that somebody made to break us: each is the right RGB image or refused in one line."""
+"""Malicious pictures: each is decoded to the correct RGB image or refused with a one-line error."""
 
 import io
 import struct
@@ -20,7 +20,9 @@ from vlprobe.errors import InvalidInput
 from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # of EXIF that it cannot read
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::UserWarning:PIL"
+)  # about EXIF that Pillow cannot read
 RED, BLUE = (200, 10, 30), (10, 30, 200)
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
 
@@ -36,7 +38,7 @@ def plain(mode: str = "RGB", size: tuple[int, int] = (6, 4), color: object = RED
 
 
 def turned(orientation: int) -> bytes:
-    """A JPEG, red on the left and blue on the right as stored, to be turned when it is shown."""
+    """Return a JPEG, stored with red on the left and blue on the right, with this EXIF orientation."""
     image = plain(size=(32, 16))
     image.paste(BLUE, (16, 0, 32, 16))
     exif = Image.Exif()
@@ -45,7 +47,7 @@ def turned(orientation: int) -> bytes:
 
 
 def png(width: int, height: int, data: bytes = b"", *chunks: tuple[bytes, bytes]) -> bytes:
-    """A PNG of 8-bit grey that says it has this size, whatever it holds."""
+    """Return an 8-bit gray PNG that declares this size, whatever data it contains."""
 
     def chunk(name: bytes, body: bytes) -> bytes:
         return (
@@ -80,7 +82,7 @@ def animated(kind: str) -> bytes:
     )
 
 
-SHOWN = {  # what is opened, and the color of its first pixel
+SHOWN = {  # pictures that are decoded, and the color of their first pixel
     "1 x 1": (saved(plain(size=(1, 1)), "PNG"), RED),
     "1 x 1 in grey": (saved(plain("L", (1, 1), 77), "PNG"), (77, 77, 77)),
     "black and white": (saved(plain("1", color=1), "PNG"), (255, 255, 255)),
@@ -174,13 +176,13 @@ REFUSED = {
 
 
 def odd(orientation: int, *entries: bytes) -> bytes:
-    """A JPEG to be turned, with these entries of 12 bytes each in its EXIF after the orientation."""
+    """Return a JPEG whose EXIF has an orientation and then these entries of 12 bytes each."""
     first = struct.pack("<HHIHH", 0x0112, 3, 1, orientation, 0)
     exif = b"Exif\0\0II*\0\x08\0\0\0" + struct.pack("<H", 1 + len(entries)) + first
     return saved(plain(size=(32, 16)), "JPEG", exif=exif + b"".join(entries) + bytes(4))
 
 
-ODD_TAGS = {  # that Pillow reads and cannot write again
+ODD_TAGS = {  # Pillow reads these tags but cannot write them
     "a maker's note that is a number": struct.pack("<HHII", 0x927C, 4, 1, 5),
     "a comment that is a number": struct.pack("<HHII", 0x9286, 3, 1, 7),
     "a block of GPS that is a text": struct.pack("<HHI4s", 0x8825, 2, 4, b"abc\0"),
@@ -192,8 +194,8 @@ ODD_TAGS = {  # that Pillow reads and cannot write again
 
 
 @pytest.mark.parametrize("what", ODD_TAGS)
-def test_a_picture_with_odd_exif_is_turned_as_it_says(what: str):
-    """Its pixels are those of the same picture without the odd tag."""
+def test_a_picture_with_odd_exif_is_rotated_by_its_orientation(what: str):
+    """The pixels equal those of the same picture without the odd tag."""
     expected = pictures.decode(odd(6), "a.jpg")
     image = pictures.decode(odd(6, ODD_TAGS[what]), "a.jpg")
     assert image.size == (16, 32) and image.tobytes() == expected.tobytes()
@@ -208,7 +210,7 @@ def kibibytes(field):
     return int(re.search(field + r":\\s+([0-9]+)", Path("/proc/self/status").read_text())[1])
 
 content = Path(sys.argv[1]).read_bytes()
-Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
+Path("/proc/self/clear_refs").write_text("5")  # resets the peak
 before = kibibytes("VmRSS")
 image = pictures.decode(content, "x")
 print(image.width * image.height, 1024 * (kibibytes("VmHWM") - before))
@@ -222,8 +224,8 @@ COSTLY = {
 
 
 @pytest.mark.parametrize("kind", tiers(COSTLY, ("transparency",)))
-def test_a_picture_takes_little_more_memory_than_its_pixels(kind: str, tmp_path: Path):
-    """At most 10 bytes a pixel: those of the file, and four of RGB as Pillow has it. It was 12 to 20."""
+def test_decoding_takes_less_than_10_bytes_of_memory_per_pixel(kind: str, tmp_path: Path):
+    """The file's own bytes and Pillow's four bytes per RGB pixel. An earlier version used 12 to 20 bytes per pixel."""
     (tmp_path / "a.png").write_bytes(saved(COSTLY[kind], "PNG"))
     command = [sys.executable, "-c", DECODE, str(tmp_path / "a.png")]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -231,7 +233,7 @@ def test_a_picture_takes_little_more_memory_than_its_pixels(kind: str, tmp_path:
     assert pixels == BITS.size and n_bytes < 10 * pixels
 
 
-def test_an_upload_has_fewer_pixels_than_a_file():
+def test_the_pixel_limit_of_an_upload_is_lower_than_that_of_a_file():
     assert exhibits.UPLOAD_PIXELS < pictures.MAX_PIXELS
     with pytest.raises(InvalidInput, match=r"8,000 x 6,500 pixels\)\. Expected at most 51,000,000"):
         exhibits.uploaded(png(8_000, 6_500), "a.png")
@@ -255,7 +257,7 @@ def test_uploads_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("what", SHOWN)
-def test_a_strange_picture_is_shown_as_what_it_is(tmp_path: Path, what: str):
+def test_an_unusual_picture_is_decoded_to_rgb_with_the_right_color(tmp_path: Path, what: str):
     data, color = SHOWN[what]
     (tmp_path / "a.jpg").write_bytes(data)
     image = pictures.decode(pictures.read_bytes(tmp_path / "a.jpg"), "a.jpg")
@@ -265,7 +267,7 @@ def test_a_strange_picture_is_shown_as_what_it_is(tmp_path: Path, what: str):
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_no_picture_is_refused_in_one_line(what: str):
+def test_bytes_that_are_not_a_picture_are_refused_in_one_line(what: str):
     data, expected = REFUSED[what]
     with pytest.raises(InvalidInput, match=expected) as caught:
         pictures.decode(data, "a\n<b>.png")
@@ -273,8 +275,8 @@ def test_what_is_no_picture_is_refused_in_one_line(what: str):
 
 
 @pytest.mark.parametrize("number", range(1, 9))
-def test_a_turned_picture_stands_upright(number: int):
-    """EXIF's own table: where the stored left (red) is seen."""
+def test_a_picture_is_rotated_by_its_exif_orientation(number: int):
+    """The expected side is from the EXIF standard: where the stored left side (red) is displayed."""
     image = pictures.decode(turned(number), "a.jpg")
     side = {
         1: "left",
@@ -298,7 +300,7 @@ def test_a_turned_picture_stands_upright(number: int):
         [b"", b"GIF89a", b"BM", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"RIFF"]
     ),
 )
-def test_random_bytes_are_a_picture_or_one_line(data: bytes, head: bytes):
+def test_random_bytes_are_decoded_or_refused_in_one_line(data: bytes, head: bytes):
     try:
         assert pictures.decode(head + data, "x").mode == "RGB"
     except InvalidInput as error:

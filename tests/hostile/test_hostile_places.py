@@ -1,4 +1,4 @@
-"""Places that are odd: one line that says what is wrong, or the work is done; never a traceback."""
+"""Unusual paths and folders: the command works or prints a one-line error, never a traceback."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
-BYTE = os.fsdecode(b"\xff")  # what no UTF-8 holds, as Python writes it
+BYTE = os.fsdecode(b"\xff")  # a byte that is not valid UTF-8, as Python represents it
 
 
 def call(*arguments: str) -> Result:
@@ -29,7 +29,7 @@ def call(*arguments: str) -> Result:
 
 
 def refused(*arguments: str) -> str:
-    """The one line of a command that is refused."""
+    """Return the one-line error of a command that is refused."""
     result = call(*arguments)
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == 1
@@ -38,7 +38,7 @@ def refused(*arguments: str) -> str:
 
 
 def red(folder: Path, name: str = "a") -> str:
-    """A folder with one picture and its caption, as a dataset."""
+    """Create a folder with one picture and its caption, and return the name of the dataset."""
     folder.mkdir(exist_ok=True)
     Image.new("RGB", (8, 8), "red").save(folder / f"{name}.png")
     (folder / f"{name}.txt").write_text("A red dog sits on a couch.")
@@ -68,7 +68,7 @@ def test_a_dataset_in_a_folder_whose_name_is_not_utf8_is_refused_in_one_line(tmp
 
 
 @pytest.mark.parametrize("half", ["\\udcff", "\\ud800"])
-def test_half_a_character_in_a_path_in_json_is_refused_in_one_line(tmp_path, half):
+def test_a_lone_surrogate_in_a_path_in_json_is_refused_in_one_line(tmp_path, half):
     red(tmp_path / "data")
     (tmp_path / "data" / "captions.json").write_text(f'{{"a{half}.png": ["A red dog"]}}')
     with pytest.raises(InvalidInput):
@@ -87,20 +87,22 @@ def test_half_a_character_in_a_path_in_json_is_refused_in_one_line(tmp_path, hal
         ("check", f"csv:rows{BYTE}.csv"),
     ],
 )
-def test_bytes_on_the_command_line_are_refused_in_one_line(arguments, tmp_path, monkeypatch):
+def test_non_utf8_arguments_on_the_command_line_are_refused_in_one_line(
+    arguments, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / f"e{BYTE}").write_text("")
     assert "\n" not in refused(*arguments)
 
 
-def test_a_tilde_before_the_cache_is_the_home(tmp_path, monkeypatch):
+def test_a_tilde_in_the_cache_path_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Store("~/c").root == tmp_path / "c"
     with pytest.raises(VlprobeError):
         Store("~nobody-of-this-name/c")
 
 
-def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
+def test_a_deleted_working_folder_is_reported_in_one_line(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     commands = [["show"], ["run", "--model", "control:random"], ["check", "csv:rows.csv"]]
@@ -115,7 +117,7 @@ for words in {commands}:
         print(ended.code)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    del environment["VLPROBE_CACHE"]  # the cache in the working folder
+    del environment["VLPROBE_CACHE"]  # so that the default cache, in the working folder, is used
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=gone, env=environment, capture_output=True, text=True
     )
@@ -125,14 +127,16 @@ for words in {commands}:
     assert all("working folder that no longer exists" in line for line in lines)
 
 
-def test_perturb_into_a_missing_folder_is_told_in_one_line(tiny, tmp_path):
+def test_perturb_into_a_missing_folder_is_refused_in_one_line(tiny, tmp_path):
     assert "Check that the folder exists and is writable" in refused(
         "perturb", tiny, "--output", str(tmp_path / "no" / "x")
     )
 
 
 @pytest.mark.parametrize("unreadable", ["iterdir", "is_file"])
-def test_a_folder_that_may_not_be_read_is_told_in_one_line(tmp_path, monkeypatch, unreadable):
+def test_a_folder_without_read_permission_is_reported_in_one_line(
+    tmp_path, monkeypatch, unreadable
+):
     dataset = red(tmp_path / "data")
 
     def denied(path: Path) -> bool:
@@ -144,7 +148,7 @@ def test_a_folder_that_may_not_be_read_is_told_in_one_line(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["{key} (copy)", "copy of {key}", "{key}copy"])
-def test_a_copy_of_a_run_folder_is_no_second_run_and_is_told_by_verify(tiny, store, name):
+def test_a_copied_run_folder_is_not_listed_as_a_run_and_verify_reports_it(tiny, store, name):
     (manifest,) = execute(request(tiny), store)
     folder = store.root / "runs"
     copy = folder / name.format(key=manifest["key"])
@@ -165,14 +169,12 @@ def coco(folder: Path, ids: list[object]) -> str:
 
 
 @pytest.mark.parametrize("keys", [["b", "a"], ["b", 7], [None], [1.5], [True]])
-def test_ids_of_coco_that_are_no_whole_numbers_are_refused_in_one_line(tmp_path, keys):
+def test_coco_ids_that_are_not_integers_are_refused_in_one_line(tmp_path, keys):
     with pytest.raises(InvalidInput, match=r"is not a COCO captions file .*not an integer"):
         registry.load_dataset(coco(tmp_path / "a", keys), tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_answers_the_runs_that_it_holds(
-    tmp_path, store, monkeypatch
-):
+def test_a_cache_that_cannot_be_written_still_returns_its_stored_runs(tmp_path, store, monkeypatch):
     dataset = make_tiny(tmp_path / "data")
     (made,) = execute(request(dataset), store)
 

@@ -1,5 +1,5 @@
-"""Names of plug-ins in everything that somebody else can write: links, forms, files of jobs, stored runs, settings of
-a model's folder. None of it runs code, unless whoever started vlprobe named that plug-in.
+"""Plug-in names in everything that other people can write: links, forms, job files, stored runs, settings in a model
+folder. None of them runs code unless the person who started vlprobe allowed that plug-in.
 """
 
 import json
@@ -29,7 +29,7 @@ REFUSED = "is code from outside vlprobe, and it was not allowed at startup"
 
 
 class Trap:
-    """A file that tells when it was run."""
+    """A plug-in file that creates a marker file when it runs."""
 
     def __init__(self, folder: Path) -> None:
         self.mark, self.file = folder / "ran", folder / "trap.py"
@@ -42,7 +42,7 @@ class Trap:
 
 @pytest.fixture
 def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
-    """After the test its code has not run."""
+    """Create a trap, and check after the test that its code has not run."""
     monkeypatch.setenv(access.PLUGINS, "")
     made = Trap(tmp_path)
     yield made
@@ -59,7 +59,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
         [("explore", "model"), ("try", "models")],
     ),
 )
-def test_a_link_with_the_name_of_a_file_runs_nothing(
+def test_a_plugin_name_in_a_link_runs_nothing(
     every_probe: Store, trap: Trap, monkeypatch: pytest.MonkeyPatch, page: str, parameter: str
 ):
     at = open_page(monkeypatch, every_probe, page, **{parameter: trap.name})
@@ -72,7 +72,7 @@ def test_a_link_with_the_name_of_a_file_runs_nothing(
 
 
 @pytest.mark.parametrize("field", ["models", "dataset", "rules", "gallery"])
-def test_the_run_form_refuses_the_name_of_a_file(
+def test_the_run_form_refuses_the_name_of_a_plugin(
     store: Store,
     trap: Trap,
     unspawned: None,
@@ -94,14 +94,16 @@ def test_the_run_form_refuses_the_name_of_a_file(
     assert at.button(key="start").disabled and requests(store) == []
 
 
-def test_the_run_form_starts_a_plugin_that_the_starter_named(
+def test_the_run_form_accepts_plugins_that_were_allowed_at_startup(
     store: Store, unspawned: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     named = {kind: f"py:{path}" for kind, path in FILES.items()}
     monkeypatch.setenv(
         access.PLUGINS, "\n".join(named[kind] for kind in ("model", "dataset", "probe"))
     )
-    monkeypatch.setenv(access.ROOTS, str(tmp_path))  # named by whoever serves it: no visitor's file
+    monkeypatch.setenv(
+        access.ROOTS, str(tmp_path)
+    )  # a plug-in allowed at startup may be outside these folders
     at = open_page(monkeypatch, store, "run")
     assert named["model"] in at.multiselect(key="run_models").options
     assert f"run_probe_{named['probe']}" in [box.key for box in at.checkbox]
@@ -123,13 +125,15 @@ JOBS = {
 
 
 @pytest.mark.parametrize("field", JOBS)
-def test_the_file_of_a_job_runs_no_code(store: Store, trap: Trap, tmp_path: Path, field: str):
+def test_a_plugin_name_in_a_job_file_runs_no_code(
+    store: Store, trap: Trap, tmp_path: Path, field: str
+):
     job_id = jobs.write(JOBS[field](trap.name, make_tiny(tmp_path / "tiny")), store)
     assert jobs.work(str(store.root), job_id) == 1
     assert REFUSED in jobs.read(store, job_id).error
 
 
-def test_going_on_with_a_job_on_the_command_line_runs_no_code(
+def test_resuming_a_job_on_the_command_line_runs_no_plugin_code(
     store: Store, trap: Trap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     job_id = jobs.write(JOBS["models"](trap.name, make_tiny(tmp_path / "tiny")), store)
@@ -141,28 +145,30 @@ def test_going_on_with_a_job_on_the_command_line_runs_no_code(
 
 
 @pytest.mark.parametrize("spawned", [False, pytest.param(True, marks=pytest.mark.full)])
-def test_a_job_inherits_the_list_of_its_server(
+def test_a_job_inherits_the_allowed_plugins_of_its_server(
     store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spawned: bool
 ):
     monkeypatch.setenv(access.PLUGINS, f"py:{FILES['rules']}")
-    asked = JOBS["rules"](f"py:{FILES['rules']}", make_tiny(tmp_path / "tiny"))
+    job_request = JOBS["rules"](f"py:{FILES['rules']}", make_tiny(tmp_path / "tiny"))
     if spawned:
-        job = wait(store, jobs.start(asked, store))
+        job = wait(store, jobs.start(job_request, store))
     else:
-        job_id = jobs.write(asked, store)
+        job_id = jobs.write(job_request, store)
         jobs.work(str(store.root), job_id)
         job = jobs.read(store, job_id)
     assert job.state == "done", job.error
 
 
-def test_workers_of_ray_have_the_list_of_whoever_asks(monkeypatch: pytest.MonkeyPatch):
+def test_ray_workers_have_the_allowed_plugins_of_the_calling_process(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.delenv(access.PLUGINS, raising=False)
     assert ray_executor.worker_environment(1)[access.PLUGINS] == ""
     monkeypatch.setenv(access.PLUGINS, "py:a\nmine")
     assert ray_executor.worker_environment(1)[access.PLUGINS] == "py:a\nmine"
 
 
-def test_a_server_has_the_list_of_its_starter_alone(
+def test_a_server_allows_only_the_plugins_of_its_command_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setenv(access.PLUGINS, "")
@@ -175,26 +181,26 @@ def test_a_server_has_the_list_of_its_starter_alone(
     assert [env[access.PLUGINS] for env in started] == ["", f"py:{FILES['model']}"]
 
 
-def test_a_stored_run_names_a_probe_and_runs_no_code(
+def test_a_plugin_name_in_a_stored_run_runs_no_code(
     every_probe: Store, trap: Trap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     store = Store(shutil.copytree(every_probe.root, tmp_path / "copy"))
     path = sorted((store.root / "runs").glob("*/manifest.json"))[0]
     manifest = json.loads(path.read_text())
     manifest["run"]["probe"] = trap.name
-    manifest.pop("sha256")  # as a stranger would
+    manifest.pop("sha256")  # so that the changed manifest is not detected by its checksum
     path.write_text(json.dumps(manifest))
     assert trap.name not in set(views.runs.runs(store)["probe"])
     commands = ["show"], ["show", manifest["key"]], ["failures", manifest["key"]], ["verify"]
     for typed in (*commands, ["report", str(tmp_path / "report.html")], ["jobs"]):
-        said = CliRunner().invoke(main.main, ["--cache", str(store.root), *typed])
-        assert REFUSED in said.output or typed[0] not in ("show", "failures")
+        outcome = CliRunner().invoke(main.main, ["--cache", str(store.root), *typed])
+        assert REFUSED in outcome.output or typed[0] not in ("show", "failures")
     for page in ("home", "explore", "lab", "run"):
         at = open_page(monkeypatch, store, page)
         assert not at.exception and "evil" not in words(at)
 
 
-def test_the_settings_of_a_models_folder_name_no_plugin(trap: Trap, tmp_path: Path):
+def test_a_plugin_name_in_the_settings_of_a_model_folder_runs_no_code(trap: Trap, tmp_path: Path):
     folder = tmp_path / "model"
     folder.mkdir()
     settings = {"model_type": "clip", "auto_map": {"AutoModel": trap.name}, "plugin": trap.name}
@@ -205,10 +211,10 @@ def test_the_settings_of_a_models_folder_name_no_plugin(trap: Trap, tmp_path: Pa
             registry.load_model(name, "cpu")
 
 
-def test_a_named_plugin_opens_no_file_outside_of_the_roots(
+def test_an_allowed_plugin_opens_no_file_outside_of_the_roots(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    """The plug-in was named by whoever serves; what follows its name is a visitor's."""
+    """The plug-in was allowed at startup; a visitor types the part after its name."""
     monkeypatch.setenv(access.PLUGINS, "")
     plugins.allow(f"py:{FILES['dataset']}")
     monkeypatch.setenv(access.ROOTS, str(tmp_path))
@@ -218,6 +224,6 @@ def test_a_named_plugin_opens_no_file_outside_of_the_roots(
             registry.load_dataset(f"py:{FILES['dataset']}:{rest}", tmp_path)
 
 
-def test_what_a_job_asks_is_kept_as_it_was_typed(store: Store, tmp_path: Path):
-    asked = JOBS["models"](f"py:{FILES['model']}", "demo")
-    assert asdict(jobs.read(store, jobs.write(asked, store)).request) == asdict(asked)
+def test_a_job_stores_the_request_unchanged(store: Store, tmp_path: Path):
+    job_request = JOBS["models"](f"py:{FILES['model']}", "demo")
+    assert asdict(jobs.read(store, jobs.write(job_request, store)).request) == asdict(job_request)

@@ -53,7 +53,7 @@ def ray_fields(at) -> set[str]:
     return FIELDS & {field.key for field in [*at.selectbox, *at.text_input]}
 
 
-def test_the_run_form_has_no_field_for_a_cluster_whatever_a_link_says(
+def test_the_run_form_has_no_ray_fields_whatever_a_link_contains(
     store: Store, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ):
     assert not ray_fields(open_form(monkeypatch, store))
@@ -63,7 +63,7 @@ def test_the_run_form_has_no_field_for_a_cluster_whatever_a_link_says(
     assert [field.key for field in at.number_input if field.key == "run_seed"]
 
 
-def test_with_a_cluster_that_the_owner_named_visitors_choose_it_and_no_other(
+def test_visitors_can_choose_only_the_cluster_that_the_owner_named(
     store: Store,
     listener: Listener,
     unspawned: None,
@@ -82,7 +82,7 @@ def test_with_a_cluster_that_the_owner_named_visitors_choose_it_and_no_other(
 
 
 @pytest.mark.parametrize("kind", ["run", "plan"])
-def test_the_file_of_a_job_reaches_no_cluster(
+def test_a_job_file_connects_to_no_cluster(
     store: Store,
     listener: Listener,
     tmp_path: Path,
@@ -103,7 +103,7 @@ def test_the_file_of_a_job_reaches_no_cluster(
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs requirements-ray.txt")
-def test_the_server_has_the_cluster_of_its_command_line(
+def test_a_server_uses_only_the_ray_cluster_of_its_command_line(
     tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ):
     started = []

@@ -1,7 +1,7 @@
-"""Every prefix of the registry and each name after it, on a dashboard that is confined to a folder and on one that
-is read-only: nothing outside of the folder is opened.
+"""Every prefix of the registry with every hostile path, on a dashboard confined to a folder and on a read-only
+dashboard: no file outside of the folder is opened.
 
-A family that comes later fails here until its row is written.
+A new family fails here until it has a row.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.hostile.conftest import AUDIT, PATHS, fill_template, limit
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, VlprobeError
 
-# What can follow the colon and names a file at PATH; TABLE and FOLDER may be read. Nothing: the family opens no file.
+# Names after the colon that refer to a file at PATH; TABLE and FOLDER may be read. Empty: the family opens no file.
 TABLES = ("PATH", "TABLE@PATH", "PATH@FOLDER")
 DATASETS = {
     "coco": ("PATH",),
@@ -55,7 +55,7 @@ MODELS = {
     "st": ("PATH",),
     "visla": (),
 }
-# No file can be there; whoever looks is told so in one line, and that too without a traceback
+# Paths that no file can have; each is refused with a one-line error and no traceback
 NO_PATHS = {
     "a home of nobody": "~nosuchuser/x",
     "NUL": "ROOT/open/a\0b",
@@ -71,24 +71,24 @@ NO_PATHS = {
 def refuse(load, name: str, read_only: bool, names_a_file: bool = True) -> None:
     with pytest.raises(InvalidInput if names_a_file else VlprobeError) as caught:
         load(name)
-    said = str(caught.value)
+    message = str(caught.value)
     if names_a_file:
-        assert ("read-only" if read_only else "outside the folders") in said, said
-    assert said.isprintable()
+        assert ("read-only" if read_only else "outside the folders") in message, message
+    assert message.isprintable()
 
 
 def prefixes(folder: str) -> set[str]:
     return set(registry.families(folder))
 
 
-def test_every_prefix_has_its_row():
+def test_every_prefix_has_a_row_in_these_tables():
     assert prefixes("datasets") == set(DATASETS)
     assert prefixes("models") == set(MODELS)
 
 
 @pytest.mark.parametrize("read_only", [False, True], ids=["confined", "read-only"])
 @pytest.mark.parametrize("folder", ["datasets", "models"])
-def test_no_name_of_a_family_opens_a_file_elsewhere(
+def test_no_dataset_or_model_name_opens_a_file_outside_of_the_folder(
     folder: str, read_only: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limit(monkeypatch, root, read_only)
@@ -101,13 +101,13 @@ def test_no_name_of_a_family_opens_a_file_elsewhere(
         for path in PATHS.values():
             for template in templates or ("PATH", "demo@PATH", "random:PATH"):
                 name = fill_template(f"{prefix}:{template}", path, root)
-                # With an @ of its own a path may be taken apart elsewhere, and name nothing
+                # A path that contains an @ may be split there, and then names no file
                 refuse(load, name, read_only, bool(templates) and ("@" not in path or read_only))
 
 
 @pytest.mark.parametrize("read_only", [False, True], ids=["confined", "read-only"])
 @pytest.mark.parametrize("folder", ["datasets", "models"])
-def test_a_name_that_no_file_can_have_is_one_line_under_limits_too(
+def test_a_path_that_no_file_can_have_is_refused_in_one_line_under_limits(
     folder: str, read_only: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limit(monkeypatch, root, read_only)
@@ -127,8 +127,8 @@ def test_a_name_that_no_file_can_have_is_one_line_under_limits_too(
                 )
 
 
-def test_without_limits_the_same_names_are_opened(root: Path):
-    """The other tests would pass with files that nobody can read."""
+def test_without_limits_the_files_outside_of_the_folder_are_opened(root: Path):
+    """Without this test, the others would also pass if the files were unreadable."""
     assert registry.load_dataset(f"csv:{root}/closed/captions.csv", root / "cache").items
     assert registry.load_model(f"demo:weak@{root}/closed/weights.safetensors", "cpu").digest
     opened = {Path(path).name for path in AUDIT["opened"]}
@@ -136,9 +136,7 @@ def test_without_limits_the_same_names_are_opened(root: Path):
     AUDIT["opened"] = []
 
 
-def test_what_may_be_read_is_read_and_nothing_is_named_elsewhere(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_files_inside_the_allowed_folder_are_read(root: Path, monkeypatch: pytest.MonkeyPatch):
     limit(monkeypatch, root, read_only=False)
     assert registry.load_dataset("csv:captions.csv", root / "cache").items
     assert registry.load_model(f"demo:weak@{root}/open/weights.safetensors", "cpu").digest

@@ -1,7 +1,7 @@
-"""Every option and field of a request, every job file and every parameter of a link, on a dashboard that is confined to
-a folder and on one that is read-only: nothing outside of the folder is opened.
+"""Every option and field of a request, every job file and every parameter of a link, on a dashboard confined to a
+folder and on a read-only dashboard: no file outside of the folder is opened.
 
-An option, a field of a request or a page that comes later fails here until its row is written.
+A new option, field of a request or page fails here until it has a row.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 from vlprobe.training.trainer import train
 
-# What each option of a probe names: a file, a dataset, models; nothing that is opened
+# What each option of a probe refers to: a file, a dataset or models; empty if it opens nothing
 OPTIONS = {
     ("lgip", "edits"): "file",
     ("prsm", "edits"): "file",
@@ -49,7 +49,7 @@ OPTIONS = {
         [("rococo", name) for name in ("policies", "pictures", "picture_seeds", "normalise")], ""
     ),
 }
-# Likewise of each field of what a form or a job file asks for
+# The same for each field of a request, which a form or a job file contains
 REQUEST = {
     "models": "models",
     "dataset": "dataset",
@@ -96,7 +96,7 @@ TRAINING = {"model": "models", "datasets": "dataset", "output": "file"} | dict.f
 )
 
 
-def test_every_option_of_every_probe_and_every_field_of_a_request_has_its_row():
+def test_every_probe_option_and_every_request_field_has_a_row():
     probes = {name: registry.load_probe(name).defaults for name in registry.names("probes")}
     assert {(name, option) for name, options in probes.items() for option in options} == set(
         OPTIONS
@@ -106,12 +106,12 @@ def test_every_option_of_every_probe_and_every_field_of_a_request_has_its_row():
 
 
 def named(kind: str, path: str) -> object:
-    """A value of an option or a field that names this path."""
+    """Return a value of an option or a field that refers to this path."""
     return {"file": path, "dataset": f"csv:{path}", "models": (f"demo:weak@{path}",)}[kind]
 
 
 def requests_naming(dataset: str, path: str) -> list[Request]:
-    """A request for each field and each option that can name a path."""
+    """Return a request for each field and each option that can refer to a path."""
     plain = {"examine": False, "device": "cpu", "limit": 1}
     found = [
         Request(
@@ -137,7 +137,7 @@ def requests_naming(dataset: str, path: str) -> list[Request]:
 @pytest.mark.parametrize(
     "what", ["a file", "a file of that sibling", "a file behind a link", "a link to a file"]
 )
-def test_no_field_and_no_option_of_a_request_opens_a_file_elsewhere(
+def test_no_field_or_option_of_a_request_opens_a_file_outside_of_the_folder(
     what: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limit(monkeypatch, root, read_only=False)
@@ -153,13 +153,13 @@ def test_no_field_and_no_option_of_a_request_opens_a_file_elsewhere(
 @pytest.mark.parametrize(
     "what", ["weights", "a file of that sibling", "a file behind a link", "a link to a file"]
 )
-def test_no_field_of_a_training_opens_or_writes_a_file_elsewhere(
+def test_no_field_of_a_training_request_opens_or_writes_a_file_outside_of_the_folder(
     what: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limit(monkeypatch, root, read_only=False)
     path = str(Path(fill_template("PATH", PATHS[what], root)).with_suffix(".safetensors"))
     before = sorted((root / "closed").iterdir()), sorted((root / "open@closed").iterdir())
-    AUDIT["opened"] = []  # the listing above
+    AUDIT["opened"] = []  # without the two folders listed above
     plain = {
         "model": "demo:weak",
         "datasets": (f"csv:{root}/open/captions.csv",),
@@ -180,8 +180,10 @@ def test_no_field_of_a_training_opens_or_writes_a_file_elsewhere(
     AUDIT["folders"] = watched
 
 
-def test_no_job_file_opens_a_file_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch):
-    """A request that was put into the cache folder is read by the job's own process, which inherits the limits."""
+def test_no_job_file_opens_a_file_outside_of_the_folder(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The process of a job reads the request from the cache folder and inherits the limits."""
     limit(monkeypatch, root, read_only=False)
     store = Store(root / "cache")
     path = f"{root}/open@closed/captions.csv"
@@ -200,7 +202,7 @@ def test_no_job_file_opens_a_file_elsewhere(root: Path, monkeypatch: pytest.Monk
         assert "outside the folders" in json.loads((folder / "status.json").read_text())["error"]
 
 
-def test_where_it_is_read_only_no_request_is_begun(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_read_only_dashboard_starts_no_job(root: Path, monkeypatch: pytest.MonkeyPatch):
     limit(monkeypatch, root, read_only=True)
     store = Store(root / "cache")
     requests = requests_naming(f"csv:{root}/open/captions.csv", f"{root}/closed/captions.csv")
@@ -230,10 +232,10 @@ OFTEN = [  # in the default suite: pages with models, with pictures or with seve
 @pytest.mark.parametrize(
     ("page", "kept"), tiers(itertools.product(PAGE_NAMES, ("confined", "read-only")), OFTEN)
 )
-def test_no_parameter_of_a_link_opens_a_file_elsewhere(
+def test_no_parameter_of_a_link_opens_a_file_outside_of_the_folder(
     page: str, kept: str, root: Path, every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    """Every parameter that any page reads, each naming a file, as a dataset and as a model by turns."""
+    """The link has every parameter that any page reads; they name a dataset file and a model file in turn."""
     read_only = kept == "read-only"
     limit(monkeypatch, root, read_only)
     if not read_only:

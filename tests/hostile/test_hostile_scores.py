@@ -1,4 +1,4 @@
-"""Files of scores that somebody made to break us: one line that names the file, and no more room than it needs."""
+"""Malicious score files: a one-line error, in bounded memory."""
 
 import pickle
 from pathlib import Path
@@ -75,10 +75,10 @@ FILES = {
 
 
 @pytest.mark.parametrize("what", FILES)
-def test_a_file_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
-    name, content, said = FILES[what]
+def test_a_malformed_score_file_is_refused_in_one_line(what: str, tmp_path: Path):
+    name, content, expected = FILES[what]
     (tmp_path / name).write_bytes(content)
-    assert said in refused(f"scores:{tmp_path / name}")
+    assert expected in refused(f"scores:{tmp_path / name}")
 
 
 NAMES = {
@@ -100,18 +100,18 @@ NAMES = {
 
 
 @pytest.mark.parametrize("what", NAMES)
-def test_a_name_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
-    name, said = NAMES[what]
+def test_an_invalid_name_of_imported_answers_is_refused_in_one_line(what: str, tmp_path: Path):
+    name, expected = NAMES[what]
     (tmp_path / "a.csv").write_text("label,score\na_c0_i0,7\n")
     np.save(tmp_path / "a.npy", np.eye(2))
     (tmp_path / "b.csv").mkdir()
     for word, file in (("FILE", "a.csv"), ("ARRAY", "a.npy"), ("FOLDER", "b.csv")):
         name = name.replace(word, str(tmp_path / file))
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=expected):
         registry.load_model(name)
 
 
-def test_a_file_of_more_than_is_read_is_refused_before_it_is(tmp_path: Path, monkeypatch):
+def test_a_score_file_above_the_size_limit_is_refused(tmp_path: Path, monkeypatch):
     for name, limit in (("a.csv", "MAX_TEXT_BYTES"), ("a.npy", "MAX_BYTES")):
         monkeypatch.setattr(arrays, limit, 10 << 20)
         with (tmp_path / name).open("wb") as handle:
@@ -120,14 +120,14 @@ def test_a_file_of_more_than_is_read_is_refused_before_it_is(tmp_path: Path, mon
             registry.load_model(f"scores:{tmp_path / name}")
 
 
-def test_an_archive_that_unpacks_to_more_is_refused_before_it_does(tmp_path: Path, monkeypatch):
+def test_an_npz_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch):
     (tmp_path / "a.npz").write_bytes(archive(scores=bytes(20 << 20)))
     monkeypatch.setattr(arrays, "MAX_BYTES", 10 << 20)
     with pytest.raises(InvalidInput, match="unpacks to more than 10 MiB"):
         registry.load_model(f"scores:{tmp_path / 'a.npz'}")
 
 
-def test_a_table_of_more_rows_than_are_read_is_refused(tmp_path: Path, monkeypatch):
+def test_a_score_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(parquet(label=["a_c0_i0"] * 9, score=[1.0] * 9))
     monkeypatch.setattr(tables, "MAX_ROWS", 8)
     with pytest.raises(InvalidInput, match="declares 9 rows"):

@@ -1,4 +1,4 @@
-"""No link, form, job file or stored run starts a call of a server that the starter did not name."""
+"""No link, form, job file or stored run sends a request to a server that was not allowed at startup."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -24,12 +24,12 @@ REFUSED = "was not allowed at startup"
 
 
 def error_text(at: AppTest) -> str:
-    """The errors of a page, as they were written."""
+    """Return the error messages of a page without Markdown escapes."""
     return " ".join(error.value for error in at.error).replace("\\", "")
 
 
 class Bell(HTTPServer):
-    """A server that counts who rings."""
+    """A server that counts requests."""
 
     rung = 0
 
@@ -56,8 +56,8 @@ def bell() -> Iterator[Bell]:
 
 
 @pytest.fixture
-def strange(bell: Bell, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a model there, which nobody named; another server was named."""
+def unlisted_model(bell: Bell, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the name of a model on a server that is not allowed; another server is allowed."""
     monkeypatch.setenv(access.APIS, "https://api.example.com/v1")
     return f"http:{bell.url}#m+chat"
 
@@ -72,37 +72,37 @@ OTHER_PAGES = [
     ("page", "parameter"),
     tiers([("try", "models"), *OTHER_PAGES], [("try", "models")]),
 )
-def test_a_link_asks_no_server(
+def test_a_link_sends_no_request_to_a_server(
     page: str,
     parameter: str,
     every_probe: Store,
-    strange: str,
+    unlisted_model: str,
     monkeypatch: pytest.MonkeyPatch,
     bell: Bell,
 ):
-    for named in ("", bell.url):  # even one that was named is asked by a started run alone
+    for named in ("", bell.url):  # only a started run sends requests, even to an allowed server
         monkeypatch.setenv(access.APIS, named)
-        query = {parameter: strange}
+        query = {parameter: unlisted_model}
         at = open_page(monkeypatch, every_probe, page, **query)
-        for button in [button for button in at.button if button.key == f"load_{strange}"]:
+        for button in [button for button in at.button if button.key == f"load_{unlisted_model}"]:
             button.click().run()
             assert REFUSED in error_text(at) or "only available in runs" in error_text(at)
         assert not at.exception
     assert Bell.rung == 0
 
 
-def test_the_run_form_refuses_a_server_that_was_not_named_and_takes_one_that_was(
+def test_the_run_form_accepts_only_servers_that_were_allowed_at_startup(
     store: Store,
     unspawned: None,
-    strange: str,
+    unlisted_model: str,
     bell: Bell,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):
     data = make_tiny(tmp_path / "tiny")
-    monkeypatch.setenv(access.ROOTS, str(tmp_path))  # an address is no path
+    monkeypatch.setenv(access.ROOTS, str(tmp_path))  # an address is not a path
     at = open_form(monkeypatch, store)
-    at.multiselect(key="run_models").set_value([strange])
+    at.multiselect(key="run_models").set_value([unlisted_model])
     at.text_input(key="run_own").set_value(data).run()
     assert REFUSED in error_text(at)
     assert at.button(key="start").disabled and requests(store) == []
@@ -115,26 +115,31 @@ def test_the_run_form_refuses_a_server_that_was_not_named_and_takes_one_that_was
     )
     at.button(key="start").click().run()
     (request,) = requests(store)
-    assert request.models == (strange,) and (request.price, request.max_cost) == ("2.5/10", "1.50")
+    assert request.models == (unlisted_model,) and (request.price, request.max_cost) == (
+        "2.5/10",
+        "1.50",
+    )
     assert Bell.rung == 0
 
 
 @pytest.mark.parametrize(
     ("probe", "options"), [("lgip", {}), ("rococo", {"policies": ["same-concept"]})]
 )
-def test_the_file_of_a_job_asks_no_server(
-    store: Store, strange: str, tmp_path: Path, probe: str, options: dict
+def test_a_job_file_sends_no_request_to_a_server(
+    store: Store, unlisted_model: str, tmp_path: Path, probe: str, options: dict
 ):
     tiny = make_tiny(tmp_path / "tiny")
-    asked = Request((strange,), tiny, probe, options)
+    job_request = Request((unlisted_model,), tiny, probe, options)
     if probe == "rococo":
-        asked = Request(("control:random",), tiny, probe, options | {"influence": [strange]})
-    job_id = jobs.write(asked, store)
+        job_request = Request(
+            ("control:random",), tiny, probe, options | {"influence": [unlisted_model]}
+        )
+    job_id = jobs.write(job_request, store)
     assert jobs.work(str(store.root), job_id) == 1
     assert REFUSED in jobs.read(store, job_id).error and Bell.rung == 0
 
 
-def test_a_server_has_the_list_of_its_starter_alone_and_hands_it_on(
+def test_a_dashboard_allows_only_the_servers_of_its_command_line_and_passes_them_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     started = []
@@ -152,15 +157,15 @@ def test_a_server_has_the_list_of_its_starter_alone_and_hands_it_on(
     registry.check_name("models", "http:http://127.0.0.1:8000#one+chat")
     with pytest.raises(InvalidInput, match=REFUSED):
         registry.check_name("models", "http:http://127.0.0.1:8000#two")
-    said = CliRunner().invoke(main.main, [*words, "--api", "https://me:secret@a.example.com"])
-    assert said.exit_code == 1 and "secret" not in said.output
+    outcome = CliRunner().invoke(main.main, [*words, "--api", "https://me:secret@a.example.com"])
+    assert outcome.exit_code == 1 and "secret" not in outcome.output
 
 
-def test_an_address_on_the_command_line_lets_that_command_ask(
+def test_a_command_may_send_requests_to_the_server_in_its_arguments(
     monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path, bell: Bell
 ):
     monkeypatch.setenv(access.APIS, "")
     words = ["--cache", str(store.root), "run", "--dataset", make_tiny(tmp_path / "tiny")]
-    said = CliRunner().invoke(main.main, [*words, "--model", f"http:{bell.url}#m+chat"])
-    assert said.exit_code == 1 and "the first request: status 404" in said.output
+    outcome = CliRunner().invoke(main.main, [*words, "--model", f"http:{bell.url}#m+chat"])
+    assert outcome.exit_code == 1 and "the first request: status 404" in outcome.output
     assert Bell.rung == 1

@@ -1,4 +1,5 @@
-"""Half characters (lone surrogates): one line where they come in; replaced where an older version stored one."""
+"""Incomplete characters (lone surrogates): a one-line error in new input; replaced where an older version stored
+one."""
 
 import json
 import tarfile
@@ -36,19 +37,19 @@ PLACES = {
 
 @pytest.mark.parametrize("kind", ["json", "jsonl"])
 @pytest.mark.parametrize("place", PLACES)
-def test_half_a_character_in_a_table_is_one_line_with_its_place(
+def test_a_lone_surrogate_in_a_table_is_refused_with_its_row_and_column(
     tmp_path: Path, place: str, kind: str
 ):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     rows = [{"image": "a.png", "caption": "A dog."}, PLACES[place]]
     text = json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows))
     (tmp_path / f"a.{kind}").write_text(text)
-    said = refusal(f"table:{tmp_path / 'a'}.{kind}", tmp_path / "cache")
-    assert "incomplete character" in said and "column '" in said
-    assert ("row 2, column '" in said) == (not place.startswith(("key", "field")))
+    message = refusal(f"table:{tmp_path / 'a'}.{kind}", tmp_path / "cache")
+    assert "incomplete character" in message and "column '" in message
+    assert ("row 2, column '" in message) == (not place.startswith(("key", "field")))
 
 
-def test_half_a_character_in_a_tar_is_one_line(tmp_path: Path):
+def test_a_lone_surrogate_in_a_tar_is_refused_in_one_line(tmp_path: Path):
     image = BytesIO()
     Image.new("RGB", (4, 4)).save(image, "PNG")
     members = {"0.png": image.getvalue(), "0.json": rb'{"caption": "x \udfff"}'}
@@ -62,7 +63,7 @@ def test_half_a_character_in_a_tar_is_one_line(tmp_path: Path):
     )
 
 
-def test_a_name_of_a_tar_that_is_not_utf8_is_one_line(tmp_path: Path):
+def test_a_tar_member_name_that_is_not_utf8_is_refused_in_one_line(tmp_path: Path):
     image = BytesIO()
     Image.new("RGB", (4, 4)).save(image, "PNG")
     with tarfile.open(tmp_path / "a.tar", "w") as tar:
@@ -76,7 +77,7 @@ def test_a_name_of_a_tar_that_is_not_utf8_is_one_line(tmp_path: Path):
 
 
 @pytest.mark.parametrize("value", [HALF, [HALF], {HALF: 1}, {"a": [{"b": HALF}]}])
-def test_half_a_character_is_never_written(tmp_path: Path, value: object):
+def test_a_lone_surrogate_is_never_written(tmp_path: Path, value: object):
     for write in (files.write_json, files.append_json):
         with pytest.raises(InvalidInput, match=r"has a lone surrogate") as error:
             write(tmp_path / "a.json", value)
@@ -87,7 +88,7 @@ def test_half_a_character_is_never_written(tmp_path: Path, value: object):
 
 @pytest.fixture
 def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store whose only run has a note with half a character, as a server's answer could give it."""
+    """Return a store whose only run has a note with a lone surrogate, which the answer of a server can contain."""
     store = Store(tmp_path / "cache")
     request = Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip")
     (manifest,) = execute(request, store)
@@ -101,7 +102,7 @@ def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 @pytest.mark.parametrize("page", tiers(["home", "explore", "models", "compare"], ["explore"]))
-def test_a_page_over_a_store_with_half_a_character_is_drawn(
+def test_a_page_is_drawn_for_a_store_with_a_lone_surrogate(
     page: str, older: Store, monkeypatch: pytest.MonkeyPatch
 ):
     at = open_page(monkeypatch, older, page)
@@ -109,7 +110,7 @@ def test_a_page_over_a_store_with_half_a_character_is_drawn(
     bodies(at).encode()
 
 
-def test_commands_over_a_store_with_half_a_character_end_well(older: Store, tmp_path: Path):
+def test_commands_succeed_on_a_store_with_a_lone_surrogate(older: Store, tmp_path: Path):
     for words in (
         ["show"],
         ["report", str(tmp_path / "report.html")],
@@ -122,9 +123,11 @@ def test_commands_over_a_store_with_half_a_character_end_well(older: Store, tmp_
     assert "�" in (tmp_path / "report.html").read_text()
 
 
-def test_an_examination_with_half_a_character_is_read(tmp_path: Path):
+def test_a_stored_examination_with_a_lone_surrogate_is_read(tmp_path: Path):
     passport = {"answered by": HALF}
-    kept = examine.Examination("m", "d", "x", "y", passport, (), (), "2026-01-01")
-    fields = {"schema": examine.SCHEMA, **asdict(kept)}
+    examination = examine.Examination("m", "d", "x", "y", passport, (), (), "2026-01-01")
+    fields = {"schema": examine.SCHEMA, **asdict(examination)}
     (tmp_path / "a.json").write_text(json.dumps(fields))
-    assert examine.read(tmp_path / "a.json") == replace(kept, passport={"answered by": "x\ufffd"})
+    assert examine.read(tmp_path / "a.json") == replace(
+        examination, passport={"answered by": "x\ufffd"}
+    )

@@ -1,4 +1,4 @@
-"""Tars that somebody made to break us: the right bytes or one line, and soon."""
+"""Malicious tar files: members are read correctly or the file is refused with a one-line error, quickly."""
 
 import io
 import tarfile
@@ -21,7 +21,7 @@ END = bytes(1024)
 def member(
     name: str, content: bytes, kind: bytes = tarfile.REGTYPE, size: int | None = None
 ) -> bytes:
-    """A header with its checksum, and the content in whole blocks."""
+    """Return a header with its checksum, followed by the content padded to full blocks."""
     info = tarfile.TarInfo(name)
     info.type, info.size = kind, len(content) if size is None else size
     return info.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512)
@@ -31,7 +31,7 @@ def pax(*fields: tuple[str, str], kind: bytes = tarfile.XHDTYPE) -> bytes:
     return member("pax", b"".join(record(*field) for field in fields), kind)
 
 
-@cache  # a file has millions of one field
+@cache  # a file repeats the same field millions of times
 def record(name: str, value: str) -> bytes:
     text = f" {name}={value}\n".encode()
     length = len(text) + len(str(len(text)))
@@ -45,7 +45,7 @@ LONG, MANY = "a number of more than 100 digits", "headers of more than 262,144 b
 BACK, CUT = "a member ends before it begins", "is truncated. Download it again."
 MADE: dict[
     str, tuple[Callable[[], bytes], str]
-] = {  # and what each is refused with; "": it is read
+] = {  # a file, and part of its error; "" if it is read
     "a size of 5,000 digits": (lambda: pax(("size", DIGITS)) + PICTURE, LONG),
     "a length of 5,000 digits": (
         lambda: member("pax", f"{DIGITS} path=x\n".encode(), b"x") + PICTURE,
@@ -97,9 +97,7 @@ MADE: dict[
 
 
 @pytest.mark.parametrize("what", MADE)
-def test_a_tar_made_to_break_us_has_its_picture_or_is_refused_in_one_line(
-    what: str, tmp_path: Path
-):
+def test_a_malicious_tar_is_read_correctly_or_refused_in_one_line(what: str, tmp_path: Path):
     make, expected = MADE[what]
     file = tmp_path / "a.tar"
     file.write_bytes(make() + (b"" if what == "no end" else END))
@@ -121,7 +119,7 @@ NAMES = {
 
 @pytest.mark.parametrize("how", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("what", NAMES)
-def test_a_strange_name_of_a_member_is_a_name_and_never_a_path(what: str, how: int, tmp_path: Path):
+def test_an_unusual_member_name_is_never_used_as_a_path(what: str, how: int, tmp_path: Path):
     file = write_tar(tmp_path / "a.tar", {NAMES[what]: b"inside"}, how)
     assert list(containers.members(file)) == [NAMES[what]]
     assert containers.read_member(file, NAMES[what]) == b"inside"
@@ -137,7 +135,7 @@ def damaged(content: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("how", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_bytes_changed_anywhere_in_a_tar_end_in_one_line_or_in_members(how: int, tmp_path: Path):
+def test_a_tar_with_random_bytes_changed_is_read_or_refused_in_one_line(how: int, tmp_path: Path):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=how) as tar:
         for name in ("ü" * (9 if how == tarfile.USTAR_FORMAT else 90), "b.png"):
@@ -157,7 +155,9 @@ def test_bytes_changed_anywhere_in_a_tar_end_in_one_line_or_in_members(how: int,
     assert 0 < n_read < 400
 
 
-def test_the_members_themselves_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_listing_the_members_of_a_tar_reads_only_the_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     sizes = []
     read = containers._Headers.read
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Captions, tags, names and notes with markup in them: everywhere they are shown as they were written, nowhere run."""
+"""Captions, tags, names and notes that contain markup are shown unchanged and never run."""
 
 import csv
 import html
@@ -50,7 +50,7 @@ FORMULAS = ["=vpevil(1)", "+vpevil", "-vpevil", "@vpevil", "=cmd|' /C vpevil'!A0
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store whose captions, tags, files and notes are all hostile."""
+    """Return a store whose captions, tags, file names and notes are all hostile."""
     folder = tmp_path_factory.mktemp("words")
     rows = []
     for number, words in enumerate([*WORDS, *FORMULAS]):
@@ -77,7 +77,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 class Page(HTMLParser):
-    """What of a page a browser would run: scripts, handlers, addresses."""
+    """A parser that collects what a browser would run on a page: scripts, handlers, addresses."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -118,13 +118,13 @@ def key_of(store: Store) -> str:
     return store.runs()[0]["case_key"]
 
 
-def test_the_trap_itself_catches_what_runs():
+def test_the_parser_detects_markup_that_a_browser_would_run():
     for words in WORDS[:4]:
         assert Page(f"<p title='{words}'>{words}</p>").running, words
     assert not Page("".join(html.escape(words) for words in WORDS)).running
 
 
-def test_a_report_runs_nothing_that_was_written_by_others(filled):
+def test_a_report_runs_no_markup_in_captions_and_notes(filled):
     text = report.report(filled, views.runs.question_set(filled, key_of(filled)))
     page = Page(text)
     assert page.running == []
@@ -140,7 +140,7 @@ def test_a_report_runs_nothing_that_was_written_by_others(filled):
     assert shown
 
 
-def test_a_case_sent_to_somebody_runs_nothing(filled):
+def test_the_page_of_a_single_case_runs_no_markup(filled):
     for number in range(
         0,
         views.cases.failures(filled, views.runs.question_set(filled, key_of(filled)), every())[1],
@@ -159,7 +159,7 @@ def every(**changes) -> views.filter.Filter:
     )
 
 
-def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
+def test_no_cell_of_a_csv_export_is_a_formula(filled):
     text = selection.as_csv(filled, views.runs.question_set(filled, key_of(filled)), every())
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert any("vpevil" in cell for cell in cells)
@@ -179,19 +179,19 @@ UNSEEN = {
 
 
 @pytest.mark.parametrize("what", UNSEEN)
-def test_a_formula_behind_letters_that_are_not_seen_is_defused(what: str):
+def test_a_formula_after_invisible_characters_is_defused(what: str):
     for formula in FORMULAS:
         assert selection.defused(UNSEEN[what] + formula) == f"'{UNSEEN[what]}{formula}"
         assert selection.defused(f"a;{UNSEEN[what]}{formula}") == f"a;'{UNSEEN[what]}{formula}"
     assert selection.defused(f"{UNSEEN[what]}a dog") == f"{UNSEEN[what]}a dog"
-    assert selection.defused(UNSEEN[what] * 1_000_000) == UNSEEN[what] * 1_000_000  # and soon
+    assert selection.defused(UNSEEN[what] * 1_000_000) == UNSEEN[what] * 1_000_000  # in linear time
 
 
 @pytest.mark.parametrize("divider", [",", ";", "\t"])
 @pytest.mark.parametrize(
     "words", [*FORMULAS, " =vpevil(1)", "a;=vpevil(1)", 'a";=vpevil(1)', "a\t+vpevil", "a\n@vpevil"]
 )
-def test_no_cell_is_a_formula_wherever_a_spreadsheet_divides_cells(words: str, divider: str):
+def test_no_cell_is_a_formula_whichever_delimiter_a_spreadsheet_uses(words: str, divider: str):
     buffer = io.StringIO()
     csv.writer(buffer).writerow([selection.defused(words), "1"])
     cells = [
@@ -200,7 +200,7 @@ def test_no_cell_is_a_formula_wherever_a_spreadsheet_divides_cells(words: str, d
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")]
 
 
-def test_the_command_line_prints_words_that_no_spreadsheet_and_no_terminal_obeys(filled):
+def test_command_output_contains_no_formulas_and_no_terminal_control_characters(filled):
     key = filled.runs()[0]["key"]
     words = [
         "--cache",
@@ -229,7 +229,7 @@ def test_the_command_line_prints_words_that_no_spreadsheet_and_no_terminal_obeys
     assert {row["original"] for row in rows} >= {f"A red dog on a bench {WORDS[0]}"}
 
 
-def test_every_caption_comes_out_as_it_went_in(filled):
+def test_every_caption_is_listed_unchanged_and_found_by_a_search(filled):
     table = views.cases.failures(
         filled, views.runs.question_set(filled, key_of(filled)), every(), 1, 10_000
     )[0]
@@ -282,7 +282,7 @@ LINKS = {
 
 
 @pytest.mark.parametrize("page", tiers(LINKS, ("failures",)))
-def test_a_link_made_to_break_a_page_opens_it_and_runs_nothing(filled, monkeypatch, page: str):
+def test_a_malicious_link_runs_nothing_on_the_page(filled, monkeypatch, page: str):
     at = open_page(monkeypatch, filled, page, **LINKS[page])
     bodies = [element.proto.body for element in at.get("html")]
     assert [found for body in bodies for found in Page(body).running] == []
@@ -299,7 +299,7 @@ text = st.text(max_size=80)
 
 @settings(max_examples=30, deadline=None)
 @given(text.filter(str.strip), st.sampled_from(["strict", "paper"]))
-def test_any_caption_can_be_edited(caption: str, rules: str):
+def test_any_caption_can_be_edited_and_no_edit_equals_it(caption: str, rules: str):
     made = lgip.edits((caption,), "item", rules=rules, seed=1)
     assert all(isinstance(new, str) and new != caption for new, _ in made.edits[0])
     for altered in (
@@ -311,7 +311,7 @@ def test_any_caption_can_be_edited(caption: str, rules: str):
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(text, max_size=4))
-def test_any_lines_are_edits_or_one_line(lines: list[str]):
+def test_random_lines_are_read_as_edits_or_refused_in_one_line(lines: list[str]):
     try:
         list(lgip_format.read(lines, "x"))
     except VlprobeError as error:
@@ -325,7 +325,7 @@ def test_any_lines_are_edits_or_one_line(lines: list[str]):
         lambda inner: st.lists(inner) | st.dictionaries(text, inner),
     )
 )
-def test_any_json_is_a_dataset_or_one_line(tmp_path_factory, value: object):
+def test_random_json_is_read_as_a_dataset_or_refused_in_one_line(tmp_path_factory, value: object):
     folder = tmp_path_factory.mktemp("json")
     (folder / "a.json").write_text(json.dumps(value))
     for prefix in ("coco", "triplets", "pairs", "rococo"):
@@ -337,7 +337,7 @@ def test_any_json_is_a_dataset_or_one_line(tmp_path_factory, value: object):
 
 @settings(max_examples=30, deadline=None)
 @given(st.text(alphabet=st.sampled_from('",;|\t\n\r=ab\0\ufeff\u2028'), max_size=60))
-def test_any_table_is_a_dataset_or_one_line(tmp_path_factory, rows: str):
+def test_random_csv_rows_are_read_as_a_dataset_or_refused_in_one_line(tmp_path_factory, rows: str):
     path: Path = tmp_path_factory.mktemp("table") / "a.csv"
     path.write_bytes(f"image,caption\n{rows}".encode())
     try:
@@ -357,14 +357,14 @@ def test_any_table_is_a_dataset_or_one_line(tmp_path_factory, rows: str):
     sort=text,
     tagged=text,
 )
-def test_any_filter_lists_cases_or_says_why_not(filled, **chosen: str):
-    for own in (chosen, chosen | {"outcome": "all", "sort": "worst"}):
+def test_random_filters_list_cases_or_are_refused_in_one_line(filled, **chosen: str):
+    for filters in (chosen, chosen | {"outcome": "all", "sort": "worst"}):
         try:
             assert (
                 views.cases.failures(
                     filled,
                     views.runs.question_set(filled, key_of(filled)),
-                    views.filter.Filter.parse(model="control:random", **own),
+                    views.filter.Filter.parse(model="control:random", **filters),
                 )[1]
                 >= 0
             )
