@@ -11,7 +11,7 @@ was mixed in. Lists begin with the best candidate and have up to `retrieval.FIRS
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
@@ -85,38 +85,6 @@ SCHEMA = pa.schema(
 TABLES = MappingProxyType({TABLE: SCHEMA})
 
 
-class CandidateNames(NamedTuple):
-    """Names of the candidates in a gallery. All sequences have one entry per candidate."""
-
-    items: pa.Array
-    texts: pa.Array | None  # None for pictures
-    partners: pa.Array | None  # the item that each picture is mixed with, or ""; None for captions
-    altered: pa.Array
-
-
-def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str]) -> pa.Table:
-    """Build one row per query in one gallery, in the form of `SCHEMA`.
-
-    Args:
-        partners: The item that each query's picture is mixed with; "" for captions.
-    """
-    clean, altered = ranks.first_clean, ranks.first
-    columns = {
-        "clean_items": _named(names.items, clean),
-        "clean_texts": _named(names.texts, clean),
-        "clean_scores": _listed(pa.array(ranks.first_clean_scores[clean >= 0]), clean),
-        "whole_items": _named(names.items, altered),
-        "whole_texts": _named(names.texts, altered),
-        "whole_partners": _named(names.partners, altered),
-        "whole_altered": _named(names.altered, altered),
-        "whole_scores": _listed(pa.array(ranks.first_scores[altered >= 0]), altered),
-        "partner": pa.array(partners, pa.string()),
-        "own_altered": pa.array(ranks.own_altered, pa.float32(), from_pandas=True),
-        "own_altered_rank": pa.array(ranks.own_altered_rank, pa.int32(), from_pandas=True),
-    }
-    return pa.table(columns, schema=SCHEMA)
-
-
 def _named(names: pa.Array | None, numbers: np.ndarray) -> pa.ListArray:
     """Look up the names of each query's candidates. Return one list per query; empty lists if there are no names."""
     if names is None:
@@ -148,14 +116,18 @@ class GallerySearch(NamedTuple):
 
 
 class RuleGallery(NamedTuple):
-    """The gallery for one rule. It is built when the first query searches it."""
+    """The gallery for one rule. It is built when the first query searches it. All sequences have one entry per
+    candidate.
+    """
 
+    rule: str
     gallery: Gallery
-    owners: np.ndarray  # the number of each candidate's item
+    items: pa.Array  # ids of the items that the candidates belong to
+    owners: np.ndarray  # numbers of these items
     is_altered: np.ndarray  # bool of shape (n_candidates,)
-    is_clean: bool
-    candidate_name: Callable[[int], str]
-    names: CandidateNames
+    names: Sequence[str]
+    texts: pa.Array | None = None  # None for pictures
+    partners: pa.Array | None = None  # items that pictures are mixed with, or ""; None for captions
 
     def search(
         self,
@@ -173,10 +145,28 @@ class RuleGallery(NamedTuple):
                 pairs.
             partners: The item whose picture is mixed into each query's picture; "" for captions.
         """
-        altered = None if self.is_clean else self.is_altered
+        altered = None if self.rule == CLEAN else self.is_altered
         ranks = retrieve(queries, query_items, self.gallery, self.owners, altered, match)
-        fronts = table(ranks, self.names, partners)
-        return GallerySearch(ranks, fronts, list(map(self.candidate_name, ranks.which_altered)))
+        tops = [self.names[number] for number in ranks.which_altered]
+        return GallerySearch(ranks, self._fronts(ranks, partners), tops)
+
+    def _fronts(self, ranks: RetrievalRanks, partners: Sequence[str]) -> pa.Table:
+        """Build one row per query, in the form of `SCHEMA`."""
+        clean, whole = ranks.first_clean, ranks.first
+        columns = {
+            "clean_items": _named(self.items, clean),
+            "clean_texts": _named(self.texts, clean),
+            "clean_scores": _listed(pa.array(ranks.first_clean_scores[clean >= 0]), clean),
+            "whole_items": _named(self.items, whole),
+            "whole_texts": _named(self.texts, whole),
+            "whole_partners": _named(self.partners, whole),
+            "whole_altered": _named(pa.array(self.is_altered), whole),
+            "whole_scores": _listed(pa.array(ranks.first_scores[whole >= 0]), whole),
+            "partner": pa.array(partners, pa.string()),
+            "own_altered": pa.array(ranks.own_altered, pa.float32(), from_pandas=True),
+            "own_altered_rank": pa.array(ranks.own_altered_rank, pa.int32(), from_pandas=True),
+        }
+        return pa.table(columns, schema=SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,19 +231,13 @@ class TextGalleries:
             return encoder.texts(texts)
 
         gallery = RuleGallery(
-            gallery=Gallery.encode(
-                encode, len(texts), encoder.dim, encoder.memory, encoder.similarity
-            ),
+            rule,
+            Gallery.encode(encode, len(texts), encoder.dim, encoder.memory, encoder.similarity),
+            items=pa.array(self._item_ids).take(pa.array(candidates.item_numbers)),
             owners=np.array(candidates.item_numbers),
             is_altered=is_altered,
-            is_clean=rule == CLEAN,
-            candidate_name=candidates.texts.__getitem__,
-            names=CandidateNames(
-                items=pa.array(self._item_ids).take(pa.array(candidates.item_numbers)),
-                texts=pa.array(candidates.texts),
-                partners=None,
-                altered=pa.array(is_altered),
-            ),
+            names=candidates.texts,
+            texts=pa.array(candidates.texts),
         )
         return gallery, texts
 
@@ -296,26 +280,21 @@ class PictureGalleries:
             partner_of = mix.partners(item_ids, int(rule.rpartition(":seed")[2]))
             partners = pa.array([partner_of[item_id] for item_id in item_ids])
         owners = np.concatenate([np.arange(n_originals), changed])
-        is_altered = np.arange(len(candidates)) >= n_originals
         gallery = RuleGallery(
-            gallery=Gallery.encode(
+            rule,
+            Gallery.encode(
                 lambda block: encoder.images(candidates[block]),
                 len(candidates),
                 encoder.image_dim,
                 encoder.memory,
                 encoder.similarity,
             ),
+            items=pa.array(item_ids).take(pa.array(owners)),
             owners=owners,
-            is_altered=is_altered,
-            is_clean=rule == CLEAN,
-            candidate_name=lambda number: candidates[number].name,
-            names=CandidateNames(
-                items=pa.array(item_ids).take(pa.array(owners)),
-                texts=None,
-                partners=pa.concat_arrays(
-                    [pa.array([""] * n_originals), partners.take(pa.array(changed))]
-                ),
-                altered=pa.array(is_altered),
+            is_altered=np.arange(len(candidates)) >= n_originals,
+            names=[picture.name for picture in candidates],
+            partners=pa.concat_arrays(
+                [pa.array([""] * n_originals), partners.take(pa.array(changed))]
             ),
         )
         return gallery, candidates, partners
