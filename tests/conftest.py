@@ -39,10 +39,13 @@ from xdist.scheduler import LoadFileScheduling
 
 from vlprobe import views
 from vlprobe.datasets.world import items
+from vlprobe.scoring import pictures
 from vlprobe.storage.store import Store
-from vlprobe.types import Run
+from vlprobe.types import Picture, Run
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
     import pyarrow as pa
 
 sys.dont_write_bytecode = False
@@ -244,6 +247,29 @@ def case_key_of(store: Store, probe: str = "", dataset: str = "") -> str:
 def question_set_of(store: Store, probe: str = "", dataset: str = "") -> views.runs.QuestionSet:
     """Return the question set that pages open first: of all, of a probe, or of a dataset."""
     return views.runs.question_set(store, case_key_of(store, probe, dataset))
+
+
+def estimates_of(
+    store: Store, manifest: Mapping[str, Any], *columns: str, **choices: str
+) -> "pd.DataFrame":
+    """Return the estimates for the question set of a run, indexed by columns (by default, the metric).
+
+    `choices` are arguments of `views.estimates.estimates`.
+    """
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    found = views.estimates.estimates(store, question_set, **choices)
+    return found.set_index(list(columns) or "metric")
+
+
+def image_vector(model: Any, name: str) -> "np.ndarray":
+    """Return a model's embedding of the picture with a name (`Picture.name`), without any of the run's code."""
+    image = pictures.open_picture(Picture.from_name(name))
+    return model.encode_images(model.preprocess(image)[None])[0]
+
+
+def text_vector(model: Any, text: str) -> "np.ndarray":
+    """Return a model's embedding of a text."""
+    return model.encode_texts(model.tokenize([text]))[0]
 
 
 def run_key_of(cache: Path, model: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from scipy.sparse import csgraph
 
-from tests.conftest import tiers
+from tests.conftest import estimates_of, tiers
 from vlprobe import registry, views
 from vlprobe.datasets import validation
 from vlprobe.runs.request import Request
@@ -109,9 +109,7 @@ def foils(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, st
 def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils):
     store, keys = foils
     found = {
-        probe: views.estimates.estimates(store, views.runs.question_set(store, key)).set_index(
-            ["model", "metric"]
-        )
+        probe: estimates_of(store, {"case_key": key}, "model", "metric")
         for probe, key in keys.items()
     }
     pairs = found["eqben"].loc[(RANDOM, "foil_accuracy"), INTERVAL]

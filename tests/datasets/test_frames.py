@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from vlprobe import views
+from tests.conftest import estimates_of
 from vlprobe.datasets import frames
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.runs.request import Request
@@ -273,9 +273,7 @@ def test_the_probe_of_series_finds_a_boundary_in_real_files(tmp_path, store):
     )
     request = Request((f"scores:{file}",), name, "series", examine=False)
     (manifest,) = execute(request, store)
-    estimates = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
-    ).set_index("metric")["value"]
+    estimates = estimates_of(store, manifest)["value"]
     assert estimates["boundary_within_0.1"] == estimates["boundary_accuracy"] == 1
 
 

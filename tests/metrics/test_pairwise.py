@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from vlprobe import registry, views
+from tests.conftest import estimates_of
+from vlprobe import registry
 from vlprobe.metrics import pairwise
 from vlprobe.metrics.judge import Judge
 from vlprobe.runs.request import Request
@@ -104,12 +105,10 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
         moved[case.group].append(abs(image @ original - image @ reworded))
         erased.append(np.abs(original - reworded).max() < 1e-7)
     assert 0 < sum(erased) < len(erased)
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifests[0]["case_key"]), averaging="macro"
-    ).set_index(["model", "metric"])["value"]
-    pooled = views.estimates.estimates(
-        store, views.runs.question_set(store, manifests[0]["case_key"]), averaging="micro"
-    ).set_index(["model", "metric"])["value"]
+    found, pooled = (
+        estimates_of(store, manifests[0], "model", "metric", averaging=averaging)["value"]
+        for averaging in ("macro", "micro")
+    )
     equation_2 = np.mean([np.mean(one) for one in moved.values()])
     assert found["demo:softmax", "invariance_error"] == pytest.approx(equation_2, abs=1e-6)
     assert pooled["demo:softmax", "erased_share"] == pytest.approx(np.mean(erased))

@@ -34,6 +34,15 @@ def denied(rows: pd.DataFrame, wins: Callable) -> int:
     return sum(wins(row, operator.ge) != wins(row, operator.gt) for row in rows.itertuples())
 
 
+def check_ties(metrics: tuple, rows: pd.DataFrame, expected: dict[str, Callable]) -> dict[str, int]:
+    """Compare the ties of each metric with the cases that equality denies it, and return those of all metrics."""
+    found = ties(metrics, rows)
+    assert {name: found[name] for name in expected} == {
+        name: denied(rows, wins) for name, wins in expected.items()
+    }
+    return found
+
+
 def test_a_tie_of_pairs_is_counted_for_its_own_metric():
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 5, (N, 4)) / 4
@@ -52,10 +61,7 @@ def test_a_tie_of_pairs_is_counted_for_its_own_metric():
         "matched_21": lambda r, above: above(r.order_21, 0.5),
         "matched_both": lambda r, above: above(r.order_12, 0.5) and above(r.order_21, 0.5),
     }
-    found = ties(pairs.METRICS, rows)
-    assert {name: found[name] for name in expected} == {
-        name: denied(rows, wins) for name, wins in expected.items()
-    }
+    found = check_ties(pairs.METRICS, rows, expected)
     assert len(set(found.values())) > 4
     assert found["equivariance_deviation"] == 0  # nothing should win: 0 is the aim
 
@@ -63,19 +69,10 @@ def test_a_tie_of_pairs_is_counted_for_its_own_metric():
 @pytest.mark.parametrize("probability", [True, False])
 def test_a_tie_of_foils_is_counted_for_its_own_metric(probability: bool):
     scores = np.random.default_rng(1).integers(0, 5, (N, 2)) / 4
-    rows = pd.DataFrame(
-        {
-            "kind": "foil",
-            "score_0": scores[:, 0],
-            "score_1": scores[:, 1],
-            "probability": probability,
-        }
+    rows = pd.DataFrame(scores, columns=["score_0", "score_1"]).assign(
+        margin=np.float32(scores[:, 0] - scores[:, 1]), kind="foil", probability=probability
     )
-    rows = rows.assign(
-        margin=np.float32(rows["score_0"] - rows["score_1"]),
-        subset_size=1,
-        captions_are_weaker=False,
-    )
+    rows = rows.assign(subset_size=1, captions_are_weaker=False)
     expected = {
         "foil_accuracy": lambda r, above: above(r.score_0, r.score_1),
         "caption_accepted": lambda r, above: probability and above(r.score_0, 0.5),
@@ -85,10 +82,7 @@ def test_a_tie_of_foils_is_counted_for_its_own_metric(probability: bool):
         ),
         "weaker_side": lambda r, above: probability and above(0.5, r.score_1),
     }
-    found = ties(pairs.METRICS, rows)
-    assert {name: found[name] for name in expected} == {
-        name: denied(rows, wins) for name, wins in expected.items()
-    }
+    check_ties(pairs.METRICS, rows, expected)
 
 
 def test_a_tie_of_triplets_is_counted_for_its_own_metric():
@@ -110,10 +104,7 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
             above(r.overlap_01, r.overlap_02) and above(r.overlap_01, r.overlap_12)
         ),
     }
-    found = ties(triplets.METRICS, texts)
-    assert {name: found[name] for name in expected} == {
-        name: denied(texts, wins) for name, wins in expected.items()
-    }
+    check_ties(triplets.METRICS, texts, expected)
     expected = {
         "i2t_accuracy": lambda r, above: (
             above(r.score_0, r.score_2) and above(r.score_1, r.score_2)
@@ -121,10 +112,7 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
         "i2t_p1_n": lambda r, above: above(r.score_0, r.score_2),
         "i2t_p2_n": lambda r, above: above(r.score_1, r.score_2),
     }
-    found = ties(triplets.METRICS, shown)
-    assert {name: found[name] for name in expected} == {
-        name: denied(shown, wins) for name, wins in expected.items()
-    }
+    check_ties(triplets.METRICS, shown, expected)
 
 
 def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
@@ -166,8 +154,5 @@ def test_words_tie_alike_whatever_the_model(every_probe: Store):
     found = views.estimates.estimates(every_probe, question_set_of(every_probe, "visla")).set_index(
         ["metric", "model"]
     )["ties"]
-    assert (
-        found["words_t2t_accuracy", "control:constant"]
-        == found["words_t2t_accuracy", "control:random"]
-    )
+    assert found["words_t2t_accuracy"].nunique() == 1
     assert found["t2t_accuracy", "control:constant"] == 14

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.conftest import make_tiny
-from vlprobe import registry, views
+from tests.conftest import estimates_of, make_tiny
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -77,9 +77,7 @@ def test_controls_get_the_chance_that_is_declared_and_a_constant_never_wins(prob
     dataset, store = make(probe, tmp_path / "data"), Store(tmp_path / "cache")
     request = Request(("control:random", "control:constant"), dataset, probe, examine=False)
     manifest = execute(request, store)[0]
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
-    ).set_index(["model", "metric"])
+    found = estimates_of(store, manifest, "model", "metric")
     for metric in registry.load_probe(probe).metrics:
         blind = found.loc[("control:random", metric.name)]
         if not math.isnan(metric.chance + blind["value"]):

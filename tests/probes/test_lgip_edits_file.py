@@ -26,26 +26,22 @@ def paraphrase(folder: str, caption: str, chosen: dict) -> str:
     return case.texts[1]
 
 
-def test_equal_file_names_in_two_folders_are_told_apart_by_their_captions(tmp_path: Path):
-    chosen = options(
-        tmp_path / "edits",
+@pytest.mark.parametrize(
+    "lines",
+    [
         [("cats/1.jpg", "A cat.", "One cat."), ("dogs/1.jpg", "A dog.", "One dog.")],
-    )
-    assert (paraphrase("dogs", "A dog.", chosen), paraphrase("cats", "A cat.", chosen)) == (
-        "One dog.",
-        "One cat.",
-    )
-
-
-def test_equal_file_names_with_equal_captions_are_told_apart_by_their_folders(tmp_path: Path):
-    chosen = options(
-        tmp_path / "edits",
         [("x/cats/1.jpg", "A pet.", "Pet 1."), ("x/dogs/1.jpg", "A pet.", "Pet 2.")],
-    )
-    assert (paraphrase("dogs", "A pet.", chosen), paraphrase("x/cats", "A pet.", chosen)) == (
-        "Pet 2.",
-        "Pet 1.",
-    )
+    ],
+    ids=["captions", "folders"],
+)
+def test_equal_file_names_are_told_apart_by_their_captions_or_folders(
+    tmp_path: Path, lines: list[tuple[str, str, str]]
+):
+    chosen = options(tmp_path / "edits", lines)
+    (_, cat, of_cat), (_, dog, of_dog) = lines
+    folder = lines[0][0].removesuffix("/1.jpg")
+    assert paraphrase("dogs", dog, chosen) == of_dog
+    assert paraphrase(folder, cat, chosen) == of_cat
 
 
 def test_lines_that_nothing_tells_apart_are_refused_unless_they_say_the_same(tmp_path: Path):

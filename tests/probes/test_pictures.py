@@ -1,7 +1,7 @@
 """The probe of changed pictures: its cases, what it drops, and its numbers by a second route."""
 
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.conftest import draw_fewer
+from tests.conftest import draw_fewer, estimates_of, image_vector, text_vector
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import picture_changes as metrics
@@ -107,12 +107,7 @@ def test_the_numbers_are_those_of_the_model_asked_directly(store: Store, monkeyp
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     rows = entry.table("scores").to_pylist()
     model = registry.load_model("demo:weak")
-
-    @cache
-    def vector(name: str) -> np.ndarray:
-        image = open_picture(Picture.from_name(name))
-        return model.encode_images(model.preprocess(image)[None])[0]
-
+    vector = cache(partial(image_vector, model))
     for case, row in zip(cases, rows, strict=True):
         vectors = np.stack([vector(name) for name in case["images"]])
         texts = model.encode_texts(model.tokenize(case["texts"]))
@@ -122,11 +117,7 @@ def test_the_numbers_are_those_of_the_model_asked_directly(store: Store, monkeyp
     is_changed = [case["kind"] == metrics.CHANGED for case in cases]
     scores = np.array([row["scores"] for row in rows])[is_changed]
     before, after = scores[:, 0] > scores[:, 1], scores[:, 2] > scores[:, 3]
-    estimates = {
-        row["metric"]: row["value"]
-        for row in entry.table("estimates").to_pylist()
-        if row["by"] == "all" and row["averaging"] == "micro"
-    }
+    estimates = estimates_of(store, manifest, averaging="micro")["value"]
     for name, value in {
         "picture_positive_rate": after.mean(),
         "unchanged_positive_rate": before.mean(),
@@ -165,19 +156,14 @@ def test_searches_with_changed_pictures_are_plain_rankings(store: Store, monkeyp
     items = registry.load_dataset("demo", store.root).items
     captions = [text for item in items for text in item.captions]
     text_vectors = model.encode_texts(model.tokenize(captions))
-
-    @cache
-    def vector(name: str) -> np.ndarray:
-        image = open_picture(Picture.from_name(name))
-        return model.encode_images(model.preprocess(image)[None])[0]
-
+    vector = cache(partial(image_vector, model))
     changed = {(case["item"], case["rule"]): case["images"][1] for case in cases}
     overlaps, losses = [], []
     for case, row in zip(cases, rows.to_dict("records"), strict=True):
         number = next(n for n, item in enumerate(items) if item.id == case["item"])
         own = [n for n, text in enumerate(captions) if text in items[number].captions]
         both = [text_vectors @ vector(name) for name in case["images"]]
-        query = model.encode_texts(model.tokenize([case["texts"][0]]))[0]
+        query = text_vector(model, case["texts"][0])
         galleries = [
             np.stack([vector(item.image.name) for item in items]),
             np.stack([vector(changed.get((i.id, case["rule"]), i.image.name)) for i in items]),
@@ -190,11 +176,7 @@ def test_searches_with_changed_pictures_are_plain_rankings(store: Store, monkeyp
         overlaps.append(len(first[0] & first[1]) / 10)
         assert row["t2i_overlap"] == pytest.approx(overlaps[-1])
         losses.append([sum(rank <= k for k in (1, 5, 10)) for rank in ranks[1]])
-    by_metric = {
-        row["metric"]: row["value"]
-        for row in entry.table("estimates").to_pylist()
-        if row["by"] == "all" and row["averaging"] == "micro"
-    }
+    by_metric = estimates_of(store, manifest, averaging="micro")["value"]
     clean, after = np.array(losses).T
     rules = np.array([case["rule"] for case in cases])
     impacts = {rule: 1 - after[rules == rule].sum() / clean[rules == rule].sum() for rule in rules}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.conftest import estimates_of
 from vlprobe import views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -18,9 +19,7 @@ def test_a_small_gallery_has_no_overlap_but_a_rank_correlation_and_a_margin_made
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows["local_10"].isna().all() and (rows["gallery_size"] == 6).all()
     np.testing.assert_allclose(rows["margin"], rows["global"] - 1, atol=1e-6)
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
-    ).set_index("metric")
+    found = estimates_of(store, manifest)
     assert found.loc["prsm_global", "value"] == pytest.approx(rows["global"].mean(), abs=0.2)
     assert found.loc["prsm_local_10", "n_items"] == 0
 
@@ -65,9 +64,7 @@ def test_sampled_candidates_have_a_metric_of_their_own_and_the_exact_one_is_unkn
     assert rows["top"].tolist() == whole["top"].tolist()
     assert rows["global_sampled"].mean() == pytest.approx(whole["global"].mean(), abs=0.02)
     assert 0 < (rows["global_sampled"] - whole["global"]).abs().max() < 0.2
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, sampled["case_key"])
-    ).set_index("metric")
+    found = estimates_of(store, sampled)
     estimate = found.loc["prsm_global_sampled"]
     assert estimate["low"] < estimate["value"] < estimate["high"]
     assert found.loc["prsm_global", "n_items"] == 0

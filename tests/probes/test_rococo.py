@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe import registry, views
+from tests.conftest import estimates_of, image_vector, text_vector
+from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import mix
 from vlprobe.runs.request import Request
@@ -22,20 +23,8 @@ def run(dataset, store, **options):
     manifest = execute(Request(("control:random",), dataset, "rococo", OPTIONS | options), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
     scores = store.run(manifest["key"]).table("scores").to_pandas()
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"]), averaging="micro"
-    ).set_index("metric")["value"]
+    found = estimates_of(store, manifest, averaging="micro")["value"]
     return cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"]), found
-
-
-def image_vector(model, name: str) -> np.ndarray:
-    return model.encode_images(
-        model.preprocess(pictures.open_picture(Picture.from_name(name)))[None]
-    )[0]
-
-
-def text_vector(model, text: str) -> np.ndarray:
-    return model.encode_texts(model.tokenize([text]))[0]
 
 
 def test_image_to_text_is_a_plain_ranking_of_originals_and_altered_captions(tiny, store):

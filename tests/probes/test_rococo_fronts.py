@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import image_vector, text_vector
 from vlprobe import registry
 from vlprobe.perturb import mix
 from vlprobe.probes import rococo_galleries
 from vlprobe.runs import answers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring import pictures
 from vlprobe.scoring.retrieval import FIRST
 from vlprobe.storage.entry import Entry
 from vlprobe.storage.store import Store
@@ -37,10 +37,6 @@ def tables(store: Store, dataset: str, model: str) -> pd.DataFrame:
     return joined.merge(fronts, on="case")
 
 
-def image_vector(model, picture: Picture) -> np.ndarray:
-    return model.encode_images(model.preprocess(pictures.open_picture(picture))[None])[0]
-
-
 def plain_front(candidates: list[tuple], right_item: str) -> list[tuple]:
     """Candidates as (score, item, altered, number ...): best first, the right ones after their equals."""
     return sorted(
@@ -57,16 +53,14 @@ def test_pictures_that_come_first_are_those_of_a_plain_loop(tiny: str, store: St
     edits = mix.picture_edits(paths, "mix", 0.8, 1)
     partners = mix.partners(list(paths), 1)
     gallery = [
-        (image_vector(model, Picture(path)), item, False, n)
+        (image_vector(model, Picture(path, edit).name), item, edit is not None, n)
+        for edit_of in ({}, edits)
         for n, (item, path) in enumerate(paths.items())
-    ]
-    gallery += [
-        (image_vector(model, Picture(paths[item], edits[item])), item, True, n)
-        for n, item in enumerate(paths)
+        for edit in [edit_of.get(item)]
     ]
     assert len(rows[rows["kind"] == "t2i"]) == 12
     for row in rows[rows["kind"] == "t2i"].itertuples():
-        query = model.encode_texts(model.tokenize([row.texts[0]]))[0]
+        query = text_vector(model, row.texts[0])
         scored = [(float(np.float32(vector @ query)), *rest) for vector, *rest in gallery]
         clean = plain_front([one for one in scored if not one[2]], row.item)
         whole = plain_front(scored, row.item)
@@ -114,7 +108,7 @@ def test_captions_that_come_first_are_those_of_a_plain_loop(tiny: str, store: St
     ]
     vectors = model.encode_texts(model.tokenize([text for text, *_ in texts]))
     for row in rows.itertuples():
-        scores = vectors @ image_vector(model, Picture.from_name(row.images[0]))
+        scores = vectors @ image_vector(model, row.images[0])
         scored = [
             (float(score), item, altered, number, text)
             for score, (text, item, altered, number) in zip(scores, texts, strict=True)

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from vlprobe import registry, views
+from tests.conftest import estimates_of
+from vlprobe import registry
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
 from vlprobe.probes.released_layout import image_names
@@ -53,10 +54,7 @@ def make_request(dataset: str, **options) -> Request:
 def numbers(store, dataset: str, **options) -> dict[str, float]:
     request = Request((MODEL,), dataset, "rococo", {"pictures": []} | options, examine=False)
     manifest = execute(request, store)[0]
-    table = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"]), averaging="micro"
-    )
-    return table.set_index("metric")["value"].dropna().to_dict()
+    return estimates_of(store, manifest, averaging="micro")["value"].dropna().to_dict()
 
 
 def test_a_file_read_back_holds_the_captions_of_a_run_and_is_written_again_byte_for_byte(

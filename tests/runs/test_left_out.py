@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import estimates_of
 from tests.runs.test_run import request
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -41,10 +42,8 @@ def test_tagged_cases_are_left_out_and_the_rate_is_that_of_the_others(tiny, stor
     cases = store.cases(whole["case_key"]).table("cases").to_pandas()
     margins = store.run(whole["key"]).table("scores")["margin"].to_numpy()
     kept = (cases["kind"] == "flip").to_numpy() & ~cases["id"].isin(bad).to_numpy()
-    estimates = views.estimates.estimates(
-        store, views.runs.question_set(store, cleaned["case_key"]), averaging="micro"
-    ).set_index("metric")
-    assert estimates.loc["positive_rate", "value"] == pytest.approx(np.mean(margins[kept] > 0))
+    rate = estimates_of(store, cleaned, averaging="micro").loc["positive_rate", "value"]
+    assert rate == pytest.approx(np.mean(margins[kept] > 0))
 
 
 def test_the_ids_name_the_same_run_and_it_can_be_asked_again(tiny, store):

@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.test_main import call
 from tests.conftest import tiers
 from tests.datasets.test_pairs import picture
 from tests.runs.test_run import StopAt, stored_bytes
 from vlprobe import registry
-from vlprobe.cli import main
 from vlprobe.errors import Misfit, VlprobeError
 from vlprobe.models.controls import ControlEncoder
 from vlprobe.runs import profile
@@ -24,11 +23,23 @@ from vlprobe.storage.store import Store
 
 PROBES = ("lgip", "rococo", "prsm")
 MODELS = ("control:random", "control:constant")
+RUN = ("run", "--no-doctor", "--format", "json")
 
 
 def requests(tiny: str, probes: tuple[str, ...] = PROBES, **changes) -> list[Request]:
     options = {"rococo": {"pictures": ["mix:0.9"], "picture_seeds": [1]}}
     return [Request(MODELS, tiny, probe, options.get(probe, {}), **changes) for probe in probes]
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the models that are loaded."""
+    names: list[str] = []
+    load = registry.load_model
+    monkeypatch.setattr(
+        registry, "load_model", lambda name, *rest: names.append(str(name)) or load(name, *rest)
+    )
+    return names
 
 
 @pytest.fixture
@@ -57,12 +68,10 @@ def test_a_plan_stores_the_keys_and_bytes_of_single_runs(tiny, tmp_path, singles
 
 @pytest.mark.parametrize("keeps", tiers([True, False], (True,)))
 def test_each_picture_and_text_goes_through_the_model_once_and_the_model_is_loaded_once(
-    tiny, tmp_path, monkeypatch, keeps: bool
+    tiny, tmp_path, monkeypatch, loads, keeps: bool
 ):
     seen: Counter[tuple[str, bytes]] = Counter()
-    loads: list[str] = []
     real_texts, real_images = ControlEncoder.encode_texts, ControlEncoder.encode_images
-    real_load = registry.load_model
 
     def count(side: str, rows) -> None:
         seen.update((side, row.tobytes()) for row in rows)
@@ -77,11 +86,6 @@ def test_each_picture_and_text_goes_through_the_model_once_and_the_model_is_load
 
     monkeypatch.setattr(ControlEncoder, "encode_texts", texts)
     monkeypatch.setattr(ControlEncoder, "encode_images", images)
-    monkeypatch.setattr(
-        registry,
-        "load_model",
-        lambda name, *rest: loads.append(str(name)) or real_load(name, *rest),
-    )
     monkeypatch.setattr("vlprobe.scoring.encoder.fill_up", lambda rows, *sizes: rows)
     monkeypatch.setattr("vlprobe.scoring.batches.fill_up", lambda rows, *sizes: rows)
     plan = [
@@ -130,14 +134,8 @@ def test_a_probe_that_cannot_be_asked_is_left_out_of_all_and_an_error_where_it_i
         execute_plan(requests(tiny, ("eqben", "lgip")), store)
 
 
-def call(cache: Path, *words: str, code: int = 0):
-    result = CliRunner().invoke(main.main, ["--cache", str(cache), "run", *words])
-    assert result.exit_code == code, result.output
-    return result
-
-
 def test_the_command_asks_several_probes_with_options_of_one_or_all(tiny, tmp_path):
-    words = ["--model", "control:random", "--dataset", tiny, "--no-doctor", "--format", "json"]
+    words = [*RUN, "--model", "control:random", "--dataset", tiny]
     options = ["--option", "lgip.rules=paper", "--option", "approximate=0"]
     options += ["--option", "pictures=mix:0.9", "--option", "rococo.picture_seeds=1"]
     ended = call(tmp_path, *words, "--probe", "lgip", "--probe", "rococo", *options, "--profile")
@@ -154,7 +152,7 @@ def test_the_command_asks_several_probes_with_options_of_one_or_all(tiny, tmp_pa
 
 
 def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
-    words = ["--model", "control:constant", "--dataset", tiny, "--no-doctor", "--format", "json"]
+    words = [*RUN, "--model", "control:constant", "--dataset", tiny]
     ended = call(tmp_path, *words, "--probe", "all", "--option", "pictures=")
     assert {row["probe"] for row in json.loads(ended.stdout)} == {
         "halftruths",
@@ -179,22 +177,18 @@ def test_a_wrong_name_of_a_later_model_ends_a_plan_before_the_first_model_is_loa
 
 
 def test_one_command_asks_about_several_datasets_with_the_bytes_of_single_ones(
-    tiny, tmp_path, monkeypatch
+    tiny, tmp_path, loads
 ):
     (tmp_path / "foils.csv").write_text(
         "image,caption,foil\ntiny/0.png,a red ball,a blue ball\ntiny/1.png,a cup,a hat\n"
     )
     datasets = [tiny, f"table:{tmp_path / 'foils.csv'}"]
-    words = ["--model", "control:random", "--no-doctor", "--format", "json"]
+    words = [*RUN, "--model", "control:random"]
     stored: dict[str, bytes] = {}
     for dataset, probe in zip(datasets, ("lgip", "eqben"), strict=True):
         call(tmp_path / probe, *words, "--dataset", dataset, "--probe", probe)
         stored |= stored_bytes(Store(tmp_path / probe))
-    loads: list[str] = []
-    real = registry.load_model
-    monkeypatch.setattr(
-        registry, "load_model", lambda name, *rest: loads.append(str(name)) or real(name, *rest)
-    )
+    loads.clear()
     both = [word for dataset in datasets for word in ("--dataset", dataset)]
     ended = call(tmp_path / "plan", *words, *both, "--probe", "eqben", "--probe", "lgip")
     assert loads == ["control:random"]
@@ -243,7 +237,7 @@ def test_the_first_batch_of_embeddings_is_not_counted_as_making_questions(
 
 def test_the_stages_of_a_real_profile_add_up_to_all_of_it(tiny, tmp_path):
     began, spent = time.perf_counter(), sum(os.times()[:4])
-    words = ["--model", "control:random", "--dataset", tiny, "--probe", "lgip", "--profile"]
+    words = ["run", "--model", "control:random", "--dataset", tiny, "--probe", "lgip", "--profile"]
     lines = call(tmp_path, *words).stderr.splitlines()
     wall, cpu = time.perf_counter() - began, sum(os.times()[:4]) - spent
     first = next(number for number, line in enumerate(lines) if line.startswith("stage "))
@@ -271,16 +265,9 @@ def test_a_probe_without_a_question_is_left_out_in_a_line_whatever_the_number_of
 
 
 def test_a_probe_without_a_question_is_remembered_and_no_model_is_loaded_again(
-    tiny, tmp_path, monkeypatch
+    tiny, tmp_path, loads
 ):
     store = Store(tmp_path / "cache")
-    loads: list[str] = []
-    real_load = registry.load_model
-    monkeypatch.setattr(
-        registry,
-        "load_model",
-        lambda name, *rest: loads.append(str(name)) or real_load(name, *rest),
-    )
 
     def run_plan(probes: tuple[str, ...] = EVERY, leaves_out: bool = True, **changes):
         every = [replace(each, models=("demo:weak",)) for each in requests(tiny, probes, **changes)]

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from tests.conftest import make_tiny, tiers
+from tests.cli.test_main import call
+from tests.conftest import estimates_of, image_vector, make_tiny, text_vector, tiers
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.controls import ControlEncoder
@@ -64,25 +65,17 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
     manifest = execute(request(tiny), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     model = registry.load_model("control:random")
-    from vlprobe.scoring import pictures
-    from vlprobe.types import Picture
-
-    def cosine(case, text):
-        image = pictures.open_picture(Picture.from_name(case["images"][0]))
-        left = model.encode_images(model.preprocess(image)[None])[0]
-        return float(left @ model.encode_texts(model.tokenize([text]))[0])
-
     gaps: dict[str, list[float]] = {}
     moved: dict[str, list[float]] = {}
     for case in cases:
-        gap = cosine(case, case["texts"][0]) - cosine(case, case["texts"][1])
+        image = image_vector(model, case["images"][0])
+        true, edited = (float(image @ text_vector(model, text)) for text in case["texts"][:2])
+        gap = true - edited
         if case["kind"] == "flip":
             gaps.setdefault(case["group"], []).append(gap)
         elif case["kind"] == "paraphrase":
             moved.setdefault(case["group"], []).append(abs(gap))
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"]), averaging="macro"
-    ).set_index("metric")["value"]
+    found = estimates_of(store, manifest, averaging="macro")["value"]
     assert found["sensitivity_gap"] == pytest.approx(
         np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6
     )
@@ -93,24 +86,17 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
     assert found["positive_rate"] == pytest.approx(rate)
 
 
-def ties(manifest: dict, table: pd.DataFrame) -> dict[str, int]:
-    """The erased flips and combined edits of a constant model: all of them, each a tie."""
-    names = {"flip": "positive_rate", "combined": "combined_positive_rate"}
-    return {kind: int(table.loc[metric, "ties"]) for kind, metric in names.items()}
-
-
 def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     manifest = execute(request(tiny, models=("control:constant",)), store)[0]
-    found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
-    ).set_index("metric")
+    found = estimates_of(store, manifest)
     assert found.loc["positive_rate", "value"] == 0
     assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
     assert found.loc["invariance_error", "value"] == 0
     assert found.loc["erased_share", "value"] == 1  # which says that its invariance is no merit
-    assert manifest["erased"] == {
+    assert manifest["erased"] == {  # all of them, and each flip or combined edit is a tie
         "paraphrase": found.loc["invariance_error", "n_cases"],
-        **ties(manifest, found),
+        "flip": found.loc["positive_rate", "ties"],
+        "combined": found.loc["combined_positive_rate", "ties"],
     }
 
 
@@ -296,25 +282,12 @@ def test_a_request_that_cannot_be_met_is_answered_in_one_line(tiny, store, chang
 
 
 def test_edits_written_by_perturb_and_read_back_give_the_same_numbers(tiny, store, tmp_path):
-    from click.testing import CliRunner
-
-    from vlprobe.cli.main import main
-
     file = tmp_path / "edits.jsonl"
-    CliRunner().invoke(
-        main,
-        ["--cache", str(store.root), "perturb", tiny, "--output", str(file)],
-        catch_exceptions=False,
-    )
+    call(store.root, "perturb", tiny, "--output", str(file))
     made = execute(request(tiny), store)[0]
     read = execute(request(tiny, options={"edits": str(file)}), store)[0]
     assert made["key"] != read["key"]
-    one, other = (
-        views.estimates.estimates(store, views.runs.question_set(store, m["case_key"])).set_index(
-            "metric"
-        )["value"]
-        for m in (made, read)
-    )
+    one, other = (estimates_of(store, manifest)["value"] for manifest in (made, read))
     for metric in ("invariance_error", "sensitivity_gap", "positive_rate", "combined_gap"):
         assert one[metric] == pytest.approx(other[metric], abs=1e-9)
 

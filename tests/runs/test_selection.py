@@ -5,16 +5,16 @@ import json
 from dataclasses import dataclass, field, replace
 
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.test_main import call
 from tests.runs.test_run import request
 from vlprobe import views
-from vlprobe.cli.main import main
 from vlprobe.dashboard.lab.page import _request
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.runs.selection import select
+from vlprobe.storage.store import Store
 from vlprobe.types import Item, Run
 from vlprobe.types.selection import describe
 
@@ -164,21 +164,15 @@ def test_a_run_refuses_bad_values_before_it_reads_anything(store, choices, said)
 
 
 def test_run_ask_and_perturb_take_the_same_choices(tiny, tmp_path):
-    def call(*words: str) -> str:
-        answered = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), *words])
-        assert answered.exit_code == 0, answered.stderr
-        return answered.stdout
-
     choices = ["--where", "thing=dog", "--where", "thing=cat", "--sample", "2", "--seed", "3"]
-    written = [json.loads(line) for line in call("perturb", tiny, *choices).splitlines()]
-    call("ask", tiny, str(tmp_path / "out"), *choices)
+    store = Store(tmp_path / "cache")
+    lines = call(store.root, "perturb", tiny, *choices).stdout.splitlines()
+    written = [json.loads(line) for line in lines]
+    call(store.root, "ask", tiny, str(tmp_path / "out"), *choices)
     facts = json.loads((tmp_path / "out" / "questions.json").read_text())
     ran = ["run", "--model", "control:random", "--dataset", tiny, "--no-doctor", *choices]
-    call(*ran)
-    (stored,) = [
-        json.loads(path.read_text())
-        for path in (tmp_path / "cache" / "runs").glob("*/manifest.json")
-    ]
+    call(store.root, *ran)
+    (stored,) = store.runs()
     assert facts["selection"] == stored["run"]["selection"]
     assert facts["case_key"] == stored["case_key"]
     assert stored["run"]["selection"]["where"] == ["thing=cat", "thing=dog"]

@@ -1,52 +1,26 @@
+import itertools
 import json
 from dataclasses import replace
 
 import click
-from click.testing import CliRunner
 
+from tests.cli.test_main import call
 from vlprobe.cli import main
 
 
-def words(straight) -> list[str]:
+def words(straight, **changed: object) -> list[str]:
     asked = straight.request
-    found = [
-        "--cache",
-        str(straight.folder),
-        "train",
-        "--model",
-        asked.model,
-        "--dataset",
-        asked.datasets[0],
-    ]
-    found += [
-        "--output",
-        asked.output,
-        "--loss",
-        asked.loss,
-        "--steps",
-        "4",
-        "--batch-size",
-        "4",
-        "--rate",
-        "0.003",
-    ]
-    return [
-        *found,
-        "--warm-up",
-        "2",
-        "--curriculum",
-        "--device",
-        "cpu",
-        "--threads",
-        "1",
-        "--format",
-        "json",
-    ]
+    options: dict[str, object] = {
+        name: getattr(asked, name)
+        for name in ("model", "output", "loss", "steps", "batch_size", "rate", "warm_up", "threads")
+    }
+    options |= {"dataset": asked.datasets[0], "device": "cpu", "format": "json"} | changed
+    listed = [(f"--{name.replace('_', '-')}", str(value)) for name, value in options.items()]
+    return ["train", "--curriculum", *itertools.chain.from_iterable(listed)]
 
 
 def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_probe(straight):
-    result = CliRunner().invoke(main.main, words(straight))
-    assert result.exit_code == 0, result.output
+    result = call(straight.folder, *words(straight))
     rows = {row["part"]: row for row in json.loads(result.stdout)}
     for name, after in straight.card["held_out"]["after"].items():
         assert abs(rows[name]["after"] - after) < 1e-6
@@ -56,12 +30,9 @@ def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_p
 
 
 def test_the_ablation_of_eqben_is_asked_for_by_options(straight, tmp_path):
-    asked = words(straight)
-    asked[asked.index("--output") + 1] = str(tmp_path / "own.safetensors")
-    asked[asked.index("--loss") + 1] = "clip+hardneg+eqsim"
-    asked[asked.index("--steps") + 1] = "1"
-    result = CliRunner().invoke(main.main, [*asked, "--eqsim", "v1+v2-close", "--close", "0"])
-    assert result.exit_code == 0, result.output
+    changed = {"output": tmp_path / "own.safetensors", "loss": "clip+hardneg+eqsim", "steps": 1}
+    asked = words(straight, **changed, eqsim="v1+v2-close", close=0)
+    result = call(straight.folder, *asked)
     rows = {row["part"]: row for row in json.loads(result.stdout)}
     assert rows["hardneg"]["weight"] == 1
     assert rows["hardneg"]["before"] == 0 < rows["clip"]["before"]  # beside no mismatch at all
@@ -76,8 +47,7 @@ def test_what_was_trained_before_the_variants_keeps_its_name(straight):
 
 
 def test_what_cannot_be_trained_is_one_line(straight):
-    result = CliRunner().invoke(main.main, [*words(straight), "--dataset", "demo"])
-    assert result.exit_code == 1
+    result = call(straight.folder, *words(straight), "--dataset", "demo", code=1)
     assert result.stderr.splitlines()[-1].startswith("Error: 'demo' cannot be used for training")
 
 
