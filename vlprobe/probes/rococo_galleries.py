@@ -125,7 +125,7 @@ class RuleGallery(NamedTuple):
     items: pa.Array  # ids of the items that the candidates belong to
     owners: np.ndarray  # numbers of these items
     is_altered: np.ndarray  # bool of shape (n_candidates,)
-    names: Sequence[str]
+    names: list[str]
     texts: pa.Array | None = None  # None for pictures
     partners: pa.Array | None = None  # items that pictures are mixed with, or ""; None for captions
 

@@ -265,24 +265,20 @@ def edits(
     if any(player.embeds_texts for player in players):
         spans = [(noun.start, noun.end) for noun in substitution.sources(caption)]
         votes = [influences(players, caption, spans)]
-    for policy in substitution.POLICIES:
-        alterations, lost = substitution.alter(
-            [caption], _ITEM, policy, k=k, seed=seed, influence=votes
-        )
-        edited_captions += [
-            Edited("substitution", altered.text, altered.edit) for altered in alterations if altered
-        ]
-        dropped |= {f"{policy}: {reason}": count for reason, count in lost.items()}
+    inputs = {"seed": seed, "influence": votes}
+    made = [
+        ("substitution", policy, substitution.alter([caption], _ITEM, policy, k=k, **inputs))
+        for policy in substitution.POLICIES
+    ]
     # If two deletions remove the same word, the informed one is reported
-    for which in reversed(substitution.DELETIONS):
-        if which == "random" or votes:
-            deletions, lost = substitution.delete(
-                [caption], _ITEM, which, seed=seed, influence=votes
-            )
-            edited_captions += [
-                Edited("deletion", deleted.text, deleted.edit) for deleted in deletions if deleted
-            ]
-            dropped |= {f"delete {which}: {reason}": count for reason, count in lost.items()}
+    made += [
+        ("deletion", f"delete {which}", substitution.delete([caption], _ITEM, which, **inputs))
+        for which in reversed(substitution.DELETIONS)
+        if which == "random" or votes
+    ]
+    for group, name, (alterations, lost) in made:
+        edited_captions += [Edited(group, each.text, each.edit) for each in alterations if each]
+        dropped |= {f"{name}: {reason}": count for reason, count in lost.items()}
     group_order = list(GROUPS)
     by_text = {(edited.group, edited.text): edited for edited in reversed(edited_captions)}
     return sorted(

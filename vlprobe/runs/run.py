@@ -9,7 +9,7 @@ cancellation or a full disk.
 import contextlib
 import copy
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from vlprobe.runs.settings import SETTINGS
 from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage import files, memo
 from vlprobe.storage.access import refuse_writing
-from vlprobe.storage.store import Store
+from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, embeds_images, looks_up
 from vlprobe.types.options import parse_options
 
@@ -290,7 +290,19 @@ def prepare(
     selected, run_selection = selection.select(dataset, request)
     items = [_with_whole_paths(item) for item in selected]
     probe, options = _without_foreign(probe, options, items, store)
-    run = plan(dataset, probe, options, request, run_selection)
+    run = Run(  # everything that affects results, except the model
+        model="",
+        model_digest="",
+        dataset=dataset.name,
+        dataset_digest=dataset.digest,
+        probe=probe.name,
+        probe_version=probe.version,
+        metrics=metric_names(probe, options),
+        options=dict(options),
+        seed=request.seed,
+        limit=run_selection.limit,
+        selection=run_selection.record,
+    )
     if without := selection.left_out(store, run.case_key, request):
         run = replace(run, selection={**run.selection, "without": without})
     return Prepared(dataset, items, probe, run)
@@ -314,12 +326,18 @@ def _without_foreign(
 
 def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:
     """Write the cases for a run to the store, unless they are already stored."""
-    waiting = f"{context.label}: another process is working on it"
-    wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
-    with files.lock(context.case_entry.folder / ".lock", wait):
+    with _lock(context, context.case_entry, progress):
         if not questions.are_stored(context):
             findings = questions.check_data(context, progress)
             questions.write_cases(context, getattr(dataset, "notes", ()), findings, progress)
+
+
+def _lock(
+    context: RunContext, entry: Entry, progress: Progress
+) -> contextlib.AbstractContextManager[None]:
+    """Lock an entry, and report it if another process holds the lock."""
+    waiting = f"{context.label}: another process is working on it"
+    return files.lock(entry.folder / ".lock", lambda: progress.update(waiting, 0, 1))
 
 
 def _run_stages(
@@ -332,12 +350,10 @@ def _run_stages(
     """Score a run whose cases are written, then run the model checks. If another process is at the same stage, wait for
     it.
     """
-    waiting = f"{context.label}: another process is working on it"
-    wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     # Requests to a server are only sent from this machine
     is_on_ray = context.request.executor == "ray" and not isinstance(model, ServedModel)
     if not context.run_entry.complete:
-        with files.lock(context.run_entry.folder / ".lock", wait):
+        with _lock(context, context.run_entry, progress):
             if not context.run_entry.complete:
                 with (
                     RayExecutor(context, progress)
@@ -376,29 +392,6 @@ def _with_whole_paths(item: Item) -> Item:
         whole = (replace(picture, path=picture.path.resolve()) for picture in series.pictures)
         series = replace(series, pictures=tuple(whole))
     return replace(item, **pictures, series=series)
-
-
-def plan(
-    dataset: Dataset,
-    probe: Probe,
-    options: Mapping[str, object],
-    request: Request,
-    run_selection: selection.Selection,
-) -> Run:
-    """Create a Run that pins everything that affects results, except the model."""
-    return Run(
-        model="",
-        model_digest="",
-        dataset=dataset.name,
-        dataset_digest=dataset.digest,
-        probe=probe.name,
-        probe_version=probe.version,
-        metrics=metric_names(probe, options),
-        options=dict(options),
-        seed=request.seed,
-        limit=run_selection.limit,
-        selection=run_selection.record,
-    )
 
 
 def metric_names(probe: Probe, options: Mapping[str, object], n_orders: int = 1) -> tuple[str, ...]:
