@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.faults import forks
-from tests.faults.test_damage import harm
+from tests.faults.test_damage import damage_file
 from vlprobe.dashboard import state, widgets
 from vlprobe.dashboard.lab import page
 from vlprobe.errors import REPAIR, InvalidInput, StoredDamage
@@ -89,8 +89,8 @@ def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
 ):
     asked, whole = verified_run
     damaged = run_of(copied, "control:constant") / "scores.parquet"
-    harm(damaged, "flipped")
-    harm(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
+    damage_file(damaged, "flipped")
+    damage_file(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
     at = checked(monkeypatch, copied)
     assert at.warning[0].value.endswith(": 2 stored files are damaged.")
     assert 'data-title="Repair"' in bodies(at)  # a narrow screen has no head above its cells
@@ -115,7 +115,7 @@ def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
 def test_questions_that_are_damaged_are_asked_again_of_all_who_were_asked_in_one_job(
     monkeypatch, verified_run, copied, started
 ):
-    harm(next(copied.root.glob("cases/*/cases.parquet")), "truncated")
+    damage_file(next(copied.root.glob("cases/*/cases.parquet")), "truncated")
     at = checked(monkeypatch, copied)
     assert f"Questions of {verified_run[0].dataset} · lgip" in words(at)
     at.button(key="mend_stored").click().run()
@@ -176,7 +176,7 @@ def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(
 def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, started):
     damaged = run_of(copied, "control:random") / "sums.parquet"
     kept = damaged.read_bytes()
-    harm(damaged, "truncated")
+    damage_file(damaged, "truncated")
     at = checked(monkeypatch, copied)
     damaged.write_bytes(kept)
     at.button(key="mend_stored").click().run()
@@ -283,7 +283,7 @@ def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copi
     )
 
 
-def test_what_people_said_is_never_removed(monkeypatch, copied, started):
+def test_repair_never_deletes_annotations(monkeypatch, copied, started):
     file = copied.root / "mine" / "annotations" / f"{copied.runs()[0]['case_key']}.jsonl"
     file.parent.mkdir(parents=True)
     file.write_text("<b>half of a li\n")
@@ -294,7 +294,7 @@ def test_what_people_said_is_never_removed(monkeypatch, copied, started):
 
 def test_a_read_only_dashboard_offers_neither(monkeypatch, copied):
     monkeypatch.setenv(access.READ_ONLY, "1")
-    harm(run_of(copied, "control:random") / "manifest.json", "truncated")
+    damage_file(run_of(copied, "control:random") / "manifest.json", "truncated")
     assert not open_page(monkeypatch, copied, "run").button
     assert not open_page(monkeypatch, copied, "lab").button
     at = open_page(monkeypatch, copied, "breakdown")

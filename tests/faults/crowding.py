@@ -1,4 +1,4 @@
-"""Four runs and a reader on one cache at once."""
+"""Four runs and a reader use one cache at the same time."""
 
 from pathlib import Path
 
@@ -9,13 +9,14 @@ PAIRS = (("control:random", "control:constant"), ("control:constant", "control:r
 
 
 def crowd(folder: Path, probe: str) -> dict[str, object]:
-    """Two processes ask both controls, two in the other order, while one reads; the results are those of one alone."""
-    asked = [forks.request(folder, probe, *models) for models in PAIRS * 2]
-    forks.run(asked[0], folder / "alone")
+    """Run both controls in four processes, in two orders, while a fifth process reads. Compare the results with those
+    of a single run."""
+    requests = [forks.request(folder, probe, *models) for models in PAIRS * 2]
+    forks.run(requests[0], folder / "alone")
     cache = folder / "crowd"
     cache.mkdir()
     reader = forks.forked(lambda: _read(cache, folder / "reads"))
-    runners = [forks.forked(lambda own=own: forks.run(own, cache)) for own in asked]
+    runners = [forks.forked(lambda own=own: forks.run(own, cache)) for own in requests]
     codes = [forks.ended(pid) for pid in runners]
     (folder / "reads.stop").touch()
     read = forks.ended(reader)
@@ -31,7 +32,7 @@ def crowd(folder: Path, probe: str) -> dict[str, object]:
 
 
 def _read(cache: Path, out: Path) -> None:
-    """Looks at everything that is there, again and again; any error ends it with exit code 1."""
+    """Read all stored runs in a loop. Any error ends the process with exit code 1."""
     from vlprobe import views
 
     store = Store(cache)

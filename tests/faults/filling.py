@@ -1,4 +1,4 @@
-"""A disk that is full at each write of a run in turn, and files that may not grow."""
+"""Runs on a disk that becomes full at each write in turn, and with a limit on the file size."""
 
 import errno
 import os
@@ -12,18 +12,18 @@ from vlprobe.runs.request import Request
 
 
 def full() -> None:
-    """What the system says when nothing fits any more."""
+    """Raise the error of a full disk."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def fill(folder: Path, request: Request, stride: int = 1) -> dict[str, object]:
-    """Runs with a disk that is full from the n-th write on, for every n or every `stride`-th, and once more with room.
+    """Run with a disk that is full from the n-th write on, for every n or every `stride`-th, and again with free space.
 
-    Says where something else than one line was said, a temporary file was left, or the resumed results differ.
+    Report each n at which the error was not one line, a temporary file remained, or the resumed results differ.
     """
     forks.run(request, folder / "whole")
     whole = forks.results(folder / "whole")
-    growing = ("open", "fsync", "replace", "mkdir")  # removing needs no room
+    growing = ("open", "fsync", "replace", "mkdir")  # removing needs no space
     faulty, resumed, at = [], set(), 0
     while True:
         cache = folder / f"full-{at}"
@@ -50,7 +50,7 @@ def fill(folder: Path, request: Request, stride: int = 1) -> dict[str, object]:
 
 
 def limit(folder: Path, request: Request) -> dict[str, object]:
-    """Runs in processes whose files may not grow beyond a size (RLIMIT_FSIZE), from 0 bytes to the largest file."""
+    """Run in processes with a maximum file size (RLIMIT_FSIZE), from 0 bytes to the size of the largest file."""
     forks.run(request, folder / "whole")
     whole = forks.results(folder / "whole")
     sizes = sorted(

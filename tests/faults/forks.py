@@ -1,6 +1,6 @@
-"""What the scenes of this folder share: a short run, what it leaves, and processes that are forked to be harmed.
+"""Shared helpers of the scenes: a short run, digests of its files, and forked processes for faults.
 
-They run in a process of their own (`python -m tests.faults.scenes FOLDER`) that has no threads while it forks.
+The scenes run in a separate process (`python -m tests.faults.scenes FOLDER`) that has no threads when it forks.
 """
 
 import builtins
@@ -21,11 +21,11 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 ITEMS = 2
-TIMES = ("finished", "seconds", "sha256")  # the last is the manifest's own checksum, times included
+TIMES = ("finished", "seconds", "sha256")  # the checksum covers the times
 
 
 def quick(probe: str) -> None:
-    """Small parts, one metric and few resamples, so that a run is short; in every process alike."""
+    """Use small parts, one metric and few resamples in every process, to make runs short."""
     for module, name, value in (
         (answers, "PART_CASES", 1),
         (answers, "JUDGED_CASES", 2),
@@ -34,37 +34,38 @@ def quick(probe: str) -> None:
     ):
         assert hasattr(module, name)
         setattr(module, name, value)
-    asked = registry.load_probe(probe)
-    asked.metrics = asked.metrics[:1]
+    probe_module = registry.load_probe(probe)
+    probe_module.metrics = probe_module.metrics[:1]
 
 
 def request(folder: Path, probe: str, *models: str) -> Request:
-    """A run over pictures and texts in two parts or more, without examination."""
+    """Return a request for a run of at least two parts over pictures and texts, without model checks."""
     return Request(
         models or ("control:random",), make(probe, folder / "data", ITEMS), probe, examine=False
     )
 
 
 def run(request: Request, cache: Path) -> None:
-    """What a person asked for."""
+    """Execute the request on a cache."""
     execute(request, Store(cache))
 
 
 def results(cache: Path) -> dict[str, object]:
-    """The digest of every table of a cache, and the manifests without what tells the time."""
-    found: dict[str, object] = {}
+    """Return the digest of every table in a cache, and the manifests without times."""
+    digests: dict[str, object] = {}
     for path in sorted(cache.glob("*/*/*.parquet")):
-        found[str(path.relative_to(cache))] = hashlib.sha256(path.read_bytes()).hexdigest()
+        digests[str(path.relative_to(cache))] = hashlib.sha256(path.read_bytes()).hexdigest()
     for path in sorted(cache.glob("*/*/manifest.json")):
         manifest = json.loads(path.read_bytes())
-        found[str(path.relative_to(cache))] = {
+        digests[str(path.relative_to(cache))] = {
             name: said for name, said in manifest.items() if name not in TIMES
         }
-    return found
+    return digests
 
 
 def state(cache: Path) -> str:
-    """Names what a resumed run can see: all files and their bytes; of temporary files only that they are there."""
+    """Return a digest of everything that a resumed run can see: all files and their bytes; of temporary files only the
+    suffix."""
     hasher = hashlib.sha256()
     for path in sorted(cache.rglob("*")):
         temporary = path.suffix == ".tmp"
@@ -75,7 +76,7 @@ def state(cache: Path) -> str:
 
 
 def forked(what: Callable[[], object]) -> int:
-    """The number of a child that does this and ends."""
+    """Fork a child that calls `what` and exits. Return its process id."""
     if pid := os.fork():
         return pid
     gc.disable()
@@ -88,18 +89,18 @@ def forked(what: Callable[[], object]) -> int:
 
 
 def ended(pid: int) -> int:
-    """How a child ended: 0, an exit code, or minus the number of a signal."""
+    """Wait for a child and return its exit code, or the negative number of the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 class Operations:
-    """Counts what this process does to the disk, and at the n-th of it does something else first.
+    """Count the file operations of this process, and call a function before the n-th.
 
     Args:
         at: The operation, from 0; -1 only counts.
-        instead: Called before operation `at`, of a write after half of it is written. Where it returns, the operation
-            is done after all.
-        lasting: Whether it is called at every later operation, too.
+        instead: Called before operation `at`; for a write, after half of the bytes. If it returns, the operation is
+            executed.
+        lasting: Whether to call it at every later operation, too.
     """
 
     NAMES = ("open", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir")
@@ -124,7 +125,7 @@ class Operations:
         io.open = builtins.open = self.io_open
 
     def due(self) -> bool:
-        """Counts an operation, and whether it is the one."""
+        """Count an operation, and return whether to call `instead` at it."""
         self.count += 1
         place = self.count - 1
         return place == self.at or (self.lasting and 0 <= self.at < place)
@@ -148,7 +149,7 @@ class Operations:
 
 
 class _Writer:
-    """A file to write to, of which the chosen write is cut in the middle."""
+    """A writable file that interrupts the chosen write in the middle."""
 
     def __init__(self, handle, operations: Operations) -> None:
         self._handle, self._operations = handle, operations

@@ -1,11 +1,10 @@
-"""Kills runs where they hurt and resumes them: 200 real SIGKILLs in seconds.
+"""Kill runs at vulnerable points and resume them: 200 real SIGKILLs in seconds.
 
-Each victim is a fork that runs the same request on a fresh cache. Every second one is killed right before or in the
-middle of a random one of its opens, writes, flushes, renames and removals, every other one at a random moment. What it
-leaves on the disk is what a resumed run gets; two victims that left the same bytes are resumed once, since nothing else
-tells them apart.
+Each victim is a fork that runs the same request on a new cache. Half of the victims are killed right before or in the
+middle of a random open, write, flush, rename or removal, the other half at a random moment. The resumed run starts from
+the files of the victim; two victims with the same bytes on the disk are resumed once, since their files are identical.
 
-By hand, every process starting anew, all metrics and parts of the real size (about ten minutes):
+Manual variant with new processes instead of forks, all metrics and parts of the default size (about ten minutes):
 
     python -m tests.faults.killing FOLDER --processes --probe lgip --points 200 --seed 20261121
 """
@@ -28,15 +27,15 @@ SEED = 20261121
 
 
 def die() -> None:
-    """SIGKILL, which nothing can catch."""
+    """End this process with SIGKILL, which cannot be caught."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def kill(
     folder: Path, request: Request, points: int, seed: int, processes: bool = False
 ) -> dict[str, object]:
-    """Kills so many runs and resumes them; says how many were killed and which ended with other results."""
-    forks.run(request, folder / "first")  # reads what is read once in a process
+    """Kill `points` runs and resume them. Return how many were killed and which resumed to different results."""
+    forks.run(request, folder / "first")  # fills the caches of this process
     began = time.monotonic()
     forks.run(request, folder / "whole")
     seconds = time.monotonic() - began
@@ -55,7 +54,7 @@ def kill(
             if processes
             else forks.ended(_victim(request, cache, at, moment))
         )
-        killed += code == -signal.SIGKILL  # a moment after the end kills nobody
+        killed += code == -signal.SIGKILL  # a run that ended earlier is not killed
         left = forks.state(cache)
         if left not in resumed:
             resumed[left] = f"at operation {at}" if at >= 0 else f"after {moment:.3f} s"
@@ -105,7 +104,7 @@ def _process(request: Request, cache: Path, moment: float) -> int:
 
 
 def main() -> None:
-    """The slow variant, by hand."""
+    """Run the slow manual variant."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--points", type=int, default=200)
@@ -116,8 +115,8 @@ def main() -> None:
     if not given.processes:
         forks.quick(given.probe)
     asked = forks.request(given.folder, given.probe)
-    said = kill(given.folder, asked, given.points, given.seed, given.processes)
-    sys.stdout.write(json.dumps(said) + "\n")
+    outcome = kill(given.folder, asked, given.points, given.seed, given.processes)
+    sys.stdout.write(json.dumps(outcome) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every scene of this folder in one process that forks: `python -m tests.faults.scenes FOLDER` prints its findings.
+"""Run every scene of this folder in one forking process: `python -m tests.faults.scenes FOLDER` prints the outcomes.
 
 python -m tests.faults.scenes FOLDER --points 200 --stride 1    # as `pytest -m full` does
 """
@@ -16,21 +16,21 @@ FULL_POINTS, FULL_STRIDE = 200, 1
 
 
 def main(folder: Path, points: int, stride: int) -> None:
-    """All scenes, each in a folder of its own: so many kills, and a disk that is full at every so-manieth write."""
+    """Run all scenes, each in a separate folder: `points` kills, and a disk that is full at every `stride`-th write."""
     places = {name: folder / name for name in ("killing", "filling", "limit", "crowding")}
     for place in places.values():
         place.mkdir()
     forks.quick("eqben")
-    asked = forks.request(folder, "eqben")
-    forks.run(asked, folder / "first")  # reads what is read once in a process
-    gc.freeze()  # what is there now is not looked at in the children, and so not copied
-    found = {
-        "killing": killing.kill(places["killing"], asked, points, killing.SEED),
-        "filling": filling.fill(places["filling"], asked, stride),
-        "limit": filling.limit(places["limit"], asked),
+    request = forks.request(folder, "eqben")
+    forks.run(request, folder / "first")  # fills the caches of this process
+    gc.freeze()  # the children's garbage collector skips these objects, so their memory is not copied
+    outcomes = {
+        "killing": killing.kill(places["killing"], request, points, killing.SEED),
+        "filling": filling.fill(places["filling"], request, stride),
+        "limit": filling.limit(places["limit"], request),
         "crowding": crowding.crowd(places["crowding"], "eqben"),
     }
-    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.write(json.dumps(outcomes) + "\n")
 
 
 if __name__ == "__main__":

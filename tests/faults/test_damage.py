@@ -1,4 +1,4 @@
-"""A byte that is lost or turned is told by a checksum, named in one line, and made anew when asked for."""
+"""A checksum detects a lost or changed byte; one line names the file, and the next run recreates it."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ from vlprobe.storage.store import Store
 
 
 def verify(store: Store, *options: str) -> tuple[int, list[str]]:
-    """The exit code of `vlprobe verify`, and the damages that it names."""
+    """Return the exit code of `vlprobe verify` and the lines that it prints."""
     done = CliRunner().invoke(
         main, ["--cache", str(store.root), "verify", *options], catch_exceptions=False
     )
@@ -37,7 +37,7 @@ def request(tiny: str, **changes) -> Request:
 
 @pytest.fixture(scope="module")
 def examined_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
-    """A dataset, and a store with one examined run on it. Whoever harms it, mends it."""
+    """Return a dataset and a store with one run and its model checks. A test that damages it must restore it."""
     folder = tmp_path_factory.mktemp("made")
     tiny, store = make_tiny(folder / "tiny"), Store(folder / "cache")
     execute(request(tiny), store)
@@ -46,13 +46,13 @@ def examined_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
 
 @pytest.fixture
 def copied(examined_run: tuple[str, Store], store: Store) -> Store:
-    """A copy of it that is not mended."""
+    """Return a copy of this store, which a test need not restore."""
     shutil.copytree(examined_run[1].root, store.root)
     return store
 
 
-def harm(path: Path, how: str) -> None:
-    """Half of the file is lost, or one bit in the middle is turned, at a time that tells nothing."""
+def damage_file(path: Path, how: str) -> None:
+    """Truncate the file to half or flip one bit in the middle, and change its time by only one nanosecond."""
     status, data = path.stat(), bytearray(path.read_bytes())
     if how == "truncated":
         del data[len(data) // 2 :]
@@ -76,23 +76,23 @@ PLACES = [
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])
 @pytest.mark.parametrize("place", PLACES)
-def test_damage_anywhere_is_named_in_one_line(examined_run, place, how):
+def test_verify_names_each_damaged_file_in_one_line(examined_run, place, how):
     store = examined_run[1]
     path = next(store.root.glob(place))
-    kept = path.read_bytes()
-    harm(path, how)
+    content = path.read_bytes()
+    damage_file(path, how)
     code, lines = verify(store)
-    path.write_bytes(kept)
+    path.write_bytes(content)
     assert (code, len(lines)) == (1, 1)
     assert lines[0].startswith(f"{path}: ")
     assert verify(store) == (0, [])
 
 
-def test_what_was_damaged_is_made_anew_by_the_same_run(examined_run, copied):
+def test_repeating_a_run_recreates_all_damaged_files(examined_run, copied):
     tiny, whole = examined_run
     for place in PLACES:
         if "manifest" not in place:
-            harm(next(copied.root.glob(place)), "flipped")
+            damage_file(next(copied.root.glob(place)), "flipped")
     code, lines = verify(copied, "--repair")
     assert (code, len(lines)) == (0, 6)
     assert verify(copied) == (0, [])
@@ -102,9 +102,9 @@ def test_what_was_damaged_is_made_anew_by_the_same_run(examined_run, copied):
 
 
 @pytest.mark.parametrize("kind", ["cases", "runs"])
-def test_questions_or_answers_alone_are_made_anew(examined_run, copied, kind):
+def test_repeating_a_run_recreates_damaged_questions_or_answers(examined_run, copied, kind):
     tiny, whole = examined_run
-    harm(next(copied.root.glob(f"{kind}/*/*.parquet")), "truncated")
+    damage_file(next(copied.root.glob(f"{kind}/*/*.parquet")), "truncated")
     assert verify(copied, "--repair")[0] == 0
     execute(request(tiny), copied)
     assert forks.results(copied.root) == forks.results(whole.root)
@@ -113,19 +113,19 @@ def test_questions_or_answers_alone_are_made_anew(examined_run, copied, kind):
 @pytest.mark.parametrize(
     "place", ["runs/*/scores.parquet", "runs/*/manifest.json", "cases/*/cases.parquet"]
 )
-def test_a_page_never_shows_a_damaged_number_but_one_line(copied, place):
+def test_a_damaged_table_raises_a_one_line_error_instead_of_showing_numbers(copied, place):
     manifest = copied.runs()[0]
     chosen = views.filter.Filter(model="control:random", contains="a", outcome="all")
     assert views.cases.failures(
         copied, views.runs.question_set(copied, manifest["case_key"]), chosen
     )[1]
-    harm(next(copied.root.glob(place)), "flipped")
+    damage_file(next(copied.root.glob(place)), "flipped")
     with pytest.raises(InvalidInput, match="vlprobe verify --repair") as caught:
         views.cases.failures(copied, views.runs.question_set(copied, manifest["case_key"]), chosen)
     assert "\n" not in str(caught.value)
 
 
-def test_a_table_that_is_gone_is_said_so(copied):
+def test_a_missing_table_is_reported(copied):
     manifest = copied.runs()[0]
     next(copied.root.glob("runs/*/estimates.parquet")).unlink()
     with pytest.raises(InvalidInput, match=r"estimates\.parquet' cannot be read \(No such file"):
@@ -133,14 +133,14 @@ def test_a_table_that_is_gone_is_said_so(copied):
     assert "it is missing" in verify(copied)[1][0]
 
 
-def test_a_damaged_embedding_gives_no_score(examined_run, copied):
-    harm(next(copied.root.glob("embeddings/*/images/*.npy")), "flipped")
+def test_a_damaged_embedding_is_refused_by_a_run(examined_run, copied):
+    damage_file(next(copied.root.glob("embeddings/*/images/*.npy")), "flipped")
     with pytest.raises(InvalidInput, match="vlprobe verify --repair"):
         execute(request(examined_run[0], seed=7, examine=False), copied)
 
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])
-def test_a_damaged_part_is_named_in_the_log_and_made_anew(
+def test_a_damaged_part_is_named_in_the_log_and_recomputed(
     examined_run, copied, monkeypatch, caplog, how
 ):
     monkeypatch.setattr(answers, "PART_CASES", 16)
@@ -152,7 +152,7 @@ def test_a_damaged_part_is_named_in_the_log_and_made_anew(
     given = scores.drop_columns(["run", "case", "item", "kind", "subtype", "rule", "strength_bin"])
     entry.write_part("{:09d}-{:09d}".format(*first), given.slice(*first))
     part = next(entry.folder.glob("parts/*.parquet"))
-    harm(part, how)
+    damage_file(part, how)
     assert verify(copied)[1] == [f"{part}: its checksum differs"]
     with caplog.at_level(logging.WARNING):
         execute(request(examined_run[0]), copied)
@@ -160,7 +160,7 @@ def test_a_damaged_part_is_named_in_the_log_and_made_anew(
     assert copied.run(manifest["key"]).table("scores").equals(scores)
 
 
-def test_what_a_killed_writer_left_goes_when_nobody_can_be_writing_it(copied):
+def test_repair_deletes_old_temporary_files_and_keeps_recent_ones(copied):
     fresh, old = (copied.root / "runs" / f".scores.parquet.{name}.tmp" for name in ("fresh", "old"))
     for path in (fresh, old):
         path.write_bytes(b"half a table")
@@ -171,7 +171,7 @@ def test_what_a_killed_writer_left_goes_when_nobody_can_be_writing_it(copied):
     assert not old.exists()
 
 
-def test_what_people_said_is_never_removed(copied):
+def test_repair_never_deletes_annotations(copied):
     path = copied.root / "mine" / "annotations" / "abc.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("not JSON\n")
@@ -181,14 +181,14 @@ def test_what_people_said_is_never_removed(copied):
     assert path.read_text() == "not JSON\n"
 
 
-def test_a_run_under_a_name_that_is_not_its_own_is_named(copied):
+def test_verify_names_a_run_folder_whose_name_is_not_its_key(copied):
     folder = next(copied.root.glob("runs/*/"))
     manifest = json.loads((folder / "manifest.json").read_text())
     folder.rename(folder.with_name("f" * 16))
     assert f"it has another key ({manifest['key']})" in verify(copied)[1][0]
 
 
-def test_a_damaged_examination_is_named(examined_run, copied):
+def test_a_damaged_examination_is_reported_repaired_and_recreated(examined_run, copied):
     path = next(copied.root.glob("models/*.json"))
     path.write_text("{}")
     assert "vlprobe verify --repair" in str(views.runs.unread(copied)[0])

@@ -1,4 +1,5 @@
-"""Jobs outlive whoever started them, take turns, and are not taken for alive when they are dead, whatever the clock."""
+"""Jobs continue after their starter ends, run one after the other, and are never reported as running when they are
+dead, even if the clock changes."""
 
 import contextlib
 import errno
@@ -43,8 +44,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def until(store: Store, job_id: str, reached) -> jobs.Job:
-    """The job as soon as this can be said of it."""
+def wait_until(store: Store, job_id: str, reached) -> jobs.Job:
+    """Wait until the job satisfies `reached`, and return it."""
     deadline = time.monotonic() + 300  # a busy machine
     while not reached(job := jobs.read(store, job_id)):
         assert time.monotonic() < deadline, f"still {job}: {jobs.log(store, job_id)}"
@@ -52,25 +53,23 @@ def until(store: Store, job_id: str, reached) -> jobs.Job:
     return job
 
 
-def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_killed_themselves(
-    tiny, store
-):
+def test_jobs_survive_a_killed_dashboard_run_in_turn_and_can_be_resumed_after_a_kill(tiny, store):
     (store.root / "jobs").mkdir(parents=True)
     with filelock.FileLock(store.root / "jobs" / ".cpu.lock"):
         command = [sys.executable, "-c", STARTER, str(store.root), tiny]
         starter = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert starter.returncode == -signal.SIGKILL
         first, second = starter.stdout.split()
-        until(store, second, lambda job: job.label == "Waiting for cpu, 1 job before this one")
-        assert until(store, first, lambda job: job.device).label == "Waiting for cpu"
+        wait_until(store, second, lambda job: job.label == "Waiting for cpu, 1 job before this one")
+        assert wait_until(store, first, lambda job: job.device).label == "Waiting for cpu"
         facts = json.loads((store.root / "jobs" / second / "process.json").read_bytes())
         psutil.Process(facts["pid"]).kill()
-        killed = until(store, second, lambda job: job.ended)
+        killed = wait_until(store, second, lambda job: job.ended)
         assert killed.state == "dead" and "Resume the job" in killed.error
         assert jobs.read(store, first).state == "queued"
         jobs.resume(store, second)
     for job_id in (first, second):
-        assert until(store, job_id, lambda job: job.ended).state == "done"
+        assert wait_until(store, job_id, lambda job: job.ended).state == "done"
     ended = [jobs.read(store, job_id) for job_id in (first, second)]
     assert ended[0].updated <= ended[1].started  # one after the other
     whole = Store(store.root.parent / "whole")
@@ -81,10 +80,10 @@ def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_kill
 
 @contextlib.contextmanager
 def process(*words: str) -> Iterator[int]:
-    """A process that waits, with these words on its command line."""
+    """Start a process that waits, with these words in its arguments."""
     child = subprocess.Popen([sys.executable, "-S", "-c", "input()", *words], stdin=subprocess.PIPE)
     try:
-        while not psutil.Process(child.pid).cmdline():  # it has none yet when Popen returns
+        while not psutil.Process(child.pid).cmdline():  # it can be empty when Popen returns
             pass
         yield child.pid
     finally:
@@ -93,7 +92,7 @@ def process(*words: str) -> Iterator[int]:
 
 
 def write(store: Store, job_id: str, state: str = "running", **facts) -> Path:
-    """What a job leaves on the disk, written by hand."""
+    """Write the files of a job by hand."""
     folder = store.root / "jobs" / job_id
     folder.mkdir(parents=True)
     asked = asdict(Request(("control:random",), "demo", "lgip")) | {
@@ -106,7 +105,7 @@ def write(store: Store, job_id: str, state: str = "running", **facts) -> Path:
     return folder
 
 
-def test_a_process_that_got_the_number_of_a_dead_job_is_not_the_job(store):
+def test_a_process_that_reuses_the_pid_of_a_dead_job_is_not_mistaken_for_it(store):
     folder = write(store, "abc")
     with process("another") as pid:
         (folder / "process.json").write_text(json.dumps({"pid": pid}))
@@ -117,18 +116,18 @@ def test_a_process_that_got_the_number_of_a_dead_job_is_not_the_job(store):
 
 
 @pytest.mark.parametrize("shift", [-DAY, DAY])
-def test_a_clock_that_is_set_anew_kills_no_job_and_raises_none(store, monkeypatch, shift):
+def test_changing_the_clock_does_not_change_the_state_of_a_job(store, monkeypatch, shift):
     live, gone = write(store, "a1"), write(store, "b2")
     now = time.time()
     with process("vlprobe.runs.jobs", "a1") as pid:
         (live / "process.json").write_text(json.dumps({"pid": pid}))
         monkeypatch.setattr(time, "time", lambda: now + shift)
         assert jobs.read(store, "a1").state == "running"
-        assert jobs.read(store, "b2").state == "dead"  # no process ever said that it is this job
+        assert jobs.read(store, "b2").state == "dead"  # no process was recorded for this job
     assert gone.exists()
 
 
-def test_a_job_goes_on_telling_how_far_it_is_when_the_clock_is_set_back(store, monkeypatch):
+def test_a_job_reports_progress_after_the_clock_is_set_back(store, monkeypatch):
     folder = write(store, "abc")
     report = JobReport(folder)
     report.update("control:random on demo", 1, 10)
@@ -139,7 +138,7 @@ def test_a_job_goes_on_telling_how_far_it_is_when_the_clock_is_set_back(store, m
     assert json.loads((folder / "status.json").read_bytes())["done"] == 5
 
 
-def test_jobs_have_one_order_and_one_queue_even_if_the_clock_goes_back_or_stands_still(store):
+def test_jobs_have_one_order_and_one_queue_even_if_the_clock_goes_back_or_stops(store):
     with process("vlprobe.runs.jobs", "a", "b", "c", "d") as pid:
         for job_id, queued in (("a", 5.0), ("b", 3.0), ("c", 3.0), ("d", 4.0)):
             folder = write(store, job_id, "queued", queued=queued, created=queued)
@@ -151,7 +150,7 @@ def test_jobs_have_one_order_and_one_queue_even_if_the_clock_goes_back_or_stands
     assert first == {"b": set(), "c": {"b"}, "d": {"b", "c"}, "a": {"b", "c", "d"}}
 
 
-def test_a_running_job_comes_before_any_that_waits_and_an_ended_or_dead_one_before_none(store):
+def test_a_running_job_is_ahead_of_a_waiting_one_and_ended_or_dead_jobs_are_not(store):
     with process("vlprobe.runs.jobs", "a", "b") as pid:
         for job_id, state, queued in (
             ("a", "queued", 1.0),
@@ -220,7 +219,7 @@ def changed_request(**changes) -> str:
 
 
 def repaired(store: Store) -> list[str]:
-    """What `vlprobe verify --repair` names; afterwards it names nothing any more."""
+    """Return the lines of `vlprobe verify --repair`, and check that a second verify finds nothing."""
     from click.testing import CliRunner
 
     from vlprobe.cli.main import main
@@ -233,7 +232,7 @@ def repaired(store: Store) -> list[str]:
 
 
 @pytest.mark.parametrize("text", NO_STATUS, ids=lambda text: text[:40])
-def test_a_job_whose_word_is_damaged_counts_as_stopped_hides_no_other_and_is_mended(store, text):
+def test_a_job_with_a_damaged_status_counts_as_dead_hides_no_other_job_and_is_repaired(store, text):
     folder = write(store, "abc")
     write(store, "def", "done")
     (folder / "status.json").write_text(text, "latin-1")
@@ -250,7 +249,7 @@ def test_a_job_whose_word_is_damaged_counts_as_stopped_hides_no_other_and_is_men
     [*NO_JSON_OBJECT, "{}", *(changed_request(**one) for one in WRONG_REQUESTS)],
     ids=lambda text: text[-40:],
 )
-def test_a_job_whose_request_is_damaged_is_named_hides_no_other_and_goes(store, text):
+def test_a_job_with_a_damaged_request_is_reported_hides_no_other_job_and_is_deleted(store, text):
     folder = write(store, "abc")
     write(store, "def", "done")
     (folder / "request.json").write_text(text, "latin-1")
@@ -274,7 +273,7 @@ def test_a_job_whose_request_is_damaged_is_named_hides_no_other_and_goes(store, 
         f'{{"pid": {10**30}}}',
     ],
 )
-def test_a_job_whose_process_is_not_told_counts_as_stopped_and_is_mended(store, text):
+def test_a_job_with_damaged_process_data_counts_as_dead_and_is_repaired(store, text):
     folder = write(store, "abc")
     waiting = write(store, "def", "queued", queued=5.0)
     (folder / "process.json").write_text(text, "latin-1")
@@ -288,7 +287,7 @@ def test_a_job_whose_process_is_not_told_counts_as_stopped_and_is_mended(store, 
 
 
 @pytest.mark.parametrize("name", ["abc (copy)", "copy of abc", "-abc", "--help", "ABC", "a" * 41])
-def test_a_folder_that_is_no_job_keeps_none_waiting_and_stays(store, name):
+def test_a_folder_that_is_not_a_job_blocks_no_job_and_is_not_deleted(store, name):
     folder = write(store, name)
     (folder / "status.json").write_text("null")
     write(store, "def", "done")
@@ -298,13 +297,13 @@ def test_a_folder_that_is_no_job_keeps_none_waiting_and_stays(store, name):
     assert (folder / "request.json").exists()
 
 
-def test_a_job_that_has_not_begun_is_not_repaired_away(store):
+def test_repair_does_not_delete_a_job_that_has_not_started(store):
     job_id = jobs.write(Request(("control:random",), "demo", "lgip"), store)
     assert repaired(store) == []
     assert jobs.read(store, job_id).error == "The job never started. Resume it."
 
 
-def test_a_folder_where_a_file_of_a_job_should_be_is_named_and_goes(store):
+def test_a_folder_in_place_of_a_job_file_is_reported_and_repaired(store):
     for job_id, name in (("a", "request.json"), ("b", "status.json"), ("c", "process.json")):
         folder = write(store, job_id)
         (folder / name).unlink(missing_ok=True)
@@ -315,13 +314,13 @@ def test_a_folder_where_a_file_of_a_job_should_be_is_named_and_goes(store):
     assert len(jobs.jobs(store)) == 2
 
 
-def test_every_field_of_a_request_is_read_back(store):
+def test_every_field_of_a_job_request_is_read_back(store):
     training = TrainRequest("demo:weak", ("demo-train",), "x.safetensors")
     for request in (Request(("control:random",), "demo", "lgip", {"k": [1, "a"]}), training):
         assert jobs.read(store, jobs.write(request, store)).request == request
 
 
-def test_of_a_log_the_end_is_read_however_long_it_is_and_nothing_of_one_that_never_began(store):
+def test_only_the_end_of_a_job_log_is_read_and_a_missing_log_is_empty(store):
     folder = write(store, "abc", "failed")
     assert jobs.log(store, "abc") == ""
     (folder / "log.txt").write_bytes(b"\xff line\n" * 200_000 + b"the end\n")
@@ -329,7 +328,7 @@ def test_of_a_log_the_end_is_read_however_long_it_is_and_nothing_of_one_that_nev
     assert len(jobs.log(store, "abc", 10)) < 100
 
 
-def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
+def test_only_one_of_two_people_who_resume_a_job_at_once_starts_it(store, monkeypatch):
     write(store, "abc", "failed")
     spawned = []
 
@@ -340,13 +339,13 @@ def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
         (folder / "status.json").write_text(json.dumps({"state": "queued"}))
 
     monkeypatch.setattr(jobs, "_spawn", spawn)
-    said = []
+    errors = []
 
     def press() -> None:
         try:
             jobs.resume(store, "abc")
         except InvalidInput as error:
-            said.append(str(error))
+            errors.append(str(error))
 
     with process("vlprobe.runs.jobs", "abc") as pid:
         both = [threading.Thread(target=press) for _ in range(2)]
@@ -355,10 +354,10 @@ def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
         for one in both:
             one.join()
     assert spawned == ["abc"]
-    assert said == ["Job 'abc' is still running. Cancel the job or wait."]
+    assert errors == ["Job 'abc' is still running. Cancel the job or wait."]
 
 
-def test_a_machine_that_can_start_no_process_is_said_so(store, monkeypatch):
+def test_failing_to_start_the_process_of_a_job_is_reported(store, monkeypatch):
     def refuse(*_, **__):
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
@@ -367,7 +366,7 @@ def test_a_machine_that_can_start_no_process_is_said_so(store, monkeypatch):
         jobs.start(Request(("control:random",), "demo", "lgip"), store)
 
 
-def test_two_names_of_one_device_share_a_queue(monkeypatch):
+def test_two_names_of_the_same_device_share_a_queue(monkeypatch):
     monkeypatch.setattr(
         jobs,
         "pick_device",

@@ -1,4 +1,4 @@
-"""A device without the memory for a batch: half of it is tried, the scores are the same, and the log says so."""
+"""A batch that does not fit in device memory is halved; the scores stay the same, and the log reports the new size."""
 
 import logging
 from pathlib import Path
@@ -30,11 +30,11 @@ ERRORS = {
 
 
 class Small:
-    """A model on a device that has the memory for a few at once."""
+    """A model on a device whose memory fits only a few inputs."""
 
     def __init__(self, name: str, most: int, error: Exception) -> None:
         self.model, self.most, self.error = registry.load_model(name), most, error
-        self.asked: list[int] = []
+        self.batch_sizes: list[int] = []
 
     def __getattr__(self, name: str):
         return getattr(self.model, name)
@@ -46,7 +46,7 @@ class Small:
         return self._bounded(self.model.encode_texts, tokens)
 
     def _bounded(self, encode, batch: np.ndarray) -> np.ndarray:
-        self.asked.append(len(batch))
+        self.batch_sizes.append(len(batch))
         if len(batch) > self.most:
             raise self.error
         return encode(batch)
@@ -65,7 +65,7 @@ def thirteen_pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]
 TEXTS = [f"{word} on a blue table" for word in sorted(vocabulary())[:29]]
 
 
-def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(
+def test_a_batch_that_does_not_fit_is_halved_until_it_fits_with_the_same_scores(
     thirteen_pictures, caplog
 ):
     small = CachedEncoder(model := Small("demo:weak", 3, ERRORS["CUDA"]), batch_size=7)
@@ -78,26 +78,28 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(
     )
     assert "Out of memory with a batch of 7 images; using 3 from now on." in caplog.text
     assert "Out of memory with a batch of 28 texts; using 14 from now on." in caplog.text
-    assert model.asked[:4] == [7, 3, 3, 1]  # and the batches after the first begin with what fits
-    assert sum(asked > 3 for asked in model.asked) == 1 + 3  # 7 images; 28, 14 and 7 texts
+    assert model.batch_sizes[:4] == [7, 3, 3, 1]  # later batches start with the size that fits
+    assert (
+        sum(batch_sizes > 3 for batch_sizes in model.batch_sizes) == 1 + 3
+    )  # 7 images; 28, 14 and 7 texts
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-def test_whatever_words_a_device_has_for_it_the_batch_is_halved(kind):
+def test_the_batch_is_halved_for_the_out_of_memory_error_of_every_device(kind):
     small, whole = Small("control:random", 3, ERRORS[kind]), registry.load_model("control:random")
-    found = CachedEncoder(small).texts(TEXTS)
-    assert (found == whole.encode_texts(whole.tokenize(TEXTS))).all()
-    assert small.asked[:3] == [32, 16, 8]
+    embeddings = CachedEncoder(small).texts(TEXTS)
+    assert (embeddings == whole.encode_texts(whole.tokenize(TEXTS))).all()
+    assert small.batch_sizes[:3] == [32, 16, 8]
 
 
-def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(thirteen_pictures):
+def test_a_model_that_runs_out_of_memory_at_batch_size_1_is_refused(thirteen_pictures):
     with pytest.raises(
         InvalidInput, match="runs out of device memory during images even at batch size 1"
     ):
         CachedEncoder(Small("control:random", 0, ERRORS["CUDA"])).images(thirteen_pictures)
 
 
-def test_any_other_error_of_a_model_stays_what_it_is(thirteen_pictures):
+def test_other_errors_of_a_model_are_raised_unchanged(thirteen_pictures):
     with pytest.raises(RuntimeError, match="size mismatch"):
         CachedEncoder(Small("control:random", 0, RuntimeError("size mismatch"))).images(
             thirteen_pictures
@@ -105,7 +107,7 @@ def test_any_other_error_of_a_model_stays_what_it_is(thirteen_pictures):
 
 
 class Heads(PairScorer):
-    """A model that looks at pairs, with memory for two pictures or three pairs."""
+    """A pair-scoring model with memory for two pictures or three pairs."""
 
     name, digest = "heads", "0" * 32
     capabilities = Capabilities(scores_pairs=True, score_type="logit")
@@ -129,9 +131,9 @@ class Heads(PairScorer):
         )
 
 
-def test_pairs_are_halved_too(thirteen_pictures: list[Picture], tmp_path: Path):
+def test_batches_of_pairs_are_halved_too(thirteen_pictures: list[Picture], tmp_path: Path):
     texts = ["a", "bb", "ccc"]
     left, right = np.repeat(np.arange(13), 3), np.tile(np.arange(3), 13)
-    found = CachedEncoder(Heads(), batch_size=16).pairs(thirteen_pictures, texts, left, right)
+    embeddings = CachedEncoder(Heads(), batch_size=16).pairs(thirteen_pictures, texts, left, right)
     red = np.array([number * 19 for number in range(13)], dtype=np.float32)
-    assert np.allclose(found, red[left] / (right + 1))
+    assert np.allclose(embeddings, red[left] / (right + 1))

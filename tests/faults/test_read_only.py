@@ -1,4 +1,4 @@
-"""A cache that cannot be written: all of it can be looked at, and what would write says so in one line."""
+"""A read-only cache: all results can be viewed, and every action that would write fails with a one-line error."""
 
 import functools
 import os
@@ -25,7 +25,8 @@ from vlprobe.storage.store import Store
 
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
-    """A dataset and a filled store that nobody can write to, not even root: by a mount, or by its modes."""
+    """Return a dataset and a filled store that is read-only even for root: by a mount, or by file modes for other
+    users."""
     folder = tmp_path_factory.mktemp("sealed")
     tiny, root = make_tiny(folder / "tiny"), folder / "cache"
     execute(Request(("control:random",), tiny, "lgip"), Store(root))
@@ -54,12 +55,12 @@ def command(store: Store, *words: str):
     return CliRunner().invoke(main, ["--cache", str(store.root), *words], catch_exceptions=False)
 
 
-def test_nothing_can_be_written_there(sealed):
+def test_the_sealed_cache_cannot_be_written(sealed):
     with pytest.raises(OSError, match=r"Read-only|Permission"):
         (sealed[1].root / "file").write_text("x")
 
 
-def test_every_number_and_case_can_be_looked_at(sealed):
+def test_every_number_and_case_can_be_read_in_a_read_only_cache(sealed):
     _, store = sealed
     key = store.runs()[0]["case_key"]
     assert len(views.runs.runs(store)) == 1
@@ -82,24 +83,24 @@ def test_every_number_and_case_can_be_looked_at(sealed):
     [["show"], ["failures", "KEY"], ["show", "KEY"], ["jobs"], ["verify"], ["check", "DATASET"]],
     ids=" ".join,
 )
-def test_every_command_that_looks_works(sealed, words):
+def test_every_reading_command_works_on_a_read_only_cache(sealed, words):
     tiny, store = sealed
-    given = {"KEY": store.runs()[0]["key"], "DATASET": tiny}
-    done = command(store, *(given.get(word, word) for word in words))
+    placeholders = {"KEY": store.runs()[0]["key"], "DATASET": tiny}
+    done = command(store, *(placeholders.get(word, word) for word in words))
     assert done.exit_code == 0, done.output
 
 
-def test_a_new_picture_is_no_obstacle_to_a_look_at_its_dataset(sealed, tmp_path):
+def test_perturb_works_on_a_new_dataset_with_a_read_only_cache(sealed, tmp_path):
     assert command(sealed[1], "perturb", make_tiny(tmp_path / "other")).exit_code == 0
 
 
-def test_the_pages_of_failures_and_of_runs_answer(sealed, monkeypatch):
+def test_the_failures_and_run_pages_open_on_a_read_only_cache(sealed, monkeypatch):
     shown = functools.partial(open_page, monkeypatch)
     for page in ("failures", "run"):
         assert not shown(sealed[1], page).error
 
 
-def test_a_run_that_is_stored_is_answered_and_leaves_the_store_as_it_was(sealed):
+def test_a_stored_run_is_returned_and_the_store_is_unchanged(sealed):
     tiny, store = sealed
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
     done = command(store, "run", "--model", "control:random", "--dataset", tiny, "--format", "csv")
@@ -109,7 +110,7 @@ def test_a_run_that_is_stored_is_answered_and_leaves_the_store_as_it_was(sealed)
 
 
 @pytest.mark.parametrize("what", ["run", "start", "annotate", "resume", "doctor", "repair"])
-def test_what_would_write_says_so_in_one_line(sealed, what):
+def test_every_action_that_would_write_fails_in_one_line(sealed, what):
     tiny, store = sealed
     request = Request(("control:constant",), tiny, "lgip")
     key = store.runs()[0]["case_key"]
@@ -137,7 +138,7 @@ def test_what_would_write_says_so_in_one_line(sealed, what):
     assert "\n" not in said
 
 
-def test_the_store_is_as_it_was(sealed):
+def test_the_sealed_store_has_no_temporary_files_and_no_jobs(sealed):
     root: Path = sealed[1].root
     assert not list(root.rglob("*.tmp"))
     assert not (root / "jobs").exists()

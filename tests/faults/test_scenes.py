@@ -1,4 +1,4 @@
-"""What becomes of a run that is killed, finds the disk full, or is not alone; see the scenes in this folder."""
+"""Runs that are killed, that fill the disk, and that share a cache; see the scenes in this folder."""
 
 import json
 import os
@@ -14,7 +14,7 @@ ROOT = Path(forks.__file__).resolve().parents[2]
 
 
 def outcome(folder: Path, points: int, stride: int) -> dict[str, dict]:
-    """What the scenes found, in a process that can be forked: this one has threads."""
+    """Return the outcomes of the scenes, run in another process: this one has threads and cannot fork safely."""
     options = ["--points", str(points), "--stride", str(stride)]
     command = [sys.executable, "-m", "tests.faults.scenes", str(folder), *options]
     done = subprocess.run(
@@ -35,7 +35,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 
 def test_a_run_killed_at_any_of_10_points_resumes_to_the_same_bytes(outcomes):
     assert outcomes["killing"]["killed"] == scenes.POINTS == 10
-    assert outcomes["killing"]["states"] > 4  # the points are spread over the whole run
+    assert outcomes["killing"]["states"] > 4  # the kill points cover the entire run
     assert outcomes["killing"]["different"] == []
 
 
@@ -43,16 +43,16 @@ def test_a_run_killed_at_any_of_10_points_resumes_to_the_same_bytes(outcomes):
 def test_a_run_killed_at_any_of_200_points_or_out_of_disk_at_any_write_resumes_to_the_same_bytes(
     tmp_path: Path,
 ):
-    found = outcome(tmp_path, scenes.FULL_POINTS, scenes.FULL_STRIDE)
-    assert found["killing"]["killed"] == scenes.FULL_POINTS == 200
-    assert found["killing"]["states"] > 20
-    assert found["killing"]["different"] == []
-    assert found["filling"]["operations"] > 50
-    assert found["filling"]["states"] > 20
-    assert found["filling"]["faulty"] == []
+    full_outcomes = outcome(tmp_path, scenes.FULL_POINTS, scenes.FULL_STRIDE)
+    assert full_outcomes["killing"]["killed"] == scenes.FULL_POINTS == 200
+    assert full_outcomes["killing"]["states"] > 20
+    assert full_outcomes["killing"]["different"] == []
+    assert full_outcomes["filling"]["operations"] > 50
+    assert full_outcomes["filling"]["states"] > 20
+    assert full_outcomes["filling"]["faulty"] == []
 
 
-def test_a_disk_that_is_full_at_a_write_is_said_in_one_line_and_costs_only_what_was_being_written(
+def test_a_full_disk_is_reported_in_one_line_and_loses_only_the_current_write(
     outcomes,
 ):
     assert outcomes["filling"]["operations"] > 50
@@ -60,12 +60,12 @@ def test_a_disk_that_is_full_at_a_write_is_said_in_one_line_and_costs_only_what_
     assert outcomes["filling"]["faulty"] == []
 
 
-def test_a_file_that_may_not_grow_is_said_in_one_line(outcomes):
+def test_reaching_the_file_size_limit_is_reported_in_one_line(outcomes):
     assert outcomes["limit"]["sizes"] > 5
     assert outcomes["limit"]["faulty"] == []
 
 
-def test_four_runs_and_a_reader_on_one_cache_disturb_each_other_nowhere(outcomes):
+def test_four_runs_and_a_reader_on_one_cache_do_not_interfere(outcomes):
     assert outcomes["crowding"]["codes"] == [0, 0, 0, 0]
     assert outcomes["crowding"]["reader"] == 0
     assert outcomes["crowding"]["seen"][-1] == "2"

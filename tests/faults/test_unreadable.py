@@ -1,4 +1,4 @@
-"""What somebody else wrote and nobody else may read: one line names it, the rest is shown, and it is never removed."""
+"""Files that only their owner may read: one line names them, everything else is shown, and they are never deleted."""
 
 import contextlib
 import ctypes
@@ -34,7 +34,7 @@ MODELS = ("control:random", "control:constant")
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Store]:
-    """A cache of two examined runs in a folder that everybody can reach, whoever runs the tests."""
+    """Return a cache with two runs and their model checks, in a folder that every user can read."""
     root = Path(tempfile.mkdtemp(prefix="vlprobe-"))
     root.chmod(0o755)
     tiny, store = make_tiny(root / "tiny"), Store(root / "cache")
@@ -47,7 +47,7 @@ def shared() -> Iterator[Store]:
 
 
 class _Capabilities(ctypes.Structure):
-    """One half of what `capset` takes: 32 capabilities, a bit each."""
+    """One half of the argument of `capset`: 32 capabilities as bits."""
 
     _fields_ = (
         ("effective", ctypes.c_uint32),
@@ -57,8 +57,8 @@ class _Capabilities(ctypes.Structure):
 
 
 @contextlib.contextmanager
-def somebody() -> Iterator[None]:
-    """Root may read everything, so as root the block runs without that privilege: modes bind."""
+def without_root_privileges() -> Iterator[None]:
+    """Drop root's privilege to read everything, so that file modes apply inside the block."""
     if os.geteuid():
         yield
         return
@@ -72,7 +72,7 @@ def somebody() -> Iterator[None]:
         before[0].permitted,
         before[0].inheritable,
     )
-    if libc.capset(header, without):  # of this thread, and of those that it starts
+    if libc.capset(header, without):  # for this thread and the threads that it starts
         raise OSError(ctypes.get_errno(), "capset")
     try:
         yield
@@ -82,12 +82,12 @@ def somebody() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def closed(path: Path) -> Iterator[None]:
-    """A file or a folder that nobody but its owner, and here not even they, may read."""
+def unreadable_path(path: Path) -> Iterator[None]:
+    """Make a file or folder unreadable for everyone."""
     mode = stat.S_IMODE(path.stat().st_mode)
     path.chmod(0)
     try:
-        with somebody():
+        with without_root_privileges():
             yield
     finally:
         path.chmod(mode)
@@ -95,7 +95,7 @@ def closed(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def made_folder(path: Path) -> Iterator[None]:
-    """A folder in the place of a file."""
+    """Replace a file by a folder."""
     aside = path.with_name("aside")
     path.rename(aside)
     path.mkdir()
@@ -107,7 +107,7 @@ def made_folder(path: Path) -> Iterator[None]:
 
 
 def stopped(at: AppTest) -> list[str]:
-    """Why a page broke off; other errors on it are of its own, such as a check that a model failed."""
+    """Return the errors that stopped a page. It can show other errors, such as a failed model check."""
     return [one.value for one in at.error if one.icon == ":material/error:"]
 
 
@@ -126,11 +126,11 @@ def run_folder(store: Store, model: str) -> Path:
 @pytest.mark.parametrize(
     ("unreadable", "name"),
     tiers(
-        [(closed, "manifest.json"), (made_folder, "manifest.json"), (closed, "")],
-        [(closed, "manifest.json")],
+        [(unreadable_path, "manifest.json"), (made_folder, "manifest.json"), (unreadable_path, "")],
+        [(unreadable_path, "manifest.json")],
     ),
 )
-def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(
+def test_an_unreadable_run_is_reported_and_the_others_are_shown(
     shared, monkeypatch, unreadable, name
 ):
     folder = run_folder(shared, "control:random")
@@ -156,8 +156,8 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(
     assert len(shared.runs()) == 2
 
 
-@pytest.mark.parametrize("unreadable", [closed, made_folder])
-def test_an_unreadable_examination_is_named_and_the_others_are_shown(
+@pytest.mark.parametrize("unreadable", [unreadable_path, made_folder])
+def test_an_unreadable_examination_is_reported_and_the_others_are_shown(
     shared, monkeypatch, unreadable
 ):
     path = next(shared.root.glob("models/*.json"))
@@ -215,11 +215,11 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_repair_removes_nothing_that_only_its_owner_can_read(shared, place):
+def test_repair_deletes_nothing_that_only_its_owner_can_read(shared, place):
     path = next(path for path in sorted(shared.root.glob(place)) if not path.name.startswith("."))
     files = sorted(one for one in shared.root.rglob("*") if one.is_file())
     os.chmod(shared.root, 0o777)
-    with closed(path):
+    with unreadable_path(path):
         looked = command(shared, "verify")
         mended = command(shared, "verify", "--repair")
     os.chmod(shared.root, 0o755)
@@ -234,7 +234,7 @@ def test_repair_removes_nothing_that_only_its_owner_can_read(shared, place):
 @pytest.mark.parametrize(
     "place", ["runs/*/manifest.json", "runs/*/scores.parquet", "models/*.json"]
 )
-def test_repair_removes_a_folder_in_the_place_of_a_file(shared, tmp_path, place):
+def test_repair_deletes_a_folder_in_place_of_a_file(shared, tmp_path, place):
     shutil.copytree(shared.root, tmp_path / "cache")
     store = Store(tmp_path / "cache")
     path = next(store.root.glob(place))
@@ -247,12 +247,12 @@ def test_repair_removes_a_folder_in_the_place_of_a_file(shared, tmp_path, place)
     assert command(store, "verify").exit_code == 0
 
 
-def test_jobs_of_others_are_named_and_the_rest_are_listed(shared):
+def test_unreadable_jobs_are_reported_and_the_others_are_listed(shared):
     mine = jobs.write(Request(("control:random",), "demo", "lgip"), shared)
     for path in (shared.root / "jobs" / mine).iterdir():
         path.chmod(0o644)
     other = next(job.id for job in jobs.jobs(shared) if job.id != mine)
-    with closed(shared.root / "jobs" / other):
+    with unreadable_path(shared.root / "jobs" / other):
         listed = command(shared, "jobs")
         assert mine in listed.stdout and other not in listed.stdout
         assert f"{other}/request.json' cannot be read (Permission denied)" in listed.stderr
