@@ -62,7 +62,7 @@ CAPTIONS = [
 ]
 
 
-LONGEST = [  # started first, so that none of them runs alone at the end
+LONGEST = [  # started first, so that no single file is left running at the end
     "browser/test_walk.py",
     "runs/test_ray.py",
     "models/endpoint/test_served_embeddings.py",
@@ -109,7 +109,9 @@ def pytest_collection_finish() -> None:
 
 
 class Files(LoadFileScheduling):
-    """Distribute test files. Files in TOGETHER form one unit, because it takes long to start what they share."""
+    """Distribute test files. The files of each folder in TOGETHER form one unit, because the server that they share
+    starts slowly.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return next((name for name in TOGETHER if nodeid.startswith(name)), "") or (
@@ -336,8 +338,8 @@ def store_again(
     for name, table in (tables | dict(changed or {})).items():
         place, field = table.schema.get_field_index("run"), table.schema.field("run")
         copies[name] = table.set_column(place, field, pa.array([key] * len(table), field.type))
-    written_anew = ("files", "sha256", "schema")
-    facts = {name: fact for name, fact in manifest.items() if name not in written_anew}
+    rewritten_facts = ("files", "sha256", "schema")
+    facts = {name: fact for name, fact in manifest.items() if name not in rewritten_facts}
     store.run(key).finish(copies, facts | {"key": key, "run": manifest["run"] | run})
 
 
@@ -384,7 +386,7 @@ def tiers(values: Iterable[Any], quick: Container[Any]) -> list:
 
 
 def draw_fewer(patch: pytest.MonkeyPatch, n: int) -> None:
-    """Keep the first n items of each kind in the demo datasets, so that a test draws for a moment."""
+    """Keep only the first n items of each kind in the demo datasets, so that a test draws them quickly."""
     read = items.read
 
     def first(dataset: str) -> list[items.DrawnItem]:

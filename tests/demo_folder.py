@@ -1,4 +1,4 @@
-"""A demo model in OpenCLIP's folder layout, as `openclip:local-dir:FOLDER` and plain OpenCLIP load it."""
+"""A demo model in OpenCLIP's folder layout, which `openclip:local-dir:FOLDER` and OpenCLIP itself can load."""
 
 import json
 from pathlib import Path

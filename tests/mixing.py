@@ -1,4 +1,4 @@
-"""Models that see colors alone, and a store with what they find among mixed pictures."""
+"""Models that recognize only colors, and a store with their results on mixed pictures."""
 
 import hashlib
 import zlib
@@ -14,7 +14,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
-MODELS = ("hue:1", "hue:2", "hue:3", "control:random")  # in the order of the pages
+MODELS = ("hue:1", "hue:2", "hue:3", "control:random")  # in the order in which pages list them
 OPTIONS = {
     "policies": ["same-concept"],
     "pictures": ["patch:0.8", "mix:0.8", "mix:0.6"],
@@ -23,7 +23,9 @@ OPTIONS = {
 
 
 class Hues(ControlEncoder):
-    """Looks at the middle of a picture and at the color that a caption names, each model with a noise of its own."""
+    """Embed the color in the middle of a picture and the color that a caption names; each model adds different
+    noise.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__("random")
@@ -40,7 +42,7 @@ class Hues(ControlEncoder):
         return self._unit(np.asarray(pixels, dtype=np.float64))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """A caption as its color and a number of its own."""
+        """Encode each caption as the index of its color and the CRC of its text."""
         colors = [color for color, *_ in CAPTIONS]
         rows = [
             [
@@ -65,12 +67,12 @@ class Hues(ControlEncoder):
 
 
 def load(name: str) -> ControlEncoder:
-    """One of MODELS."""
+    """Return the model in MODELS that has this name."""
     return Hues(name) if name.startswith("hue:") else ControlEncoder(name.partition(":")[2])
 
 
 def make(folder: Path) -> Store:
-    """A store in which all MODELS have searched among mixed pictures."""
+    """Create a store in which all MODELS have searched among mixed pictures."""
     store = Store(folder / "cache")
     request = Request(MODELS, make_tiny(folder / "tiny"), "rococo", OPTIONS, examine=False)
     execute(request, store, models={name: load(name) for name in MODELS})

@@ -17,7 +17,7 @@ from vlprobe.types.presentation import CardBody
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
-FLOORS = [  # a file imports from its own package and from floors above this line's, never from those below
+FLOORS = [  # a file imports from its package and from earlier lines, never from later ones
     ("errors",),
     ("types",),
     ("perturb", "storage"),
@@ -30,7 +30,7 @@ FLOORS = [  # a file imports from its own package and from floors above this lin
     ("runs", "views"),
     ("words",),
     ("case", "render"),
-    ("features.data",),  # what a feature shows, for every surface
+    ("features.data",),  # the data that a feature shows, for every surface
     ("surfaces",),
     ("dashboard",),
     ("features",),  # a feature's Streamlit page
@@ -43,13 +43,17 @@ SOURCES = [*PACKAGE, *PAGES, ROOT / "app.py"]
 
 @functools.cache
 def parsed(path: Path) -> ast.Module:
-    """A file's syntax tree, which nobody changes: thousands of questions are asked about a few hundred files."""
+    """Return the syntax tree of a file. It is cached, because the tests inspect each file many times; do not change
+    it.
+    """
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @functools.cache
 def imports(path: Path) -> list[tuple[str, bool]]:
-    """Absolute names that a file imports at run time, and whether it does so at the top of the module."""
+    """Return the absolute names that a file imports at run time, and whether each import is at the top of the
+    module.
+    """
     body = [
         node
         for node in parsed(path).body
@@ -66,17 +70,19 @@ def imports(path: Path) -> list[tuple[str, bool]]:
 
 
 def package_of(name: str) -> str:
-    """The floor's name for a dotted name: its entry of `vlprobe/`, but `features.data` for a feature's page data."""
+    """Return the entry in FLOORS for a dotted name: its package in `vlprobe/`, or `features.data` for the data of a
+    feature.
+    """
     parts = name.removeprefix("vlprobe.").split(".")
     return "features.data" if parts[0] == "features" and "data" in parts[2:3] else parts[0]
 
 
 def place(path: Path) -> str:
-    """Where a file is in the repository."""
+    """Return the path of a file relative to the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
-def test_nothing_imports_ray_before_a_cluster_is_joined():
+def test_no_file_imports_ray_at_the_top_of_the_module():
     top = {name.partition(".")[0] for path in PACKAGE for name, at_top in imports(path) if at_top}
     assert "ray" not in top
 
@@ -89,14 +95,14 @@ def test_packages_import_downwards_only():
             if name.startswith("vlprobe.") and not name.startswith("vlprobe.__version__"):
                 imported = package_of(name)
                 if {imported, package} == {"case", "render"}:
-                    continue  # a case is made of words and elements, and home and slides of cases
+                    continue  # cases use words and elements of render; home and slides use cases
                 if imported != package and FLOOR[imported] >= FLOOR[package]:
                     upwards.append(f"{place(path)} may not import {name}")
     assert upwards == []
 
 
 def modules() -> dict[str, Path]:
-    """Dotted names of all files of the package."""
+    """Return the dotted names of all files of the package."""
     parts = {path: list(path.relative_to(ROOT).with_suffix("").parts) for path in PACKAGE}
     return {
         ".".join(names[:-1] if names[-1] == "__init__" else names): path
@@ -105,7 +111,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported_files(path: Path, files_by_module: dict[str, Path]) -> set[str]:
-    """The files of ours that a file imports anywhere in it, for the type checker too."""
+    """Return the modules of vlprobe that a file imports anywhere, including imports for the type checker."""
     targets = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
@@ -117,8 +123,8 @@ def imported_files(path: Path, files_by_module: dict[str, Path]) -> set[str]:
     return targets & files_by_module.keys()
 
 
-def test_only_two_files_choose_by_the_body_of_a_case():
-    """What a body means for data is in one file, how it is drawn in another; no other file reads it or names a card."""
+def test_only_two_files_depend_on_the_body_of_a_case():
+    """One file selects data by the body, another draws it; no other file reads the body or names a card."""
     bodies = set(get_args(CardBody))
     choosing = set()
     for path in PACKAGE:
@@ -138,7 +144,7 @@ def test_only_two_files_choose_by_the_body_of_a_case():
     assert choosing == {"vlprobe/views/bodies.py", "vlprobe/case/card.py"}
 
 
-def test_no_circle_of_files():
+def test_no_files_import_each_other_in_a_circle():
     known = modules()
     pending = {
         name: imported_files(path, known) - {name, "vlprobe"} for name, path in known.items()
@@ -148,12 +154,12 @@ def test_no_circle_of_files():
     assert not pending, "files that import each other in a circle, and what imports them"
 
 
-def test_the_root_of_the_package_can_be_read_at_a_glance():
+def test_the_package_root_has_at_most_20_entries():
     entries = {path.name for path in (ROOT / "vlprobe").iterdir()}
     assert len(entries - {"__init__.py", "__main__.py", "py.typed", "__pycache__"}) <= 20
 
 
-def test_no_prefix_does_the_work_of_a_folder():
+def test_at_most_three_files_of_a_folder_share_a_prefix():
     families = {}
     for path in PACKAGE:
         prefix, _, rest = path.stem.partition("_")
@@ -211,12 +217,12 @@ def test_the_command_line_starts_without_heavy_libraries(part: str):
     assert not names & {"torch", "open_clip", "streamlit", "plotly", "pandas", "duckdb"}
 
 
-def test_no_module_is_a_drawer_for_odds_and_ends():
+def test_no_module_has_a_generic_name():
     drawers = {"utils", "util", "helpers", "common", "base", "misc", "core"}
     assert [place(path) for path in PACKAGE if path.stem in drawers] == []
 
 
-def test_text_is_taken_unescaped_in_one_file_only():
+def test_only_one_file_may_skip_html_escaping():
     unescaped = {
         path.relative_to(ROOT / "vlprobe").as_posix()
         for path in PACKAGE
@@ -242,14 +248,14 @@ def test_no_function_branches_more_than_fifteen_times():
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_type_checker_leaves_no_file_out():
+def test_the_type_checker_checks_every_file():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     assert settings["pyright"]["include"] == ["vlprobe", "app.py", "pages"]
     assert not settings["pyright"].keys() & {"ignore", "exclude"}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_a_page_is_thin(path: Path):
+def test_a_page_is_at_most_60_lines_and_imports_no_data_layer(path: Path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
     ours = [name for name, _ in imports(path) if name.startswith("vlprobe")]
@@ -263,11 +269,11 @@ def test_a_page_is_thin(path: Path):
     assert not re.search(r"\bselect\b.+\bfrom\b", text, re.IGNORECASE)
 
 
-def test_there_is_a_page():
+def test_there_are_pages_to_check():
     assert PAGES
 
 
-def test_the_top_level_is_what_the_user_fixed():
+def test_the_top_level_has_only_the_agreed_entries():
     entries = {
         path.name
         for path in ROOT.iterdir()
@@ -290,7 +296,7 @@ def test_the_top_level_is_what_the_user_fixed():
     assert entries - {"__pycache__", "build", "venv"} <= fixed | beside
 
 
-def test_the_longest_files_of_tests_are_there():
+def test_every_test_file_in_longest_exists():
     assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
 
 

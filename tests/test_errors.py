@@ -1,4 +1,4 @@
-"""Errors cross from one process to another as they are."""
+"""Errors can be pickled and copied without loss, so that they can be passed between processes."""
 
 import copy
 import pickle
@@ -27,7 +27,7 @@ def test_an_error_survives_pickling_and_copying(error: VlprobeError):
     assert str(copy.copy(error)) == str(copy.deepcopy(error)) == str(error)
 
 
-def test_a_caught_error_takes_its_notes_along():
+def test_a_pickled_error_keeps_its_notes():
     error = NotFound("probe", "lgp", ["lgip"])
     error.add_note("In worker 3.")
     assert pickle.loads(pickle.dumps(error)).__notes__ == ["In worker 3."]

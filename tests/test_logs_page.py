@@ -1,4 +1,4 @@
-"""Every log of docs/import.md, read as a reader would: save the files, then type the commands."""
+"""Every example log in docs/import.md: the tests save the files and run the commands as a reader would."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ COMMANDS = re.findall(r"^vlprobe (.+)$", PAGE, re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str]]:
-    """The store after all commands, and what each command printed."""
+    """Run all commands, and return the store and the output of each command."""
     folder = tmp_path_factory.mktemp("logs")
     for name, content in SAVED.findall(PAGE):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -42,15 +42,15 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str]
     return Store(folder / "cache"), printed
 
 
-def test_every_tool_has_an_example_whose_file_is_read():
+def test_every_command_of_the_guide_reads_a_file_that_the_guide_saves():
     runs = [command for command in COMMANDS if command.startswith("run ")]
     files = [re.search(r"scores:([^+]+)", command) for command in runs]
     saved = [name for name, _ in SAVED.findall(PAGE)]
     assert {match[1] for match in files if match} < set(saved)
-    assert len(runs) == 7 and len(saved) == 9  # two question files
+    assert len(runs) == 7 and len(saved) == 9  # two files contain questions
 
 
-def test_every_example_is_right_in_two_of_three_questions(ran):
+def test_every_example_answers_two_of_three_questions_correctly(ran):
     store, _ = ran
     (key,) = {row.case_key for row in run_rows(store) if row.probe == "eqben"}
     table = views.estimates.estimates(store, views.runs.question_set(store, key))
@@ -60,18 +60,18 @@ def test_every_example_is_right_in_two_of_three_questions(ran):
     assert accuracy["n_cases"].tolist() == [3] * 6
 
 
-def test_a_name_with_spaces_and_a_slash_is_found_by_compare(ran):
+def test_compare_finds_a_model_name_with_spaces_and_a_slash(ran):
     _, printed = ran
     (output,) = [text for command, text in printed.items() if command.startswith("compare")]
     assert "My CLIP ViT-B/32 and InternVL 8B are tied" in output
 
 
-def test_scores_of_text_pairs_give_the_text_side_and_crossed_answers(ran):
+def test_scores_of_text_pairs_give_text_accuracy_and_crossed_answers(ran):
     store, printed = ran
     (row,) = [row for row in run_rows(store) if row.probe == "visla"]
     table = views.estimates.estimates(store, views.runs.question_set(store, row.case_key))
     values = table.set_index("metric")["value"]
     assert (values["i2t_accuracy"], values["t2t_accuracy"]) == (1.0, 0.0)
     (crossed,) = [text for command, text in printed.items() if command.startswith("show")]
-    # Fooled by the texts only, not fooled with the picture.
+    # Fooled on the texts only, not with the picture.
     assert re.search(r"fooled +held +1 +1\.0000", crossed), crossed

@@ -1,7 +1,7 @@
-"""A cache that commit 52b9ca1 wrote is complete for today's code: numbers, pictures, views, tags, jobs, stopped runs.
+"""The current code reads a cache that commit 52b9ca1 wrote: numbers, pictures, views, tags, jobs, stopped runs.
 
-`old_cache/README.md` says how it was made. Versions of probes and metrics rise, and then the same request has another
-key; what is stored under the old one stays visible.
+`old_cache/README.md` describes how it was made. A new version of a probe or metric gives the same request another key;
+the results stored under the old key stay visible.
 """
 
 import json
@@ -37,26 +37,26 @@ ROOT = FOLDER.parent.parent
 EXPECTED = json.loads((FOLDER / "expected.json").read_text("utf-8"))
 STOPPED = EXPECTED["stopped"]
 JOBS = EXPECTED["jobs"]
-DESCRIBED = ("note", "options")  # columns in words, which may be worded otherwise
+DESCRIBED = ("note", "options")  # columns with prose, whose wording may change
 
 
 @pytest.fixture
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A copy of the cache; its datasets and pictures have paths relative to the working folder."""
+    """Return a copy of the cache. The paths of its datasets and pictures are relative to the working folder."""
     shutil.copytree(FOLDER, tmp_path / "old")
     monkeypatch.chdir(tmp_path / "old")
     return Store("stored")
 
 
 def printed(*words: str) -> list[dict]:
-    """What the command line prints as JSON."""
+    """Run a command and return its JSON output."""
     outcome = CliRunner().invoke(main, ["--cache", "stored", *words, "--format", "json"])
     assert outcome.exit_code == 0, outcome.output
     return json.loads(outcome.stdout)
 
 
-def same(value: object, expected: object) -> bool:
-    """Equal; of numbers, to the ten digits that are printed."""
+def are_same(value: object, expected: object) -> bool:
+    """Return whether two values are equal, for numbers to the ten printed digits."""
     if isinstance(value, float) and isinstance(expected, float | int):
         return math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-10)
     return value == expected
@@ -65,7 +65,9 @@ def same(value: object, expected: object) -> bool:
 def differing(
     rows: Sequence[Mapping], expected: Sequence[Mapping], names: Sequence[str]
 ) -> list[str]:
-    """What of the stored rows is not among the rows, by the columns that name a row; other columns may be new."""
+    """Return the differences from the expected rows, matched by the columns in `names`; additional columns are
+    ignored.
+    """
     found = {tuple(row[name] for name in names): row for row in rows}
     wrong = []
     for row in expected:
@@ -73,7 +75,7 @@ def differing(
         wrong += [
             f"{key} {column}: {found.get(key, {}).get(column)}, and was {value}"
             for column, value in row.items()
-            if column not in DESCRIBED and not same(found.get(key, {}).get(column), value)
+            if column not in DESCRIBED and not are_same(found.get(key, {}).get(column), value)
         ]
     return wrong
 
@@ -83,13 +85,13 @@ def stored_run(key: str) -> dict:
 
 
 def entries(store: Store) -> dict[str, bytes]:
-    """All tables and manifests of complete entries."""
+    """Return the contents of all files of questions and runs by path."""
     found = [*store.root.glob("cases/*/*"), *store.root.glob("runs/*/*")]
     return {str(path): path.read_bytes() for path in found if path.is_file()}
 
 
 def answers(store: Store, manifest: Mapping) -> dict[str, float]:
-    """The margin of each case of a run by the case's id."""
+    """Return the margin of each case of a run by case id."""
     ids = store.cases(manifest["case_key"]).table("cases", ["id"])["id"].to_pylist()
     return dict(
         zip(
@@ -101,7 +103,7 @@ def answers(store: Store, manifest: Mapping) -> dict[str, float]:
 
 
 class Scorers:
-    """Counts the cases that a probe's scorer is asked."""
+    """Record the cases that a probe's scorer scores."""
 
     def __init__(self, probe: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cases: list[int] = []
@@ -125,14 +127,14 @@ def test_all_runs_are_listed_with_their_model_dataset_and_probe(old):
     assert {row["probe"] for row in rows} == {"lgip", "rococo", "prsm", "eqben", "visla"}
 
 
-def test_a_key_names_the_same_run_as_it_did(old):
+def test_the_key_of_a_stored_run_is_unchanged(old):
     for manifest in old.runs():
         run = Run(**manifest["run"] | {"metrics": tuple(manifest["run"]["metrics"])})
         assert (run.key, run.case_key) == (manifest["key"], manifest["case_key"])
 
 
 @pytest.mark.parametrize("words", EXPECTED["numbers"])
-def test_the_numbers_of_a_run_are_those_that_were_shown_when_it_was_made(old, words):
+def test_the_shown_numbers_of_a_stored_run_are_unchanged(old, words):
     stored = EXPECTED["numbers"][words]
     assert (
         stored
@@ -146,9 +148,12 @@ def test_the_numbers_of_a_run_are_those_that_were_shown_when_it_was_made(old, wo
 
 
 @pytest.mark.parametrize("key", EXPECTED["failures"])
-def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
+def test_the_worst_cases_are_unchanged_and_their_pictures_are_found(old, key):
     stored = EXPECTED["failures"][key]
-    if stored_run(key)["probe"] in ("rococo", "visla"):  # 0.3 prints the true caption and what won
+    if stored_run(key)["probe"] in (
+        "rococo",
+        "visla",
+    ):  # 0.3 prints the true caption and the caption that won
         stored = [
             {name: value for name, value in row.items() if name not in ("original", "edited")}
             for row in stored
@@ -170,7 +175,7 @@ def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
             assert pictures.open_picture(Picture.from_name(name)).size == (56, 56)
 
 
-def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(old):
+def test_saved_views_are_read_and_their_question_sets_and_models_exist(old):
     known = bookmarks.VIEWS.read(old)
     assert known == EXPECTED["bookmarks"] and len(known) == 3
     for query in map(parse_qs, known.values()):
@@ -185,7 +190,7 @@ def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(
             assert total and table["margin"].is_monotonic_decreasing
 
 
-def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
+def test_tags_and_notes_are_on_their_original_cases(old):
     assert len(EXPECTED["annotations"]) == 2
     for case_key, stored in EXPECTED["annotations"].items():
         found = annotations.read(old, case_key)
@@ -205,7 +210,7 @@ def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
         )
 
 
-def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old, monkeypatch):
+def test_a_new_run_reuses_stored_embeddings_and_encodes_no_picture(old, monkeypatch):
     def refuse(*_):
         raise AssertionError("a picture was encoded")
 
@@ -219,28 +224,28 @@ def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old,
         for run in old.runs()
         if (run["run"]["model"], run["run"]["probe"]) == ("demo:softmax", "eqben")
     )
-    # Texts are encoded again, which another processor rounds in another place.
+    # Texts are encoded again; another processor can round them differently.
     assert margins == pytest.approx(answers(old, stored), abs=1e-6) and len(margins) == 5
 
 
-def test_the_examination_of_a_model_is_there(old):
+def test_the_stored_examination_of_a_model_is_read(old):
     examination = examine.load(old)[0]
     assert dict(examination.passport)["name"] == "demo:softmax"
     outcomes = {check.name: check.passed for check in examination.checks}
     assert outcomes["finite"] and outcomes["text_batch"] and len(outcomes) == 8
 
 
-def test_nothing_is_damaged(old):
+def test_verify_finds_no_damage_in_the_old_cache(old):
     assert verify.damages(old) == []
 
 
 def stopped_request() -> Request:
-    """What was asked, without the address of a cluster, which requests had in version 0.2."""
+    """Return the request of the stopped run, without the cluster address that requests had in version 0.2."""
     fields = {name: value for name, value in STOPPED["request"].items() if name != "ray_address"}
     return Request(**fields | {"models": tuple(fields["models"])})
 
 
-def test_jobs_are_told_as_they_were_left(old):
+def test_stored_jobs_have_their_original_state(old):
     done = jobs.read(old, JOBS["done"])
     assert (done.state, list(done.keys)) == ("done", JOBS["keys"])
     assert old.run(done.keys[0]).complete
@@ -250,10 +255,10 @@ def test_jobs_are_told_as_they_were_left(old):
     assert [job.id for job in jobs.jobs(old)] == [JOBS["not_begun"], JOBS["done"]]
 
 
-def test_a_stopped_run_goes_on_without_asking_its_finished_parts_again(old, monkeypatch):
+def test_a_stopped_run_resumes_without_scoring_its_finished_parts_again(old, monkeypatch):
     run = Run(**STOPPED["run"] | {"metrics": tuple(STOPPED["run"]["metrics"])})
     assert run.key == STOPPED["key"] and sorted(old.run(run.key).parts()) == STOPPED["parts"]
-    # The versions of then, whatever they are today: what is tested is how parts are stored and found.
+    # Use the stored versions instead of the current ones, because this tests how parts are stored and found.
     monkeypatch.setattr(runs_run, "plan", lambda *_: run)
     monkeypatch.setattr(runs_answers, "PART_CASES", STOPPED["part_cases"])
     scored = Scorers(run.probe, monkeypatch)
@@ -268,10 +273,10 @@ def test_a_stopped_run_goes_on_without_asking_its_finished_parts_again(old, monk
     current = {metric.name: metric.version for metric in registry.load_probe(run.probe).metrics}
     for row in STOPPED["whole"]:
         if f"{row['metric']}@{current.get(row['metric'])}" in run.metrics:
-            assert same(shown[row["metric"]], row["value"]), row["metric"]
+            assert are_same(shown[row["metric"]], row["value"]), row["metric"]
 
 
-def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_older_one(
+def test_a_job_that_never_started_runs_with_the_current_versions_and_changes_no_old_run(
     old, monkeypatch
 ):
     monkeypatch.setattr(runs_answers, "PART_CASES", STOPPED["part_cases"])
@@ -284,7 +289,7 @@ def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_olde
         assert (
             len(scored.cases) == STOPPED["n_cases"] - len(STOPPED["parts"]) * STOPPED["part_cases"]
         )
-    else:  # a version has risen since: all is asked anew, and what was finished of the older run is left as it is
+    else:  # a version has risen since: all cases are scored again, and the finished parts of the old run are unchanged
         assert scored.cases == list(range(old.find(job.keys[0])["n_cases"]))
         assert sorted(old.run(STOPPED["key"]).parts()) == STOPPED["parts"]
     assert before.items() <= entries(old).items()
@@ -294,7 +299,7 @@ def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_olde
 
 
 @pytest.mark.parametrize("page", ["breakdown", "failures"])
-def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page):
+def test_a_saved_view_opens_an_old_question_set_on_a_page(old, monkeypatch, page):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", old.root)
     query = parse_qs(EXPECTED["bookmarks"]["lgip: best first"])
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
@@ -319,7 +324,7 @@ def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page
         assert "Tiny CLIP" in shown
 
 
-def test_a_run_with_the_removed_approximate_search_is_shown_and_asking_it_again_says_so(
+def test_a_run_with_the_removed_approximate_option_is_shown_but_cannot_be_repeated(
     old, monkeypatch
 ):
     store = Store("approximate")

@@ -1,5 +1,5 @@
-"""One fact has one number: pages, report, slides, site and commands give the same share of wrong captions
-that fool a model, counted here from the stored margins.
+"""Pages, report, slides, site and commands show the same share of wrong captions that fool a model. The tests count it
+from the stored margins.
 """
 
 import json
@@ -27,14 +27,14 @@ from vlprobe.surfaces.report import report
 from vlprobe.surfaces.site import bundle, subject
 from vlprobe.surfaces.site.subject import Limits
 
-KEY = "caca69741f742f8b"  # captions of drawn scenes, reworded and made wrong
+KEY = "caca69741f742f8b"  # LGIP on captions of drawn scenes
 # a model's display name, per cent of wrong captions that fool it
 Shares = Iterator[tuple[str, float]]
 PERCENT = r"([\d.]+) %"
 
 
 def counted() -> dict[str, float]:
-    """Per cent of the flips that fool each model, from the stored margins."""
+    """Count the percentage of flips that fool each model from the stored margins."""
     store = Store(shipped.FOLDER)
     shares = {}
     for manifest in store.runs():
@@ -54,13 +54,13 @@ CLIP, EQSIM, WEAK = "demo:softmax", "demo:eqsim", "demo:weak"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same folder in all tests, so that pages and commands reuse each other's answers."""
+    """Return one folder for all tests, so that pages and commands reuse each other's results."""
     return tmp_path_factory.mktemp("one_number") / "cache"
 
 
 @pytest.fixture
 def bundled(monkeypatch: pytest.MonkeyPatch, root: Path) -> StoreAboveShipped:
-    """An empty cache above the bundled results."""
+    """Return a store with an empty cache above the bundled results."""
     monkeypatch.delenv(shipped.SETTING)
     return StoreAboveShipped(root, shipped.FOLDER)
 
@@ -70,7 +70,7 @@ def rejected(text: str) -> float:
 
 
 def table_row(page: str, label: str, metric: str = "Positive rate (PR)") -> Shares:
-    """Models and values of a metric's row in the HTML table with this label."""
+    """Yield each model and value in a metric's row of the HTML table with this label."""
     table = page[page.index(f'aria-label="{label}"') :].replace("<wbr>", "")
     head, row = (
         re.search(pattern, table, re.DOTALL)
@@ -108,7 +108,7 @@ def present(show_page: Callable, store: Store) -> Shares:
     ((_, talk),) = component_values(show_page(store, "present", set=KEY), "slides")
     (slide,) = [slide for slide in talk["slides"] if slide["id"] == "better"]
     for bar in slide["bars"]:
-        if bar["name"] != "No picture":  # the best guess from the texts, not a model
+        if bar["name"] != "No picture":  # the best guess from texts only is not a model
             yield bar["name"], float(bar["text"].removesuffix(" %"))
 
 
@@ -127,7 +127,7 @@ def breakdown(show_page: Callable, store: Store) -> Shares:
 
 
 def of_two_models(store: Store) -> views.runs.QuestionSet:
-    """The bundled answers of two models: files of six take three times as long to write."""
+    """Return the bundled answers of two models: writing files for all six takes three times as long."""
     question_set = views.runs.question_set(store, KEY)
     runs = [question_set.run(model) for model in (CLIP, EQSIM)]
     return replace(question_set, runs=tuple(runs))
@@ -144,7 +144,7 @@ def report_file(show_page: Callable, store: Store) -> Shares:
 
 
 def site(show_page: Callable, store: Store) -> Shares:
-    with pytest.MonkeyPatch.context() as patch:  # drawing pictures takes longer than all else
+    with pytest.MonkeyPatch.context() as patch:  # drawing the pictures would take most of the time
         patch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
         values = tables(bundle.site(store, [of_two_models(store)], Limits(n_cases=3)).files)
     for name, page in values.items():
@@ -211,7 +211,7 @@ def test_the_share_of_wrong_captions_that_fool_a_model_is_the_same_everywhere(
         [("compare", "measured")],
     ),
 )
-def test_the_average_of_the_paper_is_a_choice_that_is_named_beside_its_number(
+def test_the_paper_s_averaging_can_be_chosen_and_is_named_next_to_its_number(
     page: str, fold: str, bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
 ):
     run = views.runs.question_set(bundled, KEY).run(EQSIM).key
@@ -228,7 +228,7 @@ def test_the_average_of_the_paper_is_a_choice_that_is_named_beside_its_number(
         texts[average] = words(at) + " ".join(caption.value for caption in at.caption)
     assert AVERAGED["macro"] in texts["macro"] and AVERAGED["micro"] not in texts["macro"]
     assert AVERAGED["micro"] in texts["micro"] and AVERAGED["macro"] not in texts["micro"]
-    if page == "compare":  # the others have this number as the end of an interval, too
+    if page == "compare":  # on the other pages, this number also appears as the end of an interval
         assert "89.8 %" in texts["macro"] and "89.8 %" not in texts["micro"]
 
 
@@ -239,7 +239,7 @@ def test_the_average_of_the_paper_is_a_choice_that_is_named_beside_its_number(
         [("eqben", "group_score")],
     ),
 )
-def test_home_and_show_agree_on_every_probe_whose_metric_counts_what_home_counts(
+def test_home_and_show_agree_for_every_probe_with_a_comparable_metric(
     probe: str, metric: str, bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
 ):
     key = next(row.case_key for row in views.runs.question_set_rows(bundled) if row.probe == probe)

@@ -1,4 +1,4 @@
-"""The wheel: what a person has who installs it and never sees the sources."""
+"""The wheel, as installed by a user without the sources."""
 
 import contextlib
 import json
@@ -78,7 +78,7 @@ server.main(sys.argv[1], json.loads(sys.argv[2]))
 
 
 def build(folder: Path) -> Path:
-    """A wheel of what git would commit, made in a copy, without a network."""
+    """Build a wheel from a copy of the files that git would commit, offline."""
     sources = folder / "sources"
     for name in SOURCES:
         if (ROOT / name).is_dir():
@@ -90,7 +90,7 @@ def build(folder: Path) -> Path:
         else:
             sources.mkdir(exist_ok=True)
             shutil.copy2(ROOT / name, sources / name)
-    # half the time: most of it is compressed already
+    # takes half the time: most files are compressed already
     stored = {"--build-option": "--compression=stored"}
     command = f"from setuptools import build_meta; build_meta.build_wheel('..', {stored})"
     subprocess.run([sys.executable, "-c", command], cwd=sources, check=True, capture_output=True)
@@ -98,7 +98,7 @@ def build(folder: Path) -> Path:
 
 
 def stranger(folder: Path) -> int | None:
-    """The id of a user who is not root and can run this Python there; None: this process's own."""
+    """Return the id of a non-root user who can run this Python in the folder, or None to use the current user."""
     if os.getuid() != 0:
         return None
     with contextlib.suppress(KeyError, OSError):
@@ -110,7 +110,7 @@ def stranger(folder: Path) -> int | None:
 
 
 def powerless(folder: Path) -> list[str]:
-    """What a command begins with so that root is as any other user, where nobody else can run this Python."""
+    """Return a command prefix that drops root's privileges if no other user can run this Python."""
     if os.getuid() != 0 or stranger(folder) is not None or not shutil.which("setpriv"):
         return []
     return ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
@@ -118,12 +118,12 @@ def powerless(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def wheel() -> Iterator[Path]:
-    """The wheel, in a folder that everybody may enter."""
+    """Build the wheel in a folder that every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="vlprobe-wheel-"))
     folder.chmod(0o755)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            # pip would find the sources, and install nothing
+            # otherwise pip finds the sources and installs nothing
             patch.delenv("PYTHONPATH", raising=False)
             yield build(folder)
     finally:
@@ -135,7 +135,9 @@ def wheel() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Path:
-    """An environment with the wheel alone in its site-packages; the suite's packages are found after it."""
+    """Create an environment with only the wheel in its site-packages; the packages of the test environment come after
+    it.
+    """
     environment = wheel.parent / "environment"
     venv.create(environment, with_pip=False, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
@@ -146,11 +148,11 @@ def installed(wheel: Path) -> Path:
     assert {re.sub(r"-.*", "", name) for name in names} == {"vlprobe"}, names
     (packages / "suite.pth").write_text(sysconfig.get_path("purelib"))
     for path in (packages, *packages.rglob("*")):
-        path.chmod(path.stat().st_mode & ~0o222)  # nothing is written where it is installed
+        path.chmod(path.stat().st_mode & ~0o222)  # the installed files are read-only
     return environment
 
 
-def test_the_wheel_holds_the_application_below_the_package_and_nothing_beside_it(wheel):
+def test_the_wheel_contains_the_application_inside_the_package_and_no_other_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {re.sub(r"-.*", "", name.split("/")[0]) for name in names} == {"vlprobe"}
@@ -169,7 +171,7 @@ def test_the_wheel_holds_the_application_below_the_package_and_nothing_beside_it
     assert "vlprobe/render/html/style.css" in names
 
 
-def test_the_wheel_names_what_each_extra_brings(wheel):
+def test_the_metadata_of_the_wheel_lists_every_extra(wheel):
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith("METADATA"))
         lines = archive.read(name).decode().splitlines()
@@ -198,7 +200,7 @@ def test_the_wheel_names_what_each_extra_brings(wheel):
 
 
 @pytest.mark.full  # 6 s, to install the wheel; test_readme.py follows the links of the sources
-def test_help_and_errors_name_pages_that_are_installed(installed, home):
+def test_help_and_errors_link_to_installed_pages(installed, home):
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
 
     def output(*words: str) -> str:
@@ -214,7 +216,7 @@ def test_help_and_errors_name_pages_that_are_installed(installed, home):
     assert {"edits.md", "security.md"} <= named
     assert all((folder / name).is_file() for name in named), folder
     (home / "answers.json").write_text("{}")
-    dataset = make_tiny(home / "tiny")  # drawing the demo data takes 20 s
+    dataset = make_tiny(home / "tiny")  # small data, because drawing the demo dataset takes 20 s
     error = output("run", "--dataset", dataset, "--model", f"scores:{home}/answers.json")
     assert f" {folder}/import.md." in error
     links = {
@@ -225,12 +227,12 @@ def test_help_and_errors_name_pages_that_are_installed(installed, home):
     assert len(links) > 40 and all(link.is_file() for link in links)
 
 
-def test_the_files_of_requirements_name_every_extra_once():
+def test_the_requirements_files_name_every_extra_once():
     files = [ROOT / f"requirements{end}.txt" for end in ("", "-models", "-ray")]
-    spoken = re.findall(
+    extras_per_file = re.findall(
         r"^-e \.\[(.*)\]$", "".join(file.read_text() for file in files), re.MULTILINE
     )
-    assert sorted(",".join(spoken).split(",")) == [
+    assert sorted(",".join(extras_per_file).split(",")) == [
         "agents",
         "api",
         "data",
@@ -246,7 +248,7 @@ def test_the_files_of_requirements_name_every_extra_once():
 
 @pytest.fixture(scope="module")
 def home(installed: Path) -> Path:
-    """A home with a space in its name, and a settings file in it that opens all doors."""
+    """Return a home folder with a space in its name and an insecure Streamlit settings file."""
     home = installed.parent / "a home"
     (home / ".streamlit").mkdir(parents=True)
     (home / ".streamlit" / "config.toml").write_text(LOOSE)
@@ -258,7 +260,7 @@ def home(installed: Path) -> Path:
 
 @contextlib.contextmanager
 def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, int]]:
-    """The installed command's dashboard, started in the home by the user whose it is: its port and log."""
+    """Start the installed dashboard in the home folder as its owner. Yield its process id and port."""
     port, log = free_port(), installed.parent / "log.txt"
     of_the_suite = ("PYTHONPATH", "VLPROBE_SHIPPED", "VLPROBE_CACHE")
     variables = {name: value for name, value in os.environ.items() if name not in of_the_suite}
@@ -307,7 +309,7 @@ def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, i
 
 
 def listening(port: int) -> set[str]:
-    """The addresses, as the kernel writes them, at which something listens on a port."""
+    """Return the addresses, in the kernel's notation, on which a process listens at a port."""
     lines = [
         line.split()
         for table in ("/proc/net/tcp", "/proc/net/tcp6")
@@ -322,7 +324,7 @@ def listening(port: int) -> set[str]:
 
 
 def status(url: str, **request: Any) -> int:
-    """Of the answer."""
+    """Request a URL and return the HTTP status."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, **request), timeout=300) as answer:
             return answer.status
@@ -331,9 +333,7 @@ def status(url: str, **request: Any) -> int:
 
 
 @pytest.mark.full
-def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_settings_file_says(
-    installed, home
-):
+def test_the_installed_dashboard_ignores_insecure_settings_in_the_home_folder(installed, home):
     with serving(installed, home) as (pid, port):
         assert listening(port) == {"0100007F"}  # 127.0.0.1
         url = f"http://127.0.0.1:{port}"
@@ -377,10 +377,10 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
     assert effective == expected | own
     assert not effective["global.e2eTest"] and effective["client.allowedOrigins"] == []
     assert "Traceback" not in (installed.parent / "log.txt").read_text()
-    assert (home / "cache").is_dir()  # the default, in the folder that it was started in
+    assert (home / "cache").is_dir()  # the default cache, in the working folder
 
 
-def test_the_container_installs_nothing_without_a_version_and_a_hash():
+def test_the_container_installs_only_packages_with_a_version_and_a_hash():
     demo = ROOT / "docs" / "demo"
     container = (demo / "Dockerfile").read_text()
     installs = container.count("pip install")
@@ -403,7 +403,7 @@ def test_the_container_installs_nothing_without_a_version_and_a_hash():
 
 @pytest.fixture
 def new_home(installed: Path) -> Path:
-    """An empty home of the user who runs the dashboard."""
+    """Return an empty home folder of the user who runs the dashboard."""
     home = installed.parent / "visitor"
     home.mkdir()
     if (user := stranger(installed)) is not None:
@@ -412,7 +412,7 @@ def new_home(installed: Path) -> Path:
 
 
 @pytest.mark.full  # 8 s; tests/cli/test_served.py starts such a server
-def test_the_entry_command_of_the_public_demo_serves_everybody_and_writes_nothing_where_it_is_installed(
+def test_the_command_of_the_public_demo_serves_all_addresses_and_writes_no_installed_file(
     installed, new_home
 ):
     demo = ROOT / "docs" / "demo"
@@ -439,12 +439,12 @@ def test_the_entry_command_of_the_public_demo_serves_everybody_and_writes_nothin
 
 
 def interpreter(minor: int) -> Path | None:
-    """A Python of that version: on the path, or beside the others that pyenv has."""
+    """Return a Python of this version from the path or from pyenv's versions, or None."""
     on_path = shutil.which(f"python3.{minor}")
     others = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [Path(on_path)] if on_path else []
     candidates += sorted(others.glob(f"3.{minor}.*/bin/python3.{minor}"))
-    for python in candidates:  # pyenv's shims answer for what is not switched on, too
+    for python in candidates:  # pyenv has shims for versions that are not enabled
         if subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode == 0:
             return python
     return None
@@ -452,7 +452,7 @@ def interpreter(minor: int) -> Path | None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("minor", range(11, 15))
-def test_the_wheel_installs_whole_on_every_python_that_torch_has_wheels_for(minor, wheel, tmp_path):
+def test_the_wheel_installs_and_runs_on_every_python_that_torch_supports(minor, wheel, tmp_path):
     python = interpreter(minor)
     if python is None:
         pytest.skip(f"there is no python3.{minor} on this machine")

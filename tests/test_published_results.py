@@ -1,4 +1,4 @@
-"""The bundled answers of real models: every number that their authors publish comes out, to the count.
+"""The bundled answers of real models: vlprobe reproduces every number that their authors published.
 
 The tables are those of ../shared/data/real/README.md; the tests read the bundled store only.
 """
@@ -39,17 +39,17 @@ SUBSETS = [
     "swap_obj",
 ]
 SIZES = (692, 2062, 788, 1652, 1406, 666, 246)
-CLIPS = {  # per cent right, and the mean of the seven
+CLIPS = {  # percent correct per subset, and the mean of the seven
     "CLIP ViT-B/32": (68.79, 77.21, 80.08, 90.92, 69.20, 63.96, 61.38, 73.08),
     "CLIP_COCO": (81.79, 89.86, 86.55, 94.67, 75.89, 71.02, 63.01, 80.40),
     "CLIP_TROHN-Text": (96.97, 96.99, 94.42, 94.92, 92.11, 81.38, 79.67, 90.92),
     "CLIP_TROHN-Img": (94.08, 95.59, 88.45, 94.37, 84.00, 73.12, 69.11, 85.53),
 }
-GPT4V = {  # right answers by the order of the captions, and the mean of the seven in per cent
+GPT4V = {  # correct answers per order of the captions and subset, and the mean of the seven in percent
     "right_true_first": (604, 1859, 734, 1578, 1240, 607, 211, 90.2),
     "right_wrong_first": (666, 1918, 740, 1604, 1298, 593, 198, 91.7),
 }
-VALSE = {  # caption above foil, per cent of 7,702
+VALSE = {  # percent of 7,702 with the caption scored above the foil
     "ALBEF 14M": 69.44,
     "ALBEF 4M": 69.10,
     "BLIP 129M": 68.81,
@@ -72,21 +72,21 @@ def question_set(name: str) -> views.runs.QuestionSet:
 
 @cache
 def estimates(name: str, by: str) -> pd.DataFrame:
-    """Values by model, metric and slice."""
+    """Return values by model, metric and slice."""
     table = views.estimates.estimates(STORE, question_set(name), by, "micro")
     return table.set_index(["model", "metric", "slice"]).sort_index()
 
 
 @cache
 def answers() -> pd.DataFrame:
-    """GPT-4V's answers with their questions, read without the metrics."""
-    asked = question_set("bundled:SugarCrepe")
-    cases = STORE.cases(asked.key).table("cases").to_pandas()
-    scores = STORE.run(asked.run("published:GPT-4V").key).table("scores").to_pandas()
+    """Return GPT-4V's answers with their questions, without the metrics."""
+    questions = question_set("bundled:SugarCrepe")
+    cases = STORE.cases(questions.key).table("cases").to_pandas()
+    scores = STORE.run(questions.run("published:GPT-4V").key).table("scores").to_pandas()
     return cases.assign(first=scores["order_12"], second=scores["order_21"])
 
 
-def test_all_models_answered_all_questions():
+def test_every_bundled_model_answered_every_question():
     assert question_set("bundled:SugarCrepe").models[0] == "published:CLIP_TROHN-Img"
     names = {f"published:{name}" for name in (*CLIPS, "GPT-4V")}
     assert set(question_set("bundled:SugarCrepe").models) == names
@@ -97,7 +97,7 @@ def test_all_models_answered_all_questions():
 
 
 @pytest.mark.parametrize("model", CLIPS)
-def test_a_clip_has_its_published_numbers(model):
+def test_a_clip_model_has_its_published_numbers(model):
     table = estimates("bundled:SugarCrepe", "subtype")
     *expected, mean = CLIPS[model]
     rows = [table.loc[(f"published:{model}", "foil_accuracy", subset)] for subset in SUBSETS]
@@ -125,7 +125,7 @@ def test_the_headline_of_gpt_4v_is_the_mean_of_both_orders():
     assert table["value"]["right_in_both_orders"] == pytest.approx(both / 7512)
 
 
-def test_the_answers_that_change_with_the_order_are_694_of_7506_questions():
+def test_gpt_4v_changes_its_answer_with_the_order_on_694_of_7506_questions():
     table = answers()
     flips = table["first"] != table["second"]
     assert (np.count_nonzero(flips), len(table)) == (694, 7512)
@@ -148,12 +148,14 @@ def test_a_model_has_its_published_number_on_valse(model):
     row = estimates("bundled:VALSE", "all").loc[(f"published:{model}", "foil_accuracy", "")]
     assert row["n_cases"] == 7702
     assert round(100 * row["value"], 2) == VALSE[model]
-    asked = question_set("bundled:VALSE")
-    scores = STORE.run(asked.run(f"published:{model}").key).table("scores").to_pandas()["scores"]
+    questions = question_set("bundled:VALSE")
+    scores = (
+        STORE.run(questions.run(f"published:{model}").key).table("scores").to_pandas()["scores"]
+    )
     assert round(100 * sum(caption > foil for caption, foil in scores) / 7702, 2) == VALSE[model]
 
 
-def test_the_store_is_whole_small_and_has_no_path_of_a_machine():
+def test_the_store_is_undamaged_small_and_has_no_local_paths():
     paths = [path for path in STORE.root.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in paths) <= 10_000_000
     assert list(verify.damages(STORE)) == []
@@ -180,14 +182,14 @@ def test_every_bundled_photograph_is_credited_and_may_be_redistributed():
     assert notice.count("MIT License") == 5
 
 
-def test_the_questions_with_a_photograph_are_147_about_30():
-    asked = question_set("bundled:SugarCrepe")
-    table = STORE.cases(asked.key).table("cases", ["images", "texts"]).to_pandas()
+def test_147_questions_on_30_photographs_have_a_bundled_photograph():
+    questions = question_set("bundled:SugarCrepe")
+    table = STORE.cases(questions.key).table("cases", ["images", "texts"]).to_pandas()
     here = table[[views.rows.are_here(list(images)) for images in table["images"]]]
     names = here["images"].map(lambda images: images[0])
     assert names.nunique() == 30
     assert (len(here), len(set(names + here["texts"].map(tuple).map(str)))) == (148, 147)
-    assert views.rows.with_pictures(STORE, asked, "foil") == (148, 7512)
+    assert views.rows.with_pictures(STORE, questions, "foil") == (148, 7512)
     for name in names.unique():
         assert len(pictures.read_bytes(Path(name))) > 10_000
         credit = credits.picture_credit(name)
@@ -195,17 +197,17 @@ def test_the_questions_with_a_photograph_are_147_about_30():
     assert credits.picture_credit("demo/test-3c69a21e/demo-00000.png") is None
 
 
-def test_a_wall_of_pictures_that_are_here_shows_them(tmp_path):
-    asked = question_set("bundled:SugarCrepe")
+def test_a_wall_filtered_to_available_pictures_shows_the_bundled_photographs(tmp_path):
+    questions = question_set("bundled:SugarCrepe")
     chosen = Filter.parse("published:GPT-4V", "foil", sort="models", pictured="here")
-    cards, n_pictures, n_cases = views.wall.wall(STORE, asked, chosen, 1, 60)
+    cards, n_pictures, n_cases = views.wall.wall(STORE, questions, chosen, 1, 60)
     assert 0 < n_pictures <= 30 and n_cases >= n_pictures
     assert cards[0].n_believed == max(card.n_believed for card in cards)
-    quiz = views.quiz.quiz_round(STORE, asked, "foil", "fair")
+    quiz = views.quiz.quiz_round(STORE, questions, "foil", "fair")
     assert quiz.questions and all(bundled.is_bundled(Path(q.picture)) for q in quiz.questions)
 
 
-def test_every_model_says_that_its_answers_were_published():
+def test_every_bundled_model_has_its_publication_and_a_note():
     for name in ("bundled:SugarCrepe", "bundled:VALSE"):
         for run in question_set(name).runs:
             assert run.publication is not None
@@ -216,8 +218,8 @@ def test_every_model_says_that_its_answers_were_published():
 
 @pytest.mark.full  # 7,512 questions and more
 @pytest.mark.parametrize("name", ["bundled:SugarCrepe", "bundled:VALSE"])
-def test_the_bundled_models_answer_the_bundled_questions_again_with_the_same_keys(name, tmp_path):
-    """So another model's run over `bundled:` data stands next to these."""
+def test_repeating_a_bundled_run_returns_the_same_keys_and_scores(name, tmp_path):
+    """Therefore, another model's run on `bundled:` data can be compared with these."""
     models = question_set(name).models[:2] if "VALSE" in name else ("published:GPT-4V",)
     store = Store(tmp_path / "cache")
     manifests = execute(Request(models, name, "eqben"), store)
@@ -234,7 +236,7 @@ def test_the_bundled_models_answer_the_bundled_questions_again_with_the_same_key
 
 
 @pytest.mark.full  # tests/tools/test_ship_published.py builds from a small copy
-def test_the_build_makes_the_same_store_again(tmp_path, shared_data):
+def test_rebuilding_the_bundled_answers_gives_the_same_store(tmp_path, shared_data):
     folder = shared_data / "real"
     if not folder.is_dir():
         pytest.skip("needs ../shared/data/real, the published answers")
@@ -254,7 +256,7 @@ def test_the_build_makes_the_same_store_again(tmp_path, shared_data):
 
 
 def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filter():
-    asked = question_set("bundled:SugarCrepe")
+    questions = question_set("bundled:SugarCrepe")
     first, second = "published:GPT-4V", "published:CLIP ViT-B/32"
 
     def are_here(images: Iterable[tuple[str, ...]]) -> list[bool]:
@@ -262,11 +264,11 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
 
     for sort in ("models", "best"):
         chosen = Filter(first, "foil", sort=sort)
-        cards, n_pictures, n_cases = views.wall.wall(STORE, asked, chosen, 1, 100)
-        every, total = views.cases.failures(STORE, asked, chosen, 1, 100)
+        cards, n_pictures, n_cases = views.wall.wall(STORE, questions, chosen, 1, 100)
+        every, total = views.cases.failures(STORE, questions, chosen, 1, 100)
         only = replace(chosen, pictured=True)
-        pictured_cards, n_pictured, _ = views.wall.wall(STORE, asked, only, 1, 100)
-        n_pictured_cases = views.cases.failures(STORE, asked, only)[1]
+        pictured_cards, n_pictured, _ = views.wall.wall(STORE, questions, only, 1, 100)
+        n_pictured_cases = views.cases.failures(STORE, questions, only)[1]
         assert are_here(card.images for card in cards) == [
             place < n_pictured for place in range(min(100, n_pictures))
         ]
@@ -277,54 +279,54 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
         without = [card.n_believed for card in cards[n_pictured:]]
         assert sort != "models" or without == sorted(without, reverse=True)
         assert n_cases == total > 900
-    sides = views.wall.disagreements(STORE, asked, first, second, Filter(first, "foil"), 60)
+    sides = views.wall.disagreements(STORE, questions, first, second, Filter(first, "foil"), 60)
     for side in (sides.only_base, sides.only_other):
         here = are_here(card.images for card in side)
         assert here == sorted(here, reverse=True) and True in here
 
 
-def test_a_photograph_that_was_downloaded_into_the_cache_is_shown(tmp_path: Path):
+def test_a_photograph_downloaded_into_the_cache_is_shown(tmp_path: Path):
     store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
-    asked = question_set("bundled:SugarCrepe")
-    before, n_before = store.version(), views.rows.with_pictures(store, asked, "foil")[0]
+    questions = question_set("bundled:SugarCrepe")
+    before, n_before = store.version(), views.rows.with_pictures(store, questions, "foil")[0]
     chosen = Filter("published:GPT-4V", "foil", outcome="all", sort="dataset")
-    card = views.wall.wall(store, asked, chosen, 1, 60)[0][40]
+    card = views.wall.wall(store, questions, chosen, 1, 60)[0][40]
     assert not views.rows.are_here(card.images) and card.images[0].startswith("pictures/coco/")
     file = tmp_path / card.images[0]
     photographs.download(store, {}, lambda done, total: None)
     assert store.version() != before
     file.parent.mkdir(parents=True)
     Image.new("RGB", (64, 48), "teal").save(file)
-    (shown,) = views.wall.cards(store, asked, chosen, [card.case])
+    (shown,) = views.wall.cards(store, questions, chosen, [card.case])
     assert shown.images == (str(file),) and views.rows.are_here(shown.images)
     assert thumbnails.address(tmp_path, shown.images[0]).startswith("data:image/webp")
-    n_after = views.rows.with_pictures(store, asked, "foil")[0]
+    n_after = views.rows.with_pictures(store, questions, "foil")[0]
     assert n_after == n_before + 1 + card.more
 
 
-def test_home_present_and_the_quiz_show_no_suspect_label_and_begin_with_a_failure_of_gpt4v():
-    asked = question_set("bundled:SugarCrepe")
-    suspects = {each.id for each in views.suspects.suspects(STORE, asked, "foil").suspects}
-    failures = views.showcase.showcases(STORE, asked, "foil", "published:GPT-4V", 196)
-    opener = story.opener(STORE, asked, "foil")
+def test_home_and_slides_start_with_a_gpt_4v_failure_and_show_no_suspect_labels():
+    questions = question_set("bundled:SugarCrepe")
+    suspects = {each.id for each in views.suspects.suspects(STORE, questions, "foil").suspects}
+    failures = views.showcase.showcases(STORE, questions, "foil", "published:GPT-4V", 196)
+    opener = story.opener(STORE, questions, "foil")
     assert opener is not None
     for card in (failures[0].card, opener.card):
         fooled = {each.model for each in card.verdicts if each.verdict == "fooled"}
         assert fooled == {"published:GPT-4V", "published:CLIP ViT-B/32"}
         assert views.rows.are_here(card.images)
     assert len(failures) == 20 and not suspects & {each.card.id for each in failures}
-    # The models that each failure really fools, not in one order of the captions only
+    # The models that each failure fools in both orders of the captions
     fooled = [
         [each.model for each in case.card.verdicts if each.verdict == "fooled"] for case in failures
     ]
     counts = [len(names) + 1.5 * ("published:GPT-4V" in names) for names in fooled]
     assert counts == sorted(counts, reverse=True) and all(fooled)
     for seed in range(3):
-        quiz = views.quiz.quiz_round(STORE, asked, "foil", "hard", seed)
+        quiz = views.quiz.quiz_round(STORE, questions, "foil", "hard", seed)
         assert len(quiz.questions) == 10 and quiz.n_fooled == 2
         for question in quiz.questions:
             assert sum(each.verdict == "fooled" for each in question.verdicts) >= 2
         assert not suspects & {each.id for each in quiz.questions}
-    everything = views.rows.CaseTable(STORE, asked.key).numbers("kind = ?", ["foil"])
-    is_suspect = views.suspects.are_suspect(STORE, asked, "foil", everything)
+    everything = views.rows.CaseTable(STORE, questions.key).numbers("kind = ?", ["foil"])
+    is_suspect = views.suspects.are_suspect(STORE, questions, "foil", everything)
     assert np.count_nonzero(is_suspect) == len(suspects) == 468

@@ -1,4 +1,4 @@
-"""README and the pages of docs/ say what is there: trees, commands, metrics and links; the site builds of them."""
+"""README and docs/ match the code: trees, commands, metrics and links. The documentation site builds from them."""
 
 import datetime
 import re
@@ -37,8 +37,8 @@ CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-PLACEHOLDERS = {"COMMAND", "NAME"}  # that a sentence has where a command's name goes
-OF_OTHERS = {"ray", "export", "docker", "duckdb", "hf"}  # programs whose words are not ours
+PLACEHOLDERS = {"COMMAND", "NAME"}  # placeholders for a command's name in sentences
+OF_OTHERS = {"ray", "export", "docker", "duckdb", "hf"}  # programs whose arguments are not checked
 
 
 def text_of(page: Path) -> str:
@@ -53,7 +53,7 @@ def page_id(page: Path) -> str:
 
 
 def parts(line: str) -> Iterator[list[str]]:
-    """The commands of a line of a shell, as words: without its comment and without files that its output goes to."""
+    """Split a shell line into commands, each a list of words, without comments and output redirection."""
     words = shlex.split(re.split(r"\s+#\s", line)[0])
     command: list[str] = []
     for word in [*words, "&&"]:
@@ -65,7 +65,7 @@ def parts(line: str) -> Iterator[list[str]]:
 
 
 def shell_commands() -> list:
-    """Each command of each block for a shell, with the page it stands on."""
+    """Return a test parameter for each command of each shell block, with the name of its page as id."""
     found = []
     for page in PAGES:
         for block in SHELL.findall(text_of(page)):
@@ -79,7 +79,7 @@ def shell_commands() -> list:
 
 
 def parse(words: list[str]) -> None:
-    """Parses a command as the command line does, without running it. Raises click.ClickException."""
+    """Parse a command like the command line without running it. Raises click.ClickException."""
     group = main.main
     with group.make_context("vlprobe", list(words)) as context:
         name, command, rest = group.resolve_command(
@@ -91,7 +91,7 @@ def parse(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", shell_commands())
-def test_a_command_that_is_shown_is_one_that_the_command_line_takes(command: list[str]):
+def test_every_shown_command_is_valid(command: list[str]):
     program = Path(command[0]).name
     if ">" in command:
         command = command[: command.index(">")]
@@ -108,7 +108,7 @@ def test_a_command_that_is_shown_is_one_that_the_command_line_takes(command: lis
 
 
 def check_pip(words: list[str]) -> None:
-    """Whether the requirements files and extras that a call of pip names are there."""
+    """Check that the requirements files and extras of a pip command exist."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     files = [words[n + 1] for n, word in enumerate(words) if word == "-r"]
     assert all((ROOT / name).is_file() for name in files), files
@@ -119,7 +119,9 @@ def check_pip(words: list[str]) -> None:
 
 
 def check_python(words: list[str]) -> None:
-    """Whether a script of ours is there; a module is pytest, venv, http.server, or a tool with these options."""
+    """Check that a script of the repository exists, or that a module is pytest, venv, http.server or a tool with valid
+    options.
+    """
     if words[:2] == ["-m", "tools.train_demo"]:
         train_demo.make_context("train_demo", words[2:]).close()
     elif words[0] == "-m":
@@ -129,7 +131,7 @@ def check_python(words: list[str]) -> None:
     assert all((ROOT / word).exists() for word in ours), ours
 
 
-def test_a_command_with_an_option_that_is_not_there_is_found():
+def test_parsing_refuses_an_unknown_option_or_command():
     with pytest.raises(click.NoSuchOption):
         parse(["run", "--model", "demo:weak", "--no-such"])
     with pytest.raises(click.UsageError):
@@ -144,7 +146,7 @@ KNOWN = options_of(main.main).union(*(options_of(c) for c in main.main.commands.
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_a_command_that_a_sentence_names_is_there_with_its_options(page: Path):
+def test_every_command_named_in_a_sentence_exists_with_its_options(page: Path):
     for code in CODE.findall(FENCED.sub("", text_of(page))):
         words = code.split()
         if words[0] != "vlprobe" or len(words) == 1:
@@ -158,14 +160,14 @@ def test_a_command_that_a_sentence_names_is_there_with_its_options(page: Path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_the_form_of_a_command_has_its_options(page: Path):
+def test_the_shown_syntax_of_a_command_has_only_existing_options(page: Path):
     for name, rest in re.findall(r"^    vlprobe ([\w-]+) (.+)$", text_of(page), re.MULTILINE):
         known = options_of(main.main.commands[name])
         assert set(re.findall(r"--[\w-]+", rest)) <= known, name
 
 
 @pytest.mark.full
-def test_the_first_run_of_getting_started_goes_through(tmp_path: Path):
+def test_the_first_run_in_getting_started_works(tmp_path: Path):
     section = text_of(DOCS / "start.md").partition("## The first run")[2]
     commands = [line for line in SHELL.findall(section)[0].splitlines() if "dashboard" not in line]
     assert len(commands) == 3
@@ -177,14 +179,14 @@ def test_the_first_run_of_getting_started_goes_through(tmp_path: Path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_a_file_of_ours_that_a_sentence_names_is_there(page: Path):
+def test_every_file_named_in_a_sentence_exists(page: Path):
     named = re.findall(r"`((?:vlprobe|docs|tests|benchmarks|pages|\.ci)/[\w./-]+)`", text_of(page))
     missing = [name for name in named if not (ROOT / name).exists()]
     assert not missing, missing
 
 
 def anchors(page: Path) -> set[str]:
-    """What the headings of a page are called in an address."""
+    """Return the anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", FENCED.sub("", text_of(page)), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings
@@ -192,7 +194,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_every_link_leads_somewhere(page: Path):
+def test_every_link_is_https_or_leads_to_a_file_with_the_anchor(page: Path):
     for link in LINK.findall(FENCED.sub("", text_of(page))):
         if ":" in link.partition("#")[0]:
             address = urlsplit(link)
@@ -204,13 +206,13 @@ def test_every_link_leads_somewhere(page: Path):
         assert not anchor or anchor in anchors(target), link
 
 
-def test_every_page_is_reached_from_the_readme():
+def test_every_page_is_linked_from_the_readme_in_two_steps():
     for page in PAGES[3:]:
         assert page == DOCS / "index.md" or reaches(ROOT / "README.md", page), page
 
 
 def reaches(start: Path, page: Path, steps: int = 2) -> bool:
-    """Whether so many links lead from one page to another."""
+    """Return whether at most `steps` links lead from one page to another."""
     links = {
         (start.parent / link.partition("#")[0]).resolve()
         for link in LINK.findall(text_of(start))
@@ -220,7 +222,7 @@ def reaches(start: Path, page: Path, steps: int = 2) -> bool:
     return page in links or (steps > 1 and any(reaches(link, page, steps - 1) for link in nearer))
 
 
-def test_the_tour_comes_by_every_page_and_each_picture_is_used_and_small():
+def test_the_tour_names_every_page_and_each_picture_is_used_and_small():
     tour = text_of(DOCS / "tour.md").lower()
     assert [
         title
@@ -232,12 +234,12 @@ def test_the_tour_comes_by_every_page_and_each_picture_is_used_and_small():
     assert sum(file.stat().st_size for file in files if file.suffix == ".webp") < 2_000_000
 
 
-def test_the_readme_is_short():
+def test_the_readme_has_at_most_130_lines():
     assert len(README.splitlines()) <= 130
 
 
 @pytest.mark.parametrize("page", SESSIONS, ids=page_id)
-def test_a_page_shows_what_its_commands_print(page: Path, tmp_path, monkeypatch):
+def test_the_shown_output_of_a_command_is_its_actual_output(page: Path, tmp_path, monkeypatch):
     monkeypatch.delenv("VLPROBE_SHIPPED", raising=False)
     for session in SESSION.findall(text_of(page)):
         for part in session.split("$ vlprobe ")[1:]:
@@ -247,7 +249,7 @@ def test_a_page_shows_what_its_commands_print(page: Path, tmp_path, monkeypatch)
             assert printed and outcome.stdout.startswith(printed), (line, outcome.stdout)
 
 
-def test_readme_and_the_guides_show_output():
+def test_the_readme_and_the_guides_show_command_output():
     assert {page.name for page in SESSIONS} >= {"README.md", "explore.md", "compare.md"}
 
 
@@ -278,7 +280,7 @@ def test_every_command_of_the_command_line_is_shown_in_an_example():
     assert set(main.main.commands) <= named
 
 
-def test_every_family_of_data_and_of_models_is_named():
+def test_every_family_of_datasets_and_models_is_documented():
     page = text_of(DOCS / "data.md") + text_of(DOCS / "model.md")
     names = [*registry.names("datasets"), *registry.names("models")]
     assert len({name.partition(":")[0] for name in names}) > 15
@@ -287,19 +289,19 @@ def test_every_family_of_data_and_of_models_is_named():
 
 
 def presets() -> set[str]:
-    """What names of presets begin with."""
+    """Return the prefixes of preset names."""
     table = tomllib.loads((ROOT / "vlprobe" / "models" / "presets.toml").read_text("utf-8"))
     return set(table)
 
 
-def test_every_variable_that_is_told_is_read():
-    told = set(re.findall(r"`(VLPROBE_\w+)`", text_of(DOCS / "start.md")))
+def test_every_documented_environment_variable_is_read_by_the_code():
+    documented = set(re.findall(r"`(VLPROBE_\w+)`", text_of(DOCS / "start.md")))
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "vlprobe").rglob("*.py"))
-    assert len(told) >= 4
-    assert [name for name in told if f'"{name}"' not in sources] == []
+    assert len(documented) >= 4
+    assert [name for name in documented if f'"{name}"' not in sources] == []
 
 
-def test_there_are_exactly_two_installing_commands_and_ci_uses_the_second():
+def test_the_readme_has_two_install_commands_and_ci_uses_the_second():
     installing = [line for line in README.splitlines() if line.startswith("python3 -m venv")]
     assert len(installing) == 2
     assert "vlprobe dashboard" in installing[0]
@@ -308,7 +310,7 @@ def test_there_are_exactly_two_installing_commands_and_ci_uses_the_second():
     assert all(line in text_of(DOCS / "start.md") for line in installing)
 
 
-def test_the_citation_and_the_changelog_are_of_this_version():
+def test_the_citation_and_the_changelog_have_the_current_version():
     citation = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
     assert citation["version"] == __version__
     section = re.search(r"^## (\S+) \((\d+) (\w+) (\d+)\)$", text_of(PAGES[2]), re.MULTILINE)
@@ -317,7 +319,7 @@ def test_the_citation_and_the_changelog_are_of_this_version():
     assert citation["date-released"] == date
 
 
-def test_the_citation_has_what_its_schema_asks_for_and_each_probe_in_a_paper():
+def test_the_citation_has_the_required_fields_and_a_paper_for_each_probe():
     citation = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
     assert citation["cff-version"] == "1.2.0" and citation["message"] and citation["title"]
     assert citation["authors"] == [{"name": "vlprobe contributors"}]
@@ -334,20 +336,20 @@ def test_the_tables_of_probes_are_complete():
         assert f"| `{name}` |" in text_of(DOCS / "index.md")
 
 
-def test_the_reference_pages_are_written_from_the_code_as_it_is():
+def test_the_reference_pages_match_the_code():
     folder = DOCS / "reference"
     written = {path.name: text_of(path) for path in folder.iterdir()}
     assert written == reference.pages(), "run: python -m tools.reference"
 
 
-def test_the_reference_is_the_same_after_a_command_was_parsed_without_its_group():
+def test_the_reference_is_unchanged_after_parsing_a_command_without_its_group():
     with pytest.raises(click.exceptions.Exit):
         main.main.commands["verify"].make_context("verify", ["-h"])
     assert reference.pages()["commands.md"] == text_of(DOCS / "reference" / "commands.md")
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
-def test_the_reference_has_every_metric_of_a_probe_with_unit_direction_and_chance(probe: str):
+def test_the_reference_lists_every_metric_with_unit_direction_and_chance(probe: str):
     section = text_of(DOCS / "reference" / "metrics.md").partition(f"\n## {probe}\n")[2]
     rows = re.findall(
         r"^\| `(\w[\w.]*)` \| .+ \| (\w+) \| (higher|lower|-) \| (\S+) \| .+ \|$",
@@ -364,7 +366,7 @@ def test_the_reference_has_every_metric_of_a_probe_with_unit_direction_and_chanc
         assert value == pytest.approx(metric.chance, abs=5e-4, nan_ok=True), name
 
 
-def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path):
+def test_the_documentation_site_builds_without_warnings_and_loads_no_external_files(tmp_path: Path):
     if not find_spec("properdocs"):
         pytest.skip("properdocs is not installed: pip install -r requirements.txt")
     command = [
@@ -383,8 +385,8 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
         assert not re.findall(r"(?:src=|<link[^>]+href=)\"(?:https?:)?//[^\"]+", html), page
 
 
-def test_the_cpu_builds_of_pytorch_are_installed_first_and_kept():
-    """`pip` keeps a CPU build if every requirement admits it; without torchvision it replaces torch."""
+def test_the_install_guide_keeps_the_cpu_builds_of_pytorch():
+    """`pip` keeps a CPU build if every requirement allows it; without torchvision, pip replaces torch."""
     command = "pip install -q torch torchvision --index-url https://download.pytorch.org/whl/cpu"
     assert command in text_of(DOCS / "start.md") and "docs/start.md#size" in README
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

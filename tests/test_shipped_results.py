@@ -1,4 +1,4 @@
-"""The results that come with vlprobe: whole, of today's code, and what the models answer when they are asked again."""
+"""The bundled results are complete, match the current code, and equal what the models compute now."""
 
 import subprocess
 import sys
@@ -21,14 +21,14 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 
 STORE = Store(shipped.FOLDER)
-CLOSE = 1e-5  # of scores; a verdict may differ where the margin is nearer to 0 than this
-SAMPLE = 8  # cases of a kind; the full tier asks all of them
+CLOSE = 1e-5  # tolerance of scores; a verdict may differ if the margin is closer to 0 than this
+SAMPLE = 8  # cases per kind; the full suite scores all of them
 MODEL = "demo:sigmoid"
 
 
 @cache
 def manifests() -> dict[tuple[str, str], dict]:
-    """The shipped runs by probe and model."""
+    """Return the bundled runs by probe and model."""
     return {
         (manifest["run"]["probe"], manifest["run"]["model"]): manifest for manifest in STORE.runs()
     }
@@ -55,7 +55,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def sample(probe: str, kind: str) -> list[tuple[dict, dict]]:
-    """Questions and answers of some cases of a kind, from all over the table."""
+    """Return questions and answers of some cases of a kind, evenly spread over the table."""
     manifest = manifests()[probe, MODEL]
     questions = STORE.cases(manifest["case_key"]).table("cases")
     numbers = np.flatnonzero(np.array(questions["kind"].to_pylist()) == kind)
@@ -64,7 +64,7 @@ def sample(probe: str, kind: str) -> list[tuple[dict, dict]]:
     return list(zip(questions.take(chosen).to_pylist(), answers.to_pylist(), strict=True))
 
 
-def test_all_probes_and_demo_models_are_there_in_at_most_ten_megabytes():
+def test_the_bundled_results_have_all_probes_and_demo_models_in_ten_megabytes():
     expected = {(probe, name) for probe in ship.PROBES for name in ship.models()}
     assert len(expected) == 36
     assert set(manifests()) == expected
@@ -73,12 +73,12 @@ def test_all_probes_and_demo_models_are_there_in_at_most_ten_megabytes():
     assert size <= 10_000_000
 
 
-def test_nothing_in_them_is_damaged():
+def test_the_bundled_results_are_not_damaged():
     assert list(verify.damages(STORE)) == []
 
 
-def test_they_are_of_today_s_code_and_models():
-    """Else they are made again: `python -m tools.ship CACHE`."""
+def test_the_bundled_results_match_the_current_code_and_models():
+    """If this fails, rebuild them: `python -m tools.ship CACHE`."""
     for row in views.runs.run_rows(STORE):
         assert (row.older, row.shipped) == ("", False)
     digests = {name: model(name).digest for name in ship.models()}
@@ -95,13 +95,15 @@ def test_they_are_of_today_s_code_and_models():
         [
             *(("lgip", kind) for kind in ("paraphrase", "flip", "combined")),
             ("eqben", "pair"),
-            *(("series", kind) for kind in ("boundary", "order")),  # a second per picture to draw
+            *(
+                ("series", kind) for kind in ("boundary", "order")
+            ),  # drawing takes a second per picture
             *(("visla", kind) for kind in ("i2t", "t2t")),
         ],
         [("lgip", "flip"), ("eqben", "pair"), ("visla", "i2t"), ("visla", "t2t")],
     ),
 )
-def test_scores_are_what_the_model_says_today(probe, kind):
+def test_the_bundled_scores_equal_what_the_model_computes_now(probe, kind):
     checked = 0
     for question, answer in sample(probe, kind):
         texts = text_vectors(question["texts"])
@@ -117,7 +119,7 @@ def test_scores_are_what_the_model_says_today(probe, kind):
     assert checked >= SAMPLE
 
 
-def test_verdicts_are_what_the_model_says_today():
+def test_the_bundled_verdicts_equal_what_the_model_computes_now():
     n_fooled = 0
     for question, answer in sample("lgip", "flip"):
         scores = text_vectors(question["texts"]) @ picture_vector(question["images"][0])
@@ -128,7 +130,7 @@ def test_verdicts_are_what_the_model_says_today():
 
 
 @pytest.mark.parametrize("kind", ["i2t", "t2i"])
-def test_search_margins_are_what_the_model_says_today(kind):
+def test_the_bundled_search_margins_equal_what_the_model_computes_now(kind):
     for question, answer in sample("rococo", kind):
         if kind == "i2t":
             image = picture_vector(question["images"][0])
@@ -145,8 +147,8 @@ def test_search_margins_are_what_the_model_says_today(kind):
                 assert top == pytest.approx(answer["scores"][1], abs=CLOSE)
 
 
-def test_to_show_them_loads_no_model_and_no_torch(tmp_path):
-    """Home on a fresh clone: a case, its answers, and the numbers beside it."""
+def test_showing_the_bundled_results_loads_no_model_and_no_torch(tmp_path):
+    """Home on a fresh clone shows a case, its answers and its numbers."""
     script = f"""
 import sys
 from vlprobe import views
@@ -175,8 +177,10 @@ assert not loaded, loaded
 
 @pytest.mark.full
 @pytest.mark.parametrize("probe", ship.PROBES)
-def test_a_whole_run_says_the_same_again(probe, tmp_path_factory):
-    """Scores to CLOSE and the same verdict but at the edge, of every case; every estimate as near."""
+def test_repeating_a_bundled_run_returns_the_same_results(probe, tmp_path_factory):
+    """Every score agrees within CLOSE, every verdict agrees unless its margin is near 0, and every estimate agrees
+    within 0.001.
+    """
     folder = tmp_path_factory.getbasetemp() / "asked-again"
     (manifest,) = execute(Request((MODEL,), "", probe), Store(folder))
     before = manifests()[probe, MODEL]

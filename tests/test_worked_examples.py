@@ -1,4 +1,4 @@
-"""The examples of docs/numbers: the printed arithmetic gives the printed value, and so does vlprobe."""
+"""The examples in docs/numbers: the printed arithmetic and vlprobe both give the printed value."""
 
 import re
 from pathlib import Path
@@ -18,12 +18,12 @@ from vlprobe.types import Item, Picture, Probe, Series
 from vlprobe.views import causes
 
 NUMBERS = Path(__file__).resolve().parent.parent / "docs" / "numbers"
-WORDS = {"abs": abs, "min": min, "max": max}  # that the arithmetic may use
+WORDS = {"abs": abs, "min": min, "max": max}  # functions that the arithmetic may use
 METRIC = re.compile(r"`([\w.]+)`")
 
 
 def rows_of(page: str, marker: str) -> list[list[str]]:
-    """The cells of the table below a marker, without its heading."""
+    """Return the cells of the table below a marker, without the header."""
     text = (NUMBERS / f"{page}.md").read_text(encoding="utf-8")
     table = text.partition(f"<!-- {marker} -->")[2].strip().partition("\n\n")[0]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.split("\n")][
@@ -32,7 +32,7 @@ def rows_of(page: str, marker: str) -> list[list[str]]:
 
 
 def given_table(page: str, of: str = "") -> pd.DataFrame:
-    """The numbers that an example begins with: texts as they are, what reads as a number as that."""
+    """Return the input table of an example; columns of numbers are converted to numbers."""
     table = pd.DataFrame(rows_of(page, f"given: {of}" if of else "given"))
     for column in table:
         numbers = pd.to_numeric(table[column], errors="coerce")
@@ -42,7 +42,7 @@ def given_table(page: str, of: str = "") -> pd.DataFrame:
 
 
 def by_hand(page: str, of: str = "") -> list[tuple[str, str, str]]:
-    """Name, arithmetic and value of each line of an example."""
+    """Return the name, arithmetic and value of each line of an example."""
     return [
         (name, arithmetic.strip("`"), value)
         for name, arithmetic, value in rows_of(page, f"by hand: {of}" if of else "by hand")
@@ -75,7 +75,7 @@ def test_the_printed_arithmetic_gives_the_printed_value(page: str, of: str):
 
 
 def judged(probe: Probe, rows: pd.DataFrame) -> dict[str, float]:
-    """What vlprobe makes of scored cases, by `metric` and `metric, averaging`."""
+    """Compute vlprobe's metrics of scored cases, by `metric` and `metric, averaging`."""
     codes = {"item_code": 0, "group_code": 0, "subtype": "", "rule": "", "margin": 0.0}
     rows = rows.assign(**{name: value for name, value in codes.items() if name not in rows})
     rows = probe.prepare(rows, probe.survey([rows]))
@@ -88,7 +88,7 @@ def judged(probe: Probe, rows: pd.DataFrame) -> dict[str, float]:
 
 
 def compare(page: str, of: str, computed: dict[str, float]) -> None:
-    """Fails unless vlprobe has each line of an example, with its value."""
+    """Check that vlprobe computes the value of each line of an example."""
     for name, _, value in by_hand(page, of):
         name = METRIC.sub(r"\1", name)
         decimals = len(value.partition(".")[2])
@@ -117,7 +117,7 @@ def test_lgip():
     compare("lgip", "", judged(lgip.PROBE, rows) | named)
 
 
-def test_a_tie_of_the_example_of_lgip_is_counted():
+def test_the_lgip_example_has_ties():
     table = given_table("lgip")
     assert list(table[table[4] == table[5]][3]) == [
         "Two red cats on a bench.",
@@ -195,7 +195,7 @@ def test_eqben_of_foils_and_of_orders():
 
 
 def triplet_texts() -> list[list[str]]:
-    """The three texts of each triplet of the example."""
+    """Return the three texts of each triplet in the example."""
     text = (NUMBERS / "visla.md").read_text(encoding="utf-8")
     table = re.findall(r"^\| (\d) \| ([A-Z].+) \| (.+) \| (.+) \|$", text, re.MULTILINE)
     return [list(row[1:]) for row in table]
