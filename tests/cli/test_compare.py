@@ -11,7 +11,7 @@ import pytest
 import yaml
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from tests.cli.test_main import call
+from tests.cli.test_main import call, rows_of
 from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.cli import output
@@ -191,7 +191,7 @@ def gate(cache, *promises: str, code: int, options: tuple[str, ...] = ()):
 
 
 def test_a_gate_is_open_only_while_the_interval_reaches_into_what_is_allowed(cache):
-    row = json.loads(call(cache, "compare", "control:random", "guess", "--format", "json").stdout)
+    row = rows_of(cache, "compare", "control:random", "guess")
     low, high = next(
         (-each["high"], -each["low"]) for each in row if each["metric"] == "positive_rate"
     )
@@ -236,9 +236,7 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
     assert [line.split(":")[0] for line in lines] == ["positive_rate", "invariance_error"]
     assert all("broken" in line for line in lines)
     assert "sensitivity_gap: kept" in answer.stderr
-    rows = json.loads(
-        call(cache, *words, "--format", "json", "--averaging", "macro", code=1).stdout
-    )
+    rows = rows_of(cache, *words, "--averaging", "macro", code=1)
     assert [row["is_broken"] for row in rows] == [True, True, False]
     assert call(cache, "gate", "control:random", "--against", "worse", *limits).exit_code == 0
 
@@ -269,7 +267,7 @@ def test_a_gate_on_an_unknown_run_is_a_mistake_and_no_regression(cache):
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
 def test_the_options_of_a_probe_are_listed_with_their_defaults(tmp_path, probe):
-    rows = json.loads(call(tmp_path, "options", probe, "--format", "json").stdout)
+    rows = rows_of(tmp_path, "options", probe)
     assert [row["option"] for row in rows] == [
         option.name for option in registry.load_probe(probe).options
     ]
@@ -453,7 +451,7 @@ def test_a_model_index_is_what_the_hubs_library_reads(cache):
     block = call(cache, "show", key, "--format", "model-index").stdout
     name, results = model_index_to_eval_results(yaml.safe_load(block)["model-index"])
     assert name == "Coin flip"
-    shown = json.loads(call(cache, "show", key, "--format", "json").stdout)
+    shown = rows_of(cache, "show", key)
     expected = {
         row["metric"]: round(row["value"], 4)
         for row in shown
@@ -466,29 +464,27 @@ def test_a_model_index_is_what_the_hubs_library_reads(cache):
 
 def test_plan_names_the_smallest_difference_and_pictures_for_another(cache):
     names = ["control:random", "guess"]
-    rows = json.loads(
-        call(cache, "plan", *names, "--detect", "0.02", "--tests", "1", "--format", "json").stdout
-    )
+    rows = rows_of(cache, "plan", *names, "--detect", "0.02", "--tests", "1")
     (row,) = [row for row in rows if row["metric"] == "positive_rate"]
-    compared = json.loads(call(cache, "compare", *names, "--format", "json").stdout)
+    compared = rows_of(cache, "compare", *names)
     (other,) = [row for row in compared if row["metric"] == "positive_rate"]
     error = (other["high"] - other["low"]) / 3.92
     assert row["error"] == pytest.approx(error, rel=1e-3)
     assert row["n_items"] == other["n_items"]
     assert row["pictures"] >= (2.8 * error / 0.02) ** 2 * row["n_items"] * 0.99
-    as_compared = json.loads(call(cache, "plan", *names, "--format", "json").stdout)
+    as_compared = rows_of(cache, "plan", *names)
     (planned,) = [row for row in as_compared if row["metric"] == "positive_rate"]
     assert planned["detectable"] == other["detectable"] and "pictures" not in planned
 
 
 def test_plan_of_one_run_compares_it_with_the_others_or_with_an_independent_one(cache):
     run = keys(cache)["guess"]
-    rows = json.loads(call(cache, "plan", run, "--format", "json").stdout)
+    rows = rows_of(cache, "plan", run)
     assert {(row["baseline"], row["model"]) for row in rows} == {("guess", "control:random")}
     call(cache, "remove", keys(cache)["control:random"], "--yes")
-    rows = json.loads(call(cache, "plan", run, "--averaging", "macro", "--format", "json").stdout)
+    rows = rows_of(cache, "plan", run, "--averaging", "macro")
     (row,) = [row for row in rows if row["metric"] == "positive_rate"]
-    shown = json.loads(call(cache, "show", run, "--averaging", "macro", "--format", "json").stdout)
+    shown = rows_of(cache, "show", run, "--averaging", "macro")
     (value,) = [row for row in shown if row["metric"] == "positive_rate"]
     assert row["baseline"] == ""
     assert row["error"] == pytest.approx((value["high"] - value["low"]) / 3.92 * 2**0.5, rel=1e-3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import vlprobe
-from tests.cli.test_main import call
+from tests.cli.test_main import call, rows_of
 from tests.conftest import run_key_of, tiers
 from tests.datasets.test_pairs import valse
 from tests.views.test_causes import MODEL, Towers, write_pairs
@@ -138,9 +138,7 @@ def test_an_empty_result_of_valid_filters_says_so(compared):
     key = run_key_of(compared.root, "guess")
     answer = call(compared.root, "failures", key, "--contains", "no caption says this")
     assert answer.stderr.splitlines() == ["0 cases; page 1 of 1", "No cases match these filters."]
-    total = json.loads(
-        call(compared.root, "failures", key, "--size", "999", "--format", "json").stdout
-    )
+    total = rows_of(compared.root, "failures", key, "--size", "999")
     beyond = call(compared.root, "failures", key, "--page", "999", "--size", str(len(total)))
     assert beyond.stderr.splitlines()[-1] == "There is no page 999; the last page is 1."
 
@@ -157,7 +155,7 @@ def test_the_table_has_file_names_and_the_csv_has_paths(compared):
 def test_a_search_for_captions_shows_the_altered_caption_that_won(mixed_store):
     manifest = next(run for run in mixed_store.runs() if run["run"]["model"] == "hue:1")
     words = ("failures", manifest["key"], "--kind", "i2t", "--outcome", "all", "--size", "999")
-    rows = json.loads(call(mixed_store.root, *words, "--format", "json").stdout)
+    rows = rows_of(mixed_store.root, *words)
     scores = mixed_store.run(manifest["key"]).table("scores").to_pandas()
     top = scores.loc[scores["kind"] == "i2t", "top"]
     assert sorted(row["edited"] for row in rows) == sorted(top)

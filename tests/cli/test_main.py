@@ -27,6 +27,16 @@ def call(cache, *words: str, code: int = 0):
     return result
 
 
+def rows_of(cache, *words: str, code: int = 0) -> list[dict]:
+    """The rows that a command prints as JSON."""
+    return json.loads(call(cache, *words, "--format", "json", code=code).stdout)
+
+
+def frame_of(cache, *words: str) -> pd.DataFrame:
+    """The table that a command prints as CSV."""
+    return pd.read_csv(io.StringIO(call(cache, *words, "--format", "csv").stdout))
+
+
 @pytest.fixture(scope="module")
 def first_run(tmp_path_factory):
     """A cache with one run of each control, the table that the command printed, and the command."""
@@ -67,22 +77,15 @@ def test_progress_goes_to_stderr_and_data_to_stdout(tiny, tmp_path):
 
 def test_show_lists_runs_and_breaks_one_down(ran):
     cache, table, _ = ran
-    runs = json.loads(call(cache, "show", "--format", "json").stdout)
+    runs = rows_of(cache, "show")
     assert {run["key"] for run in runs} == set(table["key"])
-    by = pd.read_csv(
-        io.StringIO(
-            call(cache, "show", runs[0]["key"][:6], "--by", "subtype", "--format", "csv").stdout
-        )
-    )
+    by = frame_of(cache, "show", runs[0]["key"][:6], "--by", "subtype")
     assert set(by["slice"]) >= {"color", "number", "object", "simple"}
 
 
 def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
     cache, _, _ = ran
-    whole = {
-        run["model"]: run["note"]
-        for run in json.loads(call(cache, "show", "--format", "json").stdout)
-    }
+    whole = {run["model"]: run["note"] for run in rows_of(cache, "show")}
     note = whole["control:constant"]
     assert note.count("Check '") >= 3 and len(note) > 500
     table = call(cache, "show")
@@ -105,19 +108,14 @@ def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
 
 
 def _dataset(cache) -> str:
-    return json.loads(call(cache, "show", "--format", "json").stdout)[0]["dataset"]
+    return rows_of(cache, "show")[0]["dataset"]
 
 
 def test_spread_units_divide_cosines_and_leave_rates_alone(ran):
     cache, table, _ = ran
     key = table[table["model"] == "control:random"]["key"].iloc[0]
-    spread = {
-        run["key"]: run["spread"]
-        for run in json.loads(call(cache, "show", "--format", "json").stdout)
-    }[key]
-    in_spread = pd.read_csv(
-        io.StringIO(call(cache, "show", key, "--unit", "spread", "--format", "csv").stdout)
-    )
+    spread = {run["key"]: run["spread"] for run in rows_of(cache, "show")}[key]
+    in_spread = frame_of(cache, "show", key, "--unit", "spread")
     one, other = (t[t["key"] == key].set_index("metric")["value"] for t in (table, in_spread))
     assert other["sensitivity_gap"] == pytest.approx(one["sensitivity_gap"] / spread, rel=1e-6)
     assert other["positive_rate"] == pytest.approx(one["positive_rate"])
@@ -126,16 +124,7 @@ def test_spread_units_divide_cosines_and_leave_rates_alone(ran):
 def test_failures_are_listed_worst_first_and_page_by_page(ran):
     cache, table, _ = ran
     key = table[table["model"] == "control:random"]["key"].iloc[0]
-    pages = [
-        pd.read_csv(
-            io.StringIO(
-                call(
-                    cache, "failures", key, "--size", "3", "--page", str(n), "--format", "csv"
-                ).stdout
-            )
-        )
-        for n in (1, 2)
-    ]
+    pages = [frame_of(cache, "failures", key, "--size", "3", "--page", str(n)) for n in (1, 2)]
     margins = pd.concat(pages)["margin"]
     assert margins.is_monotonic_increasing
     assert (margins <= 0).all()
@@ -168,7 +157,7 @@ def test_perturb_writes_the_chosen_kinds_alone(tiny, tmp_path, monkeypatch):
 
 def test_show_takes_numbers_apart_by_the_caption(ran):
     cache, _, _ = ran
-    key = json.loads(call(cache, "show", "--format", "json").stdout)[0]["key"]
+    key = rows_of(cache, "show")[0]["key"]
     lines = call(cache, "show", key, "--by", "word_frequency", "--format", "csv").stdout
     assert "Rarest word in" in lines
 
@@ -187,7 +176,7 @@ def test_export_writes_one_file_that_duckdb_opens(ran, tmp_path):
 
 @pytest.mark.parametrize("what", ["models", "datasets", "probes", "metrics"])
 def test_list_names_what_there_is(tmp_path, what):
-    listed = json.loads(call(tmp_path, "list", what, "--format", "json").stdout)
+    listed = rows_of(tmp_path, "list", what)
     assert listed
     expected = {
         "models": "demo:softmax",
@@ -220,9 +209,7 @@ def test_list_published_has_the_printed_numbers_and_those_of_a_run(ran):
 
 
 def test_list_published_narrows_to_a_mark_and_has_papers_that_nobody_was_asked(tmp_path):
-    doubted = json.loads(
-        call(tmp_path, "list", "published", "--mark", "doubted", "--format", "json").stdout
-    )
+    doubted = rows_of(tmp_path, "list", "published", "--mark", "doubted")
     assert {cell["paper"] for cell in doubted} == set(SOURCES)
     assert all("suspect:" in cell["note"] and cell["run"] is None for cell in doubted)
     printed = call(tmp_path, "list", "published", "--paper", "prsm").stdout
@@ -289,7 +276,7 @@ def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(
     with duckdb.connect(str(out), read_only=True) as connection:
         assert connection.execute("SELECT count(DISTINCT probe) FROM runs").fetchall() == [(3,)]
         assert connection.execute("SELECT count(rank) > 0 FROM scores").fetchall() == [(True,)]
-    for run in json.loads(call(cache, "show", "--format", "json").stdout):
+    for run in rows_of(cache, "show"):
         listed = call(cache, "failures", run["key"], "--outcome", "all", "--format", "csv").stdout
         assert len(listed.splitlines()) > 1, run["probe"]
 
@@ -367,7 +354,7 @@ def test_both_answers_to_a_triplet_are_shown_and_filtered(every_probe):
         if each["run"]["probe"] == "visla" and each["run"]["model"] == "control:random"
     )
     cache, key = every_probe.root, manifest["key"]
-    table = json.loads(call(cache, "show", key, "--by", "crossed", "--format", "json").stdout)
+    table = rows_of(cache, "show", key, "--by", "crossed")
     (cell,) = (
         row
         for row in table
@@ -375,7 +362,7 @@ def test_both_answers_to_a_triplet_are_shown_and_filtered(every_probe):
         == ("control:random", "", "fooled", "held")
     )
     words = ("failures", key, "--kind", "i2t", "--outcome", "held", "--crossed", "t2t=fooled")
-    listed = json.loads(call(cache, *words, "--format", "json").stdout)
+    listed = rows_of(cache, *words)
     assert len(listed) == cell["n_cases"]
     assert "t2t=fooled" in call(cache, *words[:-1], "words", code=1).stderr
 

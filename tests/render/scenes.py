@@ -1,4 +1,8 @@
-"""A card that tests of words and pages begin with."""
+"""What tests of words, pages and figures begin with: a card, a table of estimates, and the light of a color."""
+
+from collections.abc import Sequence
+
+import pandas as pd
 
 from vlprobe.views.wall import WallCard
 
@@ -23,3 +27,17 @@ TRAINS = WallCard(
     tags={},
     answer=None,
 )
+
+
+def estimates(rows: Sequence[tuple]) -> pd.DataFrame:
+    columns = ["model", "slice", "value", "low", "high", "n_items", "n_cases"]
+    return pd.DataFrame(rows, columns=pd.Index(columns))
+
+
+def luminance(color: Sequence[int]) -> float:
+    """The relative luminance of red, green and blue, 0 to 255 (WCAG)."""
+    parts = [part / 255 for part in color]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

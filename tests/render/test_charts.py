@@ -2,12 +2,12 @@
 
 import math
 
-import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.render.scenes import estimates, luminance
 from vlprobe import registry, views
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
@@ -24,14 +24,13 @@ def marks(figure) -> dict:
 
 
 def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
-    table = pd.DataFrame(
+    table = estimates(
         [
             ("a:one", "color", 0.9, 0.8, 1.0, 9, 20),
             ("b:two", "color", 0.7, 0.6, 0.8, 9, 20),
             ("a:one", "number", NAN, NAN, NAN, 0, 0),
             ("b:two", "number", 0.6, 0.5, 0.7, 9, 20),
-        ],
-        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+        ]
     )
     figure = charts.dots.dots(table, UP, "cosine", {"color": "Color", "number": "Number"}, LOOKS)
     found = marks(figure)
@@ -44,10 +43,7 @@ def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
 
 
 def test_a_model_of_which_nothing_is_known_has_no_dot():
-    table = pd.DataFrame(
-        [("a:one", "color", NAN, NAN, NAN, 0, 0)],
-        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
-    ).astype({"slice": "str"})
+    table = estimates([("a:one", "color", NAN, NAN, NAN, 0, 0)]).astype({"slice": "str"})
     figure = charts.dots.dots(table, UP, "cosine", {"color": "Color"}, LOOKS)
     assert len(marks(figure)["a:one"].x) == 0
 
@@ -138,20 +134,13 @@ def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
     assert {charts.styles.dash(look) for look in charts.styles.PAIRS} == set(charts.styles.DASHES)
 
 
-def _luminance(color: str) -> float:
-    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 @pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
 def test_every_color_stands_out_on_light_and_dark(background: str):
     dark_page = background != "#ffffff"
     for color in (*charts.styles.COLORS, charts.styles.GREY):
         color = charts.styles.DARK[color] if dark_page else color
-        light, dark = sorted((_luminance(color), _luminance(background)), reverse=True)
+        shades = (luminance(bytes.fromhex(each[1:])) for each in (color, background))
+        light, dark = sorted(shades, reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 3, color
 
 
@@ -199,14 +188,13 @@ def test_lines_between_rows_are_those_that_plotly_draws_one_by_one():
 def test_more_models_than_a_legend_bears_stand_in_the_order_of_their_values():
     names = [f"a:{number}" for number in range(charts.dots.MANY + 1)]
     values = [(7 * number % len(names)) / 20 for number in range(len(names))]
-    columns = ["model", "slice", "value", "low", "high", "n_items", "n_cases"]
     rows = [
         (model, name, value + shift, value, 1.0, 9, 9)
         for model, value in zip(names, values, strict=True)
         for name, shift in (("color", 0.0), ("number", 0.01))
     ]
     figure = charts.dots.dots(
-        pd.DataFrame(rows, columns=columns),
+        estimates(rows),
         UP,
         "cosine",
         {"color": "Color", "number": "Number"},
@@ -222,13 +210,12 @@ def test_more_models_than_a_legend_bears_stand_in_the_order_of_their_values():
 def test_of_many_models_the_named_one_is_written_beside_its_mark_in_each_row_and_lies_above():
     models = [f"a:m{number:02}" for number in range(charts.dots.MANY + 1)]
     chosen, name = "a:m03", "<b>Third"
-    table = pd.DataFrame(
+    table = estimates(
         [
             (model, part, place / 20, place / 20 - 0.01, place / 20 + 0.01, 5, 9)
             for place, model in enumerate(models)
             for part in "xy"
-        ],
-        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+        ]
     )
     rows, styles = {"x": "Weak", "y": "Strong"}, charts.styles.styles(models)
     looks = charts.styles.emphasised(styles, [chosen])

@@ -6,6 +6,7 @@ import math
 import pandas as pd
 import pytest
 
+from tests.render.scenes import estimates
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts
 
@@ -33,9 +34,7 @@ def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
         for name, value in (("z", 3), ("y", 2), ("x", 1))
     ]
     rows += [("b:two", "x", NAN, NAN, NAN, 0, 0), ("a:one", "elsewhere", 9, 9, 9, 1, 1)]
-    table = pd.DataFrame(
-        rows, columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"]
-    )
+    table = estimates(rows)
     printed = pd.DataFrame(
         {"model": ["p", "p", "q"], "slice": ["z", "x", "x"], "value": [0.3, 0.1, 0.2]}
     )
@@ -56,10 +55,7 @@ def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
 
 def test_of_more_curves_than_can_be_told_apart_the_chosen_one_alone_has_a_color_and_intervals():
     models = [f"a:m{number}" for number in range(charts.styles.DISTINCT + 1)]
-    table = pd.DataFrame(
-        [(model, step, 0.5, 0.4, 0.6, 5, 9) for model in models for step in "xy"],
-        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
-    )
+    table = estimates([(model, step, 0.5, 0.4, 0.6, 5, 9) for model in models for step in "xy"])
     styles = charts.styles.styles(models)
     steps = {"x": "Weak", "y": "Strong"}
     figure = charts.tradeoff.curves(table, UP, "cosine", styles, steps, "Strength", chosen="a:m3")
@@ -76,10 +72,7 @@ def test_of_more_curves_than_can_be_told_apart_the_chosen_one_alone_has_a_color_
 
 
 def test_printed_numbers_lie_hollow_in_the_row_of_their_slice():
-    table = pd.DataFrame(
-        [("a:one", name, 0.1, 0.0, 0.2, 5, 9) for name in ("simple", "advanced")],
-        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
-    )
+    table = estimates([("a:one", name, 0.1, 0.0, 0.2, 5, 9) for name in ("simple", "advanced")])
     names = {"simple": "Simple", "advanced": "Advanced"}
     figure = charts.dots.dots(table, DOWN, "cosine", names, LOOKS)
     printed = pd.DataFrame(

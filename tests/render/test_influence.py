@@ -7,18 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.render.scenes import luminance
 from vlprobe.render.html import influence
 from vlprobe.render.html.influence import colored_words, heat, legend, line, strongest, worded
 
 PAPER = ((255, 255, 255), (18, 22, 29))  # the page, light and dark
-
-
-def luminance(color) -> float:
-    parts = [part / 255 for part in color]
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @pytest.mark.parametrize("theme", [0, 1])

@@ -20,6 +20,7 @@ from vlprobe.render import charts, findings
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.case import case_slides
+from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text, slides_file
 from vlprobe.views.paired_tests import PairedTests, SubtypeShare
@@ -155,6 +156,17 @@ def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_capti
     assert all(len("".join(text for text, _ in one.caption)) <= 600 for one in long.options)
 
 
+def often(shares: Mapping[str, float]) -> Slide:
+    """The slide about types of edit, where they fool models at these shares."""
+    rows = tuple(
+        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
+        for subtype, share in shares.items()
+    )
+    slides = deck.slides(make_story(held_against(FOUR, shares=rows)))
+    assert slides[-1].id == "closing"
+    return next(one for one in slides if one.id == "often")
+
+
 SHARES = {
     "clear at the top": ((0.01, 0.2, 0.4), "A wrong object fools most often."),
     "clear at the bottom": ((0.01, 0.39, 0.4), "A wrong color fools least often."),
@@ -166,12 +178,7 @@ SHARES = {
 @pytest.mark.parametrize("name", SHARES)
 def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
     shares, expected = SHARES[name]
-    rows = tuple(
-        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
-        for subtype, share in zip(("color", "number", "object"), shares, strict=True)
-    )
-    everyone = held_against(FOUR, shares=rows)
-    slide = next(one for one in deck.slides(make_story(everyone)) if one.id == "often")
+    slide = often(dict(zip(("color", "number", "object"), shares, strict=True)))
     assert slide.title == expected
     assert [one.label for one in slide.figures] == [
         "a wrong color",
@@ -181,12 +188,7 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
 
 
 def test_what_changes_in_a_video_is_named_in_a_sentence_and_each_slide_says_the_task():
-    rows = tuple(
-        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
-        for subtype, share in (("video-color", 0.01), ("video-number", 0.39), ("video-object", 0.4))
-    )
-    shown = deck.slides(make_story(held_against(FOUR, shares=rows)))
-    slide = next(one for one in shown if one.id == "often")
+    slide = often({"video-color": 0.01, "video-number": 0.39, "video-object": 0.4})
     assert slide.title == "A change of color fools least often."
     assert slide.figures[-1].label == "a change of object"
     tasks = {
@@ -203,25 +205,13 @@ def test_what_changes_in_a_video_is_named_in_a_sentence_and_each_slide_says_the_
 
 def test_the_title_is_true_for_types_that_are_not_drawn():
     subtypes = ("color", "number", "object", "attribute", "relation", "existence")
-    rows = tuple(
-        SubtypeShare(subtype, 1000, 0, share, share - 0.01, share + 0.01)
-        for subtype, share in zip(subtypes, (0.1, 0.2, 0.3, 0.25, 0.15, 0.6), strict=True)
-    )
-    shown = deck.slides(make_story(held_against(FOUR, shares=rows)))
-    slide = next(one for one in shown if one.id == "often")
+    slide = often(dict(zip(subtypes, (0.1, 0.2, 0.3, 0.25, 0.15, 0.6), strict=True)))
     assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
     assert slide.title.startswith(slide.figures[-1].label.capitalize())
-    assert shown[-1].id == "closing"
 
 
 def test_several_things_fool_and_all_shares_have_one_format():
-    rows = tuple(
-        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
-        for subtype, share in (("existence", 0.055), ("plurals", 0.33), ("actant-swap", 0.38))
-    )
-    slide = next(
-        one for one in deck.slides(make_story(held_against(FOUR, shares=rows))) if one.id == "often"
-    )
+    slide = often({"existence": 0.055, "plurals": 0.33, "actant-swap": 0.38})
     assert slide.title == "Swapped roles fool most often."
     assert [one.figure for one in slide.figures] == ["5.5 %", "33.0 %", "38.0 %"]
 

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import vlprobe
-from tests.cli.test_main import call
+from tests.cli.test_main import call, rows_of
 from tests.conftest import make_tiny
 from vlprobe.surfaces import agent
 
@@ -69,7 +69,7 @@ def test_tools_are_typed_documented_and_read_only(cache):
 
 def test_numbers_are_those_of_show(cache):
     (key, *_) = [row["key"] for row in answer(cache, "models").structured_content["result"]]
-    shown = json.loads(call(cache, "show", key, "--format", "json").stdout)
+    shown = rows_of(cache, "show", key)
     assert answer(cache, "numbers", key=key).structured_content["result"] == shown
     (row,) = answer(cache, "question_sets").structured_content["result"]
     assert set(row["models"]) == set(MODELS)

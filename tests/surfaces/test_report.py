@@ -28,6 +28,7 @@ from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import report, selection
 from vlprobe.surfaces.site import pages
 from vlprobe.views.changes import changed_words
+from vlprobe.views.runs import QuestionSet
 
 SCORECARD = 'aria-label="Scorecard of all models"'
 ONE, OTHER = "control:random", "guess"
@@ -89,6 +90,11 @@ def key(compared: Store) -> str:
     return case_key_of(compared)
 
 
+@pytest.fixture(scope="module")
+def question_set(noted: Store, key: str) -> QuestionSet:
+    return views.runs.question_set(noted, key)
+
+
 @functools.cache
 def report_text(root: Path, key: str) -> str:
     """The report of a question set in a store, written once: it takes seconds."""
@@ -129,8 +135,9 @@ def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: s
         assert run.note in words
 
 
-def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: Store, key: str):
-    question_set = views.runs.question_set(noted, key)
+def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(
+    noted: Store, key: str, question_set: QuestionSet
+):
     text = report_text(noted.root, key)
     stands_alone(text, runs=True)
     tables = values(text)
@@ -154,9 +161,8 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: 
 
 
 def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_pictures(
-    noted: Store, key: str
+    noted: Store, key: str, question_set: QuestionSet
 ):
-    question_set = views.runs.question_set(noted, key)
     first, rest = static(report_text(noted.root, key)).split("<h2>Models</h2>")
     assert rest.startswith("<details><summary>")
     articles = first.split("<article>")[1:]
@@ -210,7 +216,9 @@ def test_a_caption_is_never_an_element(nasty: Store):
         assert "<script>alert(1)" in "".join(Page(text).words)
 
 
-def test_the_commands_of_a_report_are_those_of_the_program(noted: Store, key: str):
+def test_the_commands_of_a_report_are_those_of_the_program(
+    noted: Store, key: str, question_set: QuestionSet
+):
     text = "".join(Page(report_text(noted.root, key)).words)
     lines = [shlex.split(line) for line in text.splitlines() if line.startswith("vlprobe ")]
     assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
@@ -224,14 +232,12 @@ def test_the_commands_of_a_report_are_those_of_the_program(noted: Store, key: st
     done = CliRunner().invoke(
         main, ["--cache", str(noted.root), *lines[1][1:], "--format", "json", "--size", "1"]
     )
-    worst, _ = views.cases.failures(
-        noted, views.runs.question_set(noted, key), views.filter.Filter(OTHER), 1, 1
-    )
+    worst, _ = views.cases.failures(noted, question_set, views.filter.Filter(OTHER), 1, 1)
     assert json.loads(done.stdout)[0]["id"] == worst["id"].iloc[0]
 
 
 def test_the_program_writes_a_report_of_the_set_that_is_named(
-    noted: Store, key: str, tmp_path: Path, monkeypatch
+    noted: Store, key: str, question_set: QuestionSet, tmp_path: Path, monkeypatch
 ):
     monkeypatch.setattr(
         report, "report", lambda store, question_set: f"{store.root} {question_set.key}"
@@ -278,8 +284,8 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
         assert ("<img " in text) == bool(len(row["images"]) or kind == "ranking")
 
 
-def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
-    text = report.case_page(noted, views.runs.question_set(noted, key), ONE, 0)
+def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, question_set: QuestionSet):
+    text = report.case_page(noted, question_set, ONE, 0)
     line = next(
         line
         for line in "".join(Page(text).words).splitlines()
@@ -288,7 +294,7 @@ def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
     done = CliRunner().invoke(
         main, ["--cache", str(noted.root), *shlex.split(line)[1:], "--format", "json"]
     )
-    wanted = views.rows.questions(noted, views.runs.question_set(noted, key), [0])["id"].iloc[0]
+    wanted = views.rows.questions(noted, question_set, [0])["id"].iloc[0]
     assert wanted in [case["id"] for case in json.loads(done.stdout)]
     assert "Because <b>I</b> say so." in "".join(Page(text).words)
 
@@ -307,20 +313,16 @@ def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
     assert "<img" not in text
 
 
-def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: str):
+def test_a_selection_is_what_the_filter_passes_in_its_order(
+    noted: Store, question_set: QuestionSet
+):
     chosen = views.filter.Filter(ONE, outcome="all", other=OTHER, sort="difference")
-    table, total = views.cases.failures(
-        noted, views.runs.question_set(noted, key), chosen, 1, 10_000
-    )
-    rows = list(
-        csv.DictReader(
-            io.StringIO(selection.as_csv(noted, views.runs.question_set(noted, key), chosen))
-        )
-    )
-    found = json.loads(selection.as_json(noted, views.runs.question_set(noted, key), chosen))
+    table, total = views.cases.failures(noted, question_set, chosen, 1, 10_000)
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(noted, question_set, chosen))))
+    found = json.loads(selection.as_json(noted, question_set, chosen))
     assert found["total"] == total == len(rows) == len(found["cases"])
     other = (
-        views.rows.answers(noted, views.runs.question_set(noted, key), table["case"].tolist())
+        views.rows.answers(noted, question_set, table["case"].tolist())
         .query("model == @OTHER")
         .set_index("case")["margin"]
         .to_dict()
@@ -340,11 +342,11 @@ def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: s
 
 
 def test_a_long_selection_is_cut_and_says_so(
-    noted: Store, key: str, monkeypatch: pytest.MonkeyPatch
+    noted: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(selection, "MOST", 3)
     chosen = views.filter.Filter(ONE, outcome="all")
-    found = json.loads(selection.as_json(noted, views.runs.question_set(noted, key), chosen))
+    found = json.loads(selection.as_json(noted, question_set, chosen))
     assert len(found["cases"]) == 3 < found["total"]
 
 

@@ -23,22 +23,30 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 FORMATS = click.Choice(["table", "csv", "json", "markdown", "latex"])
-FORMAT = click.option(
-    "--format", "how", type=FORMATS, default="table", show_default=True, help="Output format."
-)
+FORMAT = click.option("--format", "how", type=FORMATS, default="table", help="Output format.")
 AVERAGING = click.option(
     "--averaging",
     type=click.Choice(AVERAGINGS),
     default=POOLED,
-    show_default=True,
     help="How to average: micro pools all cases, as the pages do; macro averages the "
     "per-caption means, as the papers do.",
 )
+
+
+def kind_option(models: str) -> Callable[[Command], Command]:
+    """Build the option for the kind of case. `models` names the models that must have answered the default kind."""
+    return click.option(
+        "--kind",
+        default="",
+        help="Kind of case, such as flip, combined or paraphrase. [default: the first kind that "
+        f"{models} answered]",
+    )
+
+
 UNIT = click.option(
     "--unit",
     type=click.Choice(["cosine", "spread"]),
     default="cosine",
-    show_default=True,
     help="Unit of scores: cosine, or multiples of the model's spread, which is the standard deviation of its "
     "cosines over mismatched pairs.",
 )
@@ -76,7 +84,6 @@ def _option(setting: Option) -> Callable[[Command], Command]:
         multiple=is_list,
         type=kind,
         metavar=METAVARS.get(setting.name),
-        show_default=bool(setting.default),
         help=f"{setting.help} Repeatable." if is_list else setting.help,
     )
 

@@ -16,6 +16,7 @@ from vlprobe.cli.arguments import (
     UNIT,
     complete_names,
     complete_runs,
+    kind_option,
     pass_results,
 )
 from vlprobe.cli.output import (
@@ -55,18 +56,12 @@ PROBE_OF_RUNS = click.option(
     "names", nargs=-1, required=True, metavar="A B [C ...]", shell_complete=complete_runs
 )
 @PROBE_OF_RUNS
-@click.option(
-    "--kind",
-    default="",
-    help="Kind of case, such as flip, combined or paraphrase. [default: the first kind that "
-    "every model answered]",
-)
+@kind_option("every model")
 @click.option(
     "--by",
     "rows",
     type=click.Choice(["metric", "edit"]),
     default="metric",
-    show_default=True,
     help="Rows of the table: metric prints one row per metric; edit prints the share of wrong "
     "captions preferred, with one row per kind of edit and named slice. With --format markdown or "
     "latex, edit prints the table that Compare exports for a paper.",
@@ -285,7 +280,6 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
     "--size",
     default=20,
     type=click.IntRange(1, 10**6),
-    show_default=True,
     help="Number of captions.",
 )
 @FORMAT

@@ -37,7 +37,6 @@ from vlprobe.runs.request import Request
     "kinds",
     multiple=True,
     default=("visla",),
-    show_default=True,
     metavar="KIND",
     help="Kind of edit to write: visla (positive and negative), prsm (P1, P2, P3), negatives, "
     "or a single kind such as negative:swap (see docs/edits.md); repeatable.",
@@ -46,7 +45,6 @@ from vlprobe.runs.request import Request
     "--count",
     default=1,
     type=click.IntRange(1, 20),
-    show_default=True,
     help="Number of edits per kind and caption.",
 )
 @click.option(
@@ -60,14 +58,12 @@ from vlprobe.runs.request import Request
     "--temperature",
     default=0.7,
     type=click.FloatRange(0, 2),
-    show_default=True,
     help="Sampling temperature of MODEL.",
 )
 @click.option(
     "--attempts",
     default=3,
     type=click.IntRange(1, 10),
-    show_default=True,
     help="Maximum number of attempts per edit. After a rejected attempt, the next request "
     "includes the reason.",
 )

@@ -41,14 +41,12 @@ from vlprobe.types import Item
     "--probe",
     type=click.Choice(["lgip", "rococo"]),
     default="lgip",
-    show_default=True,
     help="Probe whose edits to write; rococo writes altered captions and mixed pictures to FOLDER.",
 )
 @probe_options("Set an option of the rococo probe, as in `vlprobe run`; repeatable.")
 @click.option(
     "--rules",
     default="strict",
-    show_default=True,
     help="Rules that make the edits: strict, paper, or the name of a plug-in.",
 )
 @click.option(
@@ -64,7 +62,6 @@ from vlprobe.types import Item
     "how",
     type=click.Choice(["lgip", "edits"]),
     default="lgip",
-    show_default=True,
     help="Format of the lines: lgip has one picture per line, edits has one edit per line.",
 )
 @click.option(
@@ -200,7 +197,7 @@ def _print_blind(items: Sequence[Item], how: str) -> None:
 
 @click.command()
 @click.argument("model")
-@click.option("--dataset", default="demo", show_default=True, help="Dataset to check the model on.")
+@click.option("--dataset", default="demo", help="Dataset to check the model on.")
 @DEVICE
 @PRECISION
 @click.option(
@@ -312,7 +309,6 @@ def write_altered(
 @click.option(
     "--seed",
     default=42,
-    show_default=True,
     help="Seed for breaking ties between nouns with equal influence.",
 )
 @item_choices
@@ -372,7 +368,7 @@ def influence(
 @click.command()
 @click.argument("dataset")
 @click.argument("output", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--probe", default="lgip", show_default=True, help="Probe whose questions to write.")
+@click.option("--probe", default="lgip", help="Probe whose questions to write.")
 @probe_options("Set an option of the probe, as in `vlprobe run`; repeatable.")
 @SEED
 @item_choices
@@ -422,7 +418,7 @@ def ask(
     type=click.Path(path_type=Path, dir_okay=False),
     help="New file to write, in the same format as FILE. [default: FILE-scored]",
 )
-@click.option("--column", default="score", show_default=True, help="Name of the new column.")
+@click.option("--column", default="score", help="Name of the new column.")
 @DEVICE
 @PRECISION
 @COSTS

@@ -54,7 +54,6 @@ def report(store: "Store", output: Path, key: str) -> None:
 @click.option(
     "--cases",
     default=60,
-    show_default=True,
     type=click.IntRange(1, 5000),
     help="Number of failures to publish per model and kind: this many of the worst, and this "
     "many pictures with their worst case. For ties and for cases that did not fool the "
@@ -63,7 +62,6 @@ def report(store: "Store", output: Path, key: str) -> None:
 @click.option(
     "--max-size",
     default=50.0,
-    show_default=True,
     type=click.FloatRange(0, min_open=True),
     metavar="MB",
     help="Maximum size of the site; larger sites are not written.",
@@ -132,7 +130,6 @@ def site(
     "form",
     type=click.Choice(["duckdb", "parquet", "csv"]),
     default="duckdb",
-    show_default=True,
     help="One DuckDB file, or a folder of Parquet or CSV files.",
 )
 @click.option("--no-bundled", is_flag=True, help="Leave out bundled results.")
@@ -162,7 +159,6 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     "--width",
     type=click.Choice(["column", "text"]),
     default="text",
-    show_default=True,
     help="3.5 or 7 inches.",
 )
 @click.option(

@@ -14,6 +14,7 @@ from vlprobe.cli.arguments import (
     UNIT,
     complete_names,
     complete_runs,
+    kind_option,
     option_group,
     pass_results,
     question_sets_of,
@@ -50,7 +51,6 @@ NO_MATCH = "No cases match these filters."
     "--by",
     "slice_by",
     default="all",
-    show_default=True,
     help="Break the metrics down by subtype, rule, strength_bin, comparison, slice (named slices), "
     "changed_words, caption_length, word_frequency, text_alone or tag:NAME. Other tables: seeds (mean and "
     "spread over draws of altered captions and pictures), crossed (triplets by both answers, "
@@ -125,12 +125,7 @@ def show(
 
 
 _conditions = option_group(
-    click.option(
-        "--kind",
-        default="",
-        help="Kind of case, such as flip, combined or paraphrase. [default: the first kind "
-        "that the model answered]",
-    ),
+    kind_option("the model"),
     click.option(
         "--subtype",
         default="",
@@ -191,7 +186,6 @@ _conditions = option_group(
     "--by",
     type=click.Choice(["metric", "kind", "edit"]),
     default="metric",
-    show_default=True,
     help="Columns of the table: metric prints the headline metric of each question set; kind and "
     "edit print the share of wrong captions preferred, as on Compare, by kind of case (kind) "
     "or also by type of edit and named slice (edit).",
@@ -280,7 +274,6 @@ def leaderboard(
 @click.option(
     "--outcome",
     default="fooled",
-    show_default=True,
     help="Only cases with this outcome: fooled, tied, held (not fooled) or all.",
 )
 @click.option(
@@ -294,16 +287,11 @@ def leaderboard(
 @click.option(
     "--sort",
     default="worst",
-    show_default=True,
     help="Order of the cases: worst, best, closest (smallest margins first), models (most "
     "models fooled first) or dataset.",
 )
-@click.option(
-    "--page", default=1, type=click.IntRange(1, 10**9), show_default=True, help="Page to print."
-)
-@click.option(
-    "--size", default=20, type=click.IntRange(1, 10**6), show_default=True, help="Cases per page."
-)
+@click.option("--page", default=1, type=click.IntRange(1, 10**9), help="Page to print.")
+@click.option("--size", default=20, type=click.IntRange(1, 10**6), help="Cases per page.")
 @FORMAT
 @pass_results
 def failures(store: "Store", key: str, page: int, size: int, how: str, **conditions: str) -> None:
@@ -352,7 +340,6 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     "--by",
     "slice_by",
     default="all",
-    show_default=True,
     help="Break the metrics down by subtype, slice or another value, as in `vlprobe show`.",
 )
 @click.option(

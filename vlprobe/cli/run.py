@@ -59,7 +59,6 @@ ALL = "all"
     "probes",
     multiple=True,
     default=("lgip",),
-    show_default=True,
     help="Name of a probe, or 'all' for every probe that applies to the dataset; repeatable.",
     shell_complete=complete_names("probes"),
 )

@@ -29,11 +29,10 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
 
 
 @click.command()
-@click.option("--port", default=8501, show_default=True, help="Port to listen on.")
+@click.option("--port", default=8501, help="Port to listen on.")
 @click.option(
     "--address",
     default="127.0.0.1",
-    show_default=True,
     help="Address to listen on; with 0.0.0.0, everyone who can reach this machine can connect.",
 )
 @click.option(

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe import views
-from vlprobe.cli.arguments import FORMAT, complete_runs, pass_results, question_set_of
+from vlprobe.cli.arguments import (
+    FORMAT,
+    complete_runs,
+    kind_option,
+    pass_results,
+    question_set_of,
+)
 from vlprobe.cli.output import inform, print_rows
 
 if TYPE_CHECKING:
@@ -17,23 +23,16 @@ KEY = click.argument("key", shell_complete=complete_runs)
 
 @click.command()
 @KEY
-@click.option(
-    "--kind",
-    default="",
-    help="Kind of case, such as flip, combined or paraphrase. [default: the first kind that every "
-    "model answered]",
-)
+@kind_option("every model")
 @click.option(
     "--accuracy",
     default=0.85,
-    show_default=True,
     type=click.FloatRange(0, 1),
     help="Minimum accuracy for a model to count as strong.",
 )
 @click.option(
     "--size",
     default=20,
-    show_default=True,
     type=click.IntRange(1, 10**6),
     help="Number of cases to list.",
 )

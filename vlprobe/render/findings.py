@@ -24,7 +24,6 @@ from vlprobe.render.sentences import (
     listed,
     nouns,
     sentence_names,
-    share,
 )
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
@@ -63,13 +62,8 @@ def verdict(
     The detail ends with the difference that the tests between tied models could have detected.
     """
     finding = _Comparison(tests, kind, renamed or {}).verdict()
-    return replace(finding, detail=joined(finding.detail, power_of_ties(tests)))
-
-
-def power_of_ties(tests: PairedTests) -> str:
-    """Describe the differences that the tests between tied models could have detected, or return "" without ties."""
     tied = [row.detectable for row in tests.rows if row.verdict == "tied" and not row.subtype]
-    return power(tied, tests.unit)
+    return replace(finding, detail=joined(finding.detail, power(tied, tests.unit)))
 
 
 class _Comparison:
@@ -93,7 +87,7 @@ class _Comparison:
         if not self.fit:
             return Verdict(self.nobody_fit(), self.shares([]), rows[0])
         if not any(each.standing in ("above", "unknown") for each in self.fit):
-            guess = f"Guessing gets {share(self.tests.guess)}."
+            guess = f"Guessing gets {number(self.tests.guess, 'rate')}."
             return Verdict(self.guessing(), joined(self.shares([]), guess, *self.notes()), rows[0])
         heading, winners, row = self.heading()
         return Verdict(heading, self.detail(heading, winners), row)
@@ -271,10 +265,9 @@ class _Comparison:
         """State how often each model is fooled, or how far its scores move. Better models come first."""
         unit = self.tests.unit
         values = {each.model: each.share for each in self.everyone}
-        start, end, write = "is fooled by", f" of the {wrong_captions(self.kind)}", share
+        start, end = "is fooled by", f" of the {wrong_captions(self.kind)}"
         if self.moves:
             start, end = "moves by", MOVEMENT_UNITS[unit]
-            write = share if unit == "rate" else lambda value: number(value, "cosine")
         elif self.is_pair:  # shares on the cases that both models answered
             row = self.row(self.rivals[0])
             values = {self.base.model: row.base, self.rivals[0].model: row.value}
@@ -283,8 +276,10 @@ class _Comparison:
             models = [winners[0], self.base]  # the other models have their own sentences
         first, *others = models[:4]
         subject = "It" if len(winners) == 1 else self.names[first.model]
-        figures = [f"{subject} {start} {write(values[first.model])}{end}"]
-        figures += [f"{self.names[each.model]} by {write(values[each.model])}" for each in others]
+        format_unit = "rate" if unit == "rate" else "cosine"
+        texts = {model: number(value, format_unit) for model, value in values.items()}
+        figures = [f"{subject} {start} {texts[first.model]}{end}"]
+        figures += [f"{self.names[each.model]} by {texts[each.model]}" for each in others]
         return f"{', '.join(figures)}."
 
     def detail(self, heading: str, winners: Sequence[ModelShare]) -> str:
@@ -596,11 +591,13 @@ def order_sentences(
         flips, both = rows.get((model, "order_flips")), rows.get((model, "right_in_both_orders"))
         if flips is None or both is None:
             continue
+        neither = max(1 - both.value - flips.value, 0.0)
+        shares = (flips.value, flips.low, flips.high, both.value, neither)
+        changes, low, high, right, wrong = (number(share, "rate") for share in shares)
         sentences.append(
-            f"{names.get(model, model_name(model))} saw the captions in both orders: "
-            f"{share(flips.value)} of its answers change with the order (95 % interval "
-            f"{share(flips.low)} to {share(flips.high)}). It is right in both orders for "
-            f"{share(both.value)} of the cases, in one order for {share(flips.value)}, and in "
-            f"neither for {share(max(1 - both.value - flips.value, 0.0))}."
+            f"{names.get(model, model_name(model))} saw the captions in both orders: {changes} of "
+            f"its answers change with the order (95 % interval {low} to {high}). It is right in "
+            f"both orders for {right} of the cases, in one order for {changes}, and in neither for "
+            f"{wrong}."
         )
     return sentences

@@ -389,27 +389,27 @@ def in_columns(
 ) -> pd.DataFrame:
     """Return the rows of the forest plot in words, for a paper: type, model, both values, difference and p."""
     unit = comparison.unit
-    base = names[comparison.baseline.model]
-    return pd.DataFrame(
-        {
-            "Type": row_title(row.subtype, kind),
-            "Model": names[row.model],
-            "Moves" if comparison.is_movement else "Fooled": number(row.value, unit),
-            base: number(row.base, unit),
-            "Difference": difference if math.isnan(row.low) else f"{difference} ({low} to {high})",
-            f"p ({comparison.correction})": chance(row.p_holm)
-            .removeprefix("p ")
-            .removeprefix("= "),
-            "Cases": f"{row.n_lies:,}",
-        }
-        for row in comparison.rows
-        for difference, low, high in [
-            [
-                signed(value, unit).replace(MINUS, "-")
-                for value in (row.difference, row.low, row.high)
-            ]
-        ]
-    )
+
+    def plain(value: float) -> str:
+        return signed(value, unit).replace(MINUS, "-")
+
+    rows = []
+    for row in comparison.rows:
+        between = "" if math.isnan(row.low) else f" ({plain(row.low)} to {plain(row.high)})"
+        rows.append(
+            {
+                "Type": row_title(row.subtype, kind),
+                "Model": names[row.model],
+                "Moves" if comparison.is_movement else "Fooled": number(row.value, unit),
+                names[comparison.baseline.model]: number(row.base, unit),
+                "Difference": plain(row.difference) + between,
+                f"p ({comparison.correction})": chance(row.p_holm)
+                .removeprefix("p ")
+                .removeprefix("= "),
+                "Cases": f"{row.n_lies:,}",
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def rows_text(

@@ -24,7 +24,6 @@ from vlprobe.render.sentences import (
     frequency,
     hesitate,
     listed,
-    share,
     shortened,
     some_models,
     undecided,
@@ -32,6 +31,7 @@ from vlprobe.render.sentences import (
 from vlprobe.render.words import WRONG_SUBTYPES, is_plural, value_label, wrong
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
+from vlprobe.views.wall import ModelVerdict
 
 NUMBERS = 3  # types of lies shown with a number
 MOST_MODELS = 12  # models in the strip
@@ -73,31 +73,20 @@ def failure(
         href: Link to the page that shows the full case.
     """
     card = case_card(showcase.card, kind)
-    fooled = [
-        verdict.model
-        for verdict in showcase.card.verdicts
-        if verdict.model in names and verdict.verdict in ("fooled", "tied")
-    ]
-    chose = [
-        verdict.model
-        for verdict in showcase.card.verdicts
-        if verdict.model in fooled and not verdict.is_in_one_order
-    ]
-    marked = [] if kind.is_movement else chose or fooled
+    answers = [each for each in showcase.card.verdicts if each.model in names]
+    fooled = [each for each in answers if each.verdict in ("fooled", "tied")]
+    chose = [each for each in fooled if not each.is_in_one_order] or fooled
     # Kinds with words of their own for a wrong answer have no caption that a model could choose
     is_choice = not kind.is_movement and not card_type(kind).chose
-    right = [
-        verdict.model
-        for verdict in showcase.card.verdicts
-        if is_choice and verdict.model in names and verdict.verdict == "held"
-    ]
+    right = [each for each in answers if is_choice and each.verdict == "held"]
 
-    def marks(models: Sequence[str]) -> Values:
+    def marks(shown: Sequence[ModelVerdict]) -> Values:
         """Return the marks of the first models, and the number of others."""
-        shown = [
-            {"name": names[name]} | mark_values(model_looks[name]) for name in models[:MOST_MARKS]
+        first = [
+            {"name": names[each.model]} | mark_values(model_looks[each.model])
+            for each in shown[:MOST_MARKS]
         ]
-        return {"marks": shown, "more": max(len(models) - MOST_MARKS, 0)}
+        return {"marks": first, "more": max(len(shown) - MOST_MARKS, 0)}
 
     boxes = [text for text in card.sides if text.role.box]
     lines = [text.runs(LONGEST_CAPTION) for text in boxes]
@@ -116,9 +105,8 @@ def failure(
             }
             for text, line in zip(boxes, alike(lines) if is_choice else lines, strict=True)
         ],
-        **marks(marked),
-        "right": marks(right)
-        | {"verdict": listed([names[name] for name in right]) if right else ""},
+        **marks([] if kind.is_movement else chose),
+        "right": marks(right) | {"verdict": listed([names[each.model] for each in right])},
         "verdict": ". ".join(
             filter(None, [verdict(showcase, kind, names, model), caution(names, credible)])
         ),
@@ -130,7 +118,7 @@ def blind(guess: BlindAccuracy, kind: KindPresentation) -> str:
     """Describe how many lies the best guess without the picture prefers."""
     return (
         f"Without the picture, the best guess {SHORT_METHODS[guess.method]} prefers "
-        f"{share(1 - guess.accuracy.value)} of these {kind.lies}."
+        f"{number(1 - guess.accuracy.value, 'rate')} of these {kind.lies}."
     )
 
 
@@ -222,7 +210,7 @@ def strip(
             "stored": name,
             "remark": remark(name, credible),
             "mark": mark_values(model_looks[name]),
-            "value": share(rates[name]) if is_share else number(rates[name], "spread"),
+            "value": number(rates[name], "rate" if is_share else "spread"),
             "width": 0.0 if math.isnan(rates[name]) else rates[name] / (full or 1.0),
         }
         for name in list(names)[:MOST_MODELS]
@@ -289,20 +277,12 @@ LONGEST_CAPTION = 280  # maximum length of a caption; the case itself shows all 
 OFTEN = (0.02, "hardly ever"), (0.1, "seldom"), (0.3, "sometimes"), (0.6, "often"), (2, "mostly")
 
 
-def models_word(count: int, total: int, name: str) -> str:
-    """Return the subject of a sentence about `count` of `total` models, or `name` if there is only one model.
-
-    >>> models_word(6, 6, "A"), models_word(1, 6, "A"), models_word(39, 43, "A"), models_word(1, 1, "A")
-    ('All six models', 'One of six models', '39 of 43 models', 'A')
-    """
-    return name if total == 1 else some_models(count, total)
-
-
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
     """Return a heading in two sentences: what people see, and how the models answered."""
     n_tied, n_changes = showcase.n_tied, showcase.n_changes
     n_believing, n_ties = showcase.n_fooled - n_tied, n_tied - n_changes
-    subject = models_word(n_believing or n_tied, showcase.n_models, name)
+    subject = some_models(n_believing or n_tied, showcase.n_models)
+    subject = name if showcase.n_models == 1 else subject
     seen, answered = case_card(showcase.card, kind).heading(subject, n_believing != 1, name)
     if not n_believing and not kind.is_movement:
         return seen, f"{subject} {hesitate(n_ties, n_changes)}."
@@ -316,42 +296,24 @@ def verdict(
     """Return the sentence about the fooled models, which is shown next to the models' symbols."""
     if kind.is_movement:
         return f"What {names[model]} answers"
+    answers = [each for each in showcase.card.verdicts if each.model in names]
     subject = some_models(showcase.n_fooled, showcase.n_models)
     if showcase.n_models == 1:
-        subject = next(
-            names[answer.model] for answer in showcase.card.verdicts if answer.model in names
-        )
+        subject = names[answers[0].model]
     if chose := card_type(kind).chose:
         return f"{subject} {chose.format(lie=kind.lie)}"
-    tied = [
-        answer
-        for answer in showcase.card.verdicts
-        if answer.verdict == "tied" and answer.model in names
-    ]
-    ties = sum(answer.is_scored for answer in tied)
+    tied = [each for each in answers if each.verdict == "tied"]
+    ties = sum(each.is_scored for each in tied)
     if ties == showcase.n_fooled:
         return f"{subject} cannot tell them apart"
     if not ties and showcase.n_fooled < showcase.n_models and showcase.n_fooled <= MOST_NAMES:
-        return _chose(showcase, names)
+        in_one_order = f"{listed([names[each.model] for each in tied])}: {CHANGES}"
+        fooled = [names[each.model] for each in answers if each.verdict == "fooled"]
+        if not fooled:
+            return in_one_order
+        return f"{listed(fooled)} chose this one{f', {in_one_order}' if tied else ''}"
     how = f", {count_word(ties)} by a tie" if ties else ""
     return f"{subject} chose this one{how}{undecided(0, len(tied) - ties)}"
-
-
-def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
-    """Say how many models chose the wrong caption, and how many chose it in only one of two caption orders."""
-    chose, in_one_order = (
-        listed(
-            [
-                names[answer.model]
-                for answer in showcase.card.verdicts
-                if answer.verdict == verdict and answer.model in names
-            ]
-        )
-        for verdict in ("fooled", "tied")
-    )
-    if not chose:
-        return f"{in_one_order}: {CHANGES}"
-    return f"{chose} chose this one{f', {in_one_order}: {CHANGES}' if in_one_order else ''}"
 
 
 def how_often(rate: float) -> str:

@@ -220,51 +220,40 @@ def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
     partner = case.partner_item, case.partner, case.mixture
     own_mixture = Candidate(case.item, case.right, case.caption, *partner, score=0.0)
     hidden = "patched ones" if is_patched(case) else "mixtures"
-    draw = _Frames(case, source, is_patched(case))
     return {
         "clean": {
             "label": f"First five of {case.n_pictures:,} pictures",
-            "frames": [draw.frame(candidate) for candidate in answers.fronts.clean[:SHOWN]],
+            "frames": [_frame(case, each, source) for each in answers.fronts.clean[:SHOWN]],
         },
         "whole": {
             "label": f"First five, with {case.n_mixtures:,} {hidden} hidden in the gallery",
-            "frames": [draw.frame(candidate) for candidate in others(answers.fronts, case.item)],
-            "own": draw.frame(own_mixture),
+            "frames": [_frame(case, each, source) for each in others(answers.fronts, case.item)],
+            "own": _frame(case, own_mixture, source),
         },
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Frames:
-    """Converts candidates to the picture frames in a strip."""
-
-    case: MixedCase
-    source: Source
-    is_patch: bool
-
-    def frame(self, candidate: Candidate) -> dict:
-        """Return a candidate's frame: the picture and, if the page draws the mixture, the picture mixed into it."""
-        is_own = candidate.item == self.case.item
-        alt = shorten(candidate.caption or candidate.item, 160)
-        if candidate.is_mixture:
-            what = "the right picture's own mixture" if is_own else "mixed"
-            is_drawn = is_own or not self.is_patch  # blended on the page, from both pictures
-            return {
-                "source": self.source(candidate.picture if is_drawn else candidate.mixture),
-                "over": self.source(candidate.partner_picture) if is_drawn else -1,
-                "stays": self.case.share,
-                "style": "lie",
-                "name": f"{alt} ({what})",
-            }
-        style = "true" if is_own else ""
-        name = f"{alt} (the right picture)" if is_own else alt
+def _frame(case: MixedCase, candidate: Candidate, source: Source) -> dict:
+    """Return a candidate's frame: the picture and, if the page draws the mixture, the picture mixed into it."""
+    is_own = candidate.item == case.item
+    alt = shorten(candidate.caption or candidate.item, 160)
+    if candidate.is_mixture:
+        what = "the right picture's own mixture" if is_own else "mixed"
+        is_drawn = is_own or not is_patched(case)  # blended on the page, from both pictures
         return {
-            "source": self.source(candidate.picture),
-            "over": -1,
-            "stays": SHARES[0],
-            "style": style,
-            "name": name,
+            "source": source(candidate.picture if is_drawn else candidate.mixture),
+            "over": source(candidate.partner_picture) if is_drawn else -1,
+            "stays": case.share,
+            "style": "lie",
+            "name": f"{alt} ({what})",
         }
+    return {
+        "source": source(candidate.picture),
+        "over": -1,
+        "stays": SHARES[0],
+        "style": "true" if is_own else "",
+        "name": f"{alt} (the right picture)" if is_own else alt,
+    }
 
 
 def chart(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlprobe.render.charts.styles import Look, Looks, mark_values
+from vlprobe.render.numbers import number
 from vlprobe.render.sentences import (
     CHANGES,
     alike,
@@ -15,7 +16,6 @@ from vlprobe.render.sentences import (
     every_model,
     hesitate,
     listed,
-    share,
     some_models,
     undecided,
 )
@@ -228,14 +228,15 @@ def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
         return ""
     around = ""
     if not math.isnan(baseline.right.low):
-        around = f" (95 % interval {share(baseline.right.low)} to {share(baseline.right.high)})"
+        low, high = (number(end, "rate") for end in (baseline.right.low, baseline.right.high))
+        around = f" (95 % interval {low} to {high})"
     who = (
         "One person is"
         if baseline.n_people == 1
         else f"{capitalized(count_word(baseline.n_people))} people are"
     )
     start = (
-        f"{who} right {share(baseline.right.value)} of the time{around}, based on "
+        f"{who} right {number(baseline.right.value, 'rate')} of the time{around}, based on "
         f"{counted(baseline.n_votes, 'first vote')} on {counted(baseline.n_cases, 'lie')} drawn "
         "at random."
     )
@@ -247,7 +248,7 @@ def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
         ("tied", "tied with"),
     ):
         models = [
-            f"{names[model.model]} ({share(model.rate)})"
+            f"{names[model.model]} ({number(model.rate, 'rate')})"
             for model in baseline.models
             if model.verdict == verdict
         ]

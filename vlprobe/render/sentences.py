@@ -1,6 +1,5 @@
 """Helpers for sentences about models: names, lists of names, counts and strengths."""
 
-import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -200,15 +199,6 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def share(value: float) -> str:
-    """Format a share as a percentage, or "-" if it is unknown.
-
-    >>> share(0.10757), share(math.nan)
-    ('10.8 %', '-')
-    """
-    return "-" if math.isnan(value) else f"{100 * value:.1f} %"
-
-
 def frequency(count: int, total: int) -> str:
     """Format a share as a percentage. "None" and "All" are used only if exact.
 
@@ -217,7 +207,7 @@ def frequency(count: int, total: int) -> str:
     """
     if count in (0, total):
         return "All" if count else "None"
-    text = share(count / total)
+    text = f"{100 * (count / total):.1f} %"
     return {"0.0 %": "under 0.1 %", "100.0 %": "over 99.9 %"}.get(text, text)
 
 

@@ -78,7 +78,7 @@ def glance(
     ends = "".join(
         tag("span", words) for words in ("← fits worse", "your caption", "fits better →")
     )
-    lines = "".join(_line(edits, answer, styles, names, unlearned) for answer in answers)
+    lines = "".join(_line(edits, each, styles) for each in _columns(answers, names, unlearned))
     return f'{lines}<p class="vp-ends">{ends}</p>'
 
 
@@ -90,11 +90,8 @@ def headline(
 ) -> str:
     """Name the model that is fooled by most edits, or return "" if nothing can be judged."""
     n_wrong = sum(edited.wrong for edited in edits)
-    n_fooled = {
-        names.get(answer.model, answer.model): _n_fooled(edits, answer, unlearned)
-        for answer in answers
-        if answer.sees
-    }
+    columns = _columns([answer for answer in answers if answer.sees], names, unlearned)
+    n_fooled = {column.name: column.n_fooled(edits) for column in columns}
     if not n_wrong or not n_fooled:
         return ""
     worst = max(n_fooled, key=lambda name: sum(n_fooled[name]))
@@ -106,54 +103,65 @@ def headline(
     return f"{subject} fooled by any of {n_wrong} wrong captions."
 
 
-def _n_fooled(
-    edits: Sequence[Edited], answer: Answer, unlearned: Mapping[str, Set[str]]
-) -> tuple[int, int]:
-    """Count the wrong captions that fool a model, except for ties on words that it does not know, and these ties."""
-    unknown = unlearned.get(answer.model, frozenset())
-    wrong = np.array([edited.wrong for edited in edits], dtype=bool)  # a caption may have no edits
-    fooled = wrong & (playground.margins(answer) <= 0)
-    is_new = [not unknown.isdisjoint(playground.words_of(edited.text)) for edited in edits]
-    ties = fooled & answer.unseen & np.array(is_new, dtype=bool)
-    return int((fooled & ~ties).sum()), int(ties.sum())
+@dataclass(frozen=True)
+class _Column:
+    """One model's answer, and its column in the table of edits."""
+
+    answer: Answer
+    name: str  # display name
+    unlearned: Set[str]  # words that the model does not know
+    margins: np.ndarray  # shape (n,), one per edit
+    widest: float  # the largest absolute margin
+
+    def n_fooled(self, edits: Sequence[Edited]) -> tuple[int, int]:
+        """Count the wrong captions that fool the model, except for ties on words that it does not know, and these
+        ties.
+        """
+        words = [playground.words_of(edited.text) for edited in edits]
+        is_new = [not self.unlearned.isdisjoint(each) for each in words]
+        wrong = np.array(
+            [edited.wrong for edited in edits], dtype=bool
+        )  # a caption may have no edits
+        fooled = wrong & (self.margins <= 0)
+        ties = fooled & self.answer.unseen & np.array(is_new, dtype=bool)
+        return int((fooled & ~ties).sum()), int(ties.sum())
 
 
-def _line(
-    edits: Sequence[Edited],
-    answer: Answer,
-    styles: Looks,
-    names: Mapping[str, str],
-    unlearned: Mapping[str, Set[str]],
-) -> str:
-    name = names.get(answer.model, answer.model)
-    heading = f"{mark(styles[answer.model])} <strong>{breakable(name)}</strong>"
-    if not answer.sees:
+def _columns(
+    answers: Sequence[Answer], names: Mapping[str, str], unlearned: Mapping[str, Set[str]]
+) -> list[_Column]:
+    columns = []
+    for answer in answers:
+        margins, name = playground.margins(answer), names.get(answer.model, answer.model)
+        widest = float(np.nanmax(np.abs(margins), initial=0.0)) or 1.0
+        unknown_words = unlearned.get(answer.model, frozenset())
+        columns.append(_Column(answer, name, unknown_words, margins, widest))
+    return columns
+
+
+def _line(edits: Sequence[Edited], column: _Column, styles: Looks) -> str:
+    heading = f"{mark(styles[column.answer.model])} <strong>{breakable(column.name)}</strong>"
+    if not column.answer.sees:
         remark = tag("span", TEXTS_ALONE, class_="vp-quiet")
         return f'<div class="vp-glance"><p>{heading} {remark}</p></div>'
-    margins = playground.margins(answer)
-    summary, css = _summary(edits, margins)
-    if same := _n_fooled(edits, answer, unlearned)[1]:
+    summary, css = _summary(edits, column.margins)
+    if same := column.n_fooled(edits)[1]:
         summary += f" ({counted(same, 'tie')} on words that it does not know)"
-    widest = _widest(margins)
     symbols = []
-    for index, (edited, margin) in enumerate(zip(edits, margins.tolist(), strict=True)):
+    for index, (edited, margin) in enumerate(zip(edits, column.margins.tolist(), strict=True)):
         if outcome := verdict(edited.wrong, margin):
             icon, word, color = VERDICTS[outcome]
             height = HEIGHTS[edited.wrong][index % 3]
-            style = f"left:{50 - 48 * _drawn(margin, widest):.2f}%;top:{height}%"
+            style = f"left:{50 - 48 * _drawn(margin, column.widest):.2f}%;top:{height}%"
             icon = "●" if outcome == "held" else icon
             title = f"{word}: {edited.text}"
             symbols.append(tag("i", icon, class_=f"vp-{color}", style=style, title=title))
-    alt = html.escape(f"{name}: {summary}")
+    alt = html.escape(f"{column.name}: {summary}")
     return (
         f'<div class="vp-glance"><p>{heading} · {tag("span", summary, class_=f"vp-{css}")}</p>'
         f'<div class="vp-track" role="img" aria-label="{alt}"><b></b>'
         f"{''.join(symbols)}</div></div>"
     )
-
-
-def _widest(margins: np.ndarray) -> float:
-    return float(np.nanmax(np.abs(margins), initial=0.0)) or 1.0
 
 
 def _drawn(margin: float, widest: float) -> float:
@@ -167,33 +175,17 @@ def _number(score: float) -> str:
 
 def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
     """Return text that says how many wrong captions fool a model, and the text's color class."""
-    verdicts = [
-        verdict(True, margin)
-        for edited, margin in zip(edits, margins.tolist(), strict=True)
-        if edited.wrong
-    ]
-    n_fooled = sum(outcome in ("fools", "tie") for outcome in verdicts)
-    n_unknown = verdicts.count("")
-    if not verdicts:
+    wrong = margins[np.array([edited.wrong for edited in edits], dtype=bool)]
+    n_fooled, n_unknown = int((wrong <= 0).sum()), int(np.isnan(wrong).sum())
+    if not len(wrong):
         return "no wrong captions to score", "quiet"
-    if n_unknown == len(verdicts):
-        return f"- unknown for all {len(verdicts)} wrong captions", "quiet"
-    judged = f"{len(verdicts) - n_unknown} wrong captions"
+    if n_unknown == len(wrong):
+        return f"- unknown for all {len(wrong)} wrong captions", "quiet"
+    judged = f"{len(wrong) - n_unknown} wrong captions"
     judged += f", unknown for {n_unknown}" if n_unknown else ""
     if n_fooled:
         return f"✗ fooled by {n_fooled} of {judged}", "fooled"
     return f"✓ not fooled by any of {judged}", "held"
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One model's column in the table of edits."""
-
-    answer: Answer
-    name: str  # display name
-    margins: np.ndarray  # shape (n,), one per edit
-    widest: float  # the largest absolute margin
-    unlearned: Set[str]  # words that the model does not know
 
 
 def table(
@@ -213,11 +205,7 @@ def table(
         names: Display names of models, if different from their stored names.
         unlearned: Words that each model does not know, by model name.
     """
-    columns = []
-    for answer in answers:
-        name, margins = names.get(answer.model, answer.model), playground.margins(answer)
-        unknown_words = unlearned.get(answer.model, frozenset())
-        columns.append(_Column(answer, name, margins, _widest(margins), unknown_words))
+    columns = _columns(answers, names, unlearned)
     indices = [
         index
         for index, edited in enumerate(edits)

@@ -49,18 +49,14 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     if story.more:
         more = case_slides(story.models, story.more.card, kind, names)[1]
         deck.append(replace(more, id="more"))
-    return (*deck, *_mixed(story.mixture, renamed), _closing(story, names, sources))
-
-
-def _closing(story: Story, names: Mapping[str, str], sources: str) -> Slide:
-    """Return the last slide: the ranking in one sentence, and where the results come from."""
-    return Slide(
+    closing = Slide(
         id="closing",
         heading=((findings.ranking(story.standings, names), ""),),
         detail="Ask your own model the same questions.",
         note=f"Cases: {sources}",
         notes=(f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",),
     )
+    return (*deck, *_mixed(story.mixture, renamed), closing)
 
 
 def describe_questions(
@@ -68,10 +64,10 @@ def describe_questions(
 ) -> str:
     """Return a line of text with the number of models, the number of questions, and the dataset."""
     n_models = len(story.models)
-    subject = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
+    subject = capitalized(f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}")
     lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
-    clauses = [capitalized(subject), f"{story.standings.n_cases:,} {lies}"]
-    return f"{', '.join(clauses)}. {dataset_name(story.dataset, renamed)}."
+    dataset = dataset_name(story.dataset, renamed)
+    return f"{subject}, {story.standings.n_cases:,} {lies}. {dataset}."
 
 
 # How often.
