@@ -276,12 +276,7 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
 @click.command("first-lists")
 @click.argument("original", metavar="BEFORE")
 @click.argument("tuned", metavar="AFTER")
-@click.option(
-    "--size",
-    default=20,
-    type=click.IntRange(1, 10**6),
-    help="Number of captions.",
-)
+@click.option("--size", default=20, type=click.IntRange(1, 10**6), help="Number of captions.")
 @FORMAT
 @pass_results
 def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) -> None:

@@ -36,16 +36,6 @@ def print_names(collection: str, how: str) -> None:
     print_rows(f"{collection.removesuffix('s')} from", rows, how)
 
 
-def print_metrics_of_probes(how: str) -> None:
-    """Print the metrics of all probes, with their unit, direction, chance level and source."""
-    rows = [
-        (row.name, probe, row.unit, row.direction, row.chance, row.source, row.help)
-        for probe in registry.names("probes")
-        for row in views.runs.metrics(probe).values()
-    ]
-    print_rows("metric probe unit better chance source meaning", rows, how)
-
-
 def published_table(store: "Store", paper: str, table: int, mark: str, key: str) -> "pd.DataFrame":
     """Return the numbers in the papers' tables, next to the numbers from one run for each paper.
 
@@ -154,7 +144,12 @@ def list_(
             "--paper, --table, --mark, --key and --model can only be used with `list published`."
         )
     elif collection == "metrics":
-        print_metrics_of_probes(how)
+        rows = [
+            (row.name, probe, row.unit, row.direction, row.chance, row.source, row.help)
+            for probe in registry.names("probes")
+            for row in views.runs.metrics(probe).values()
+        ]
+        print_rows("metric probe unit better chance source meaning", rows, how)
     else:
         print_names(collection, how)
 

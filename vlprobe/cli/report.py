@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -53,6 +53,7 @@ def report(store: "Store", output: Path, key: str) -> None:
 )
 @click.option(
     "--cases",
+    "n_cases",
     default=60,
     type=click.IntRange(1, 5000),
     help="Number of failures to publish per model and kind: this many of the worst, and this "
@@ -73,6 +74,7 @@ def report(store: "Store", output: Path, key: str) -> None:
 )
 @click.option(
     "--i-may-publish",
+    "may_publish",
     is_flag=True,
     help="Also publish pictures that vlprobe did not draw. With this option, you confirm that "
     "you have the right to publish them.",
@@ -88,12 +90,10 @@ def site(
     store: "Store",
     output: Path,
     keys: Sequence[str],
-    cases: int,
     max_size: float,
-    with_notes: bool,
-    i_may_publish: bool,
     space: bool,
     dry_run: bool,
+    **limits: Any,
 ) -> None:
     """Write question sets to the new folder OUTPUT as web pages that work from disk or on any web server.
 
@@ -105,7 +105,7 @@ def site(
     bundle.check_output(output)
     case_keys = views.runs.case_keys(store)
     question_sets = question_sets_of(store, keys or case_keys[:1])
-    contents = bundle.site(store, question_sets, Limits(cases, with_notes, i_may_publish), space)
+    contents = bundle.site(store, question_sets, Limits(**limits), space)
     inform(
         f"{output}: {len(contents.files)} files, {contents.n_bytes / 1e6:.1f} MB; {contents.n_cases:,} cases, "
         f"{contents.n_pictures:,} pictures"

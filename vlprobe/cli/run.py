@@ -31,7 +31,6 @@ from vlprobe.types.options import REMOVED
 if TYPE_CHECKING:
     import pandas as pd
 
-    from vlprobe.runs.request import Progress, Request
     from vlprobe.storage.store import Store
 
 ALL = "all"
@@ -90,10 +89,8 @@ ALL = "all"
     "--ray-address",
     default="",
     metavar="HOST:PORT",
-    help=(
-        "HOST:PORT of the Ray cluster. If empty, the cluster in RAY_ADDRESS is used, or else a "
-        "new cluster on this machine."
-    ),
+    help="HOST:PORT of the Ray cluster. If empty, the cluster in RAY_ADDRESS is used, or else a "
+    "new cluster on this machine.",
 )
 @COSTS
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
@@ -134,14 +131,10 @@ def run(
     settings["models"] = tuple(loadable_names(ctx, settings["models"]))
     requests = _requests(datasets, probes, parse_pairs(options), settings)
     store = cache_store(ctx)
-    clock: Profile | None = None
+    leaves_out = ALL in probes or len(datasets) > 1
     with ProgressBar() as bar:
-        progress: Progress = bar
-        if profile:
-            progress = clock = Profile(bar)
-        plan = execute_plan(
-            requests, store, progress, leaves_out=ALL in probes or len(datasets) > 1
-        )
+        clock = Profile(bar) if profile else None
+        plan = execute_plan(requests, store, clock or bar, leaves_out=leaves_out)
     for reason in plan.left_out:
         inform(f"Left out {reason}")
     if not any(plan.manifests):

@@ -30,12 +30,7 @@ KEY = click.argument("key", shell_complete=complete_runs)
     type=click.FloatRange(0, 1),
     help="Minimum accuracy for a model to count as strong.",
 )
-@click.option(
-    "--size",
-    default=20,
-    type=click.IntRange(1, 10**6),
-    help="Number of cases to list.",
-)
+@click.option("--size", default=20, type=click.IntRange(1, 10**6), help="Number of cases to list.")
 @FORMAT
 @pass_results
 def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, how: str) -> None:

@@ -6,15 +6,18 @@ All outside text is escaped. The display loads no external content and runs no c
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import htpy
 
 from vlprobe.case import html
 from vlprobe.case.card import CaseCard, verdict_word
+from vlprobe.case.json import picture_names
 from vlprobe.render.html.elements import embed
 from vlprobe.render.html.style import SHEET
 from vlprobe.render.sentences import LONGEST
 from vlprobe.render.words import model_name
+from vlprobe.scoring import thumbnails
 from vlprobe.types import Picture
 from vlprobe.views.wall import WallCard
 
@@ -49,6 +52,12 @@ def heading(text: str, below: str = "") -> htpy.Node:
 def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
     """Arrange cards side by side, as many per row as fit."""
     return htpy.div(".cards")[(htpy.div[card] for card in cards)]
+
+
+def case_grid(cards: Sequence[CaseCard], root: Path, models: Sequence[str] = ()) -> htpy.Element:
+    """Arrange cases side by side, as `case_card` returns them, with thumbnails from the cache in the folder `root`."""
+    sources = thumbnails.addresses(root, [name for card in cards for name in picture_names(card)])
+    return grid(case_card(card, sources, models) for card in cards)
 
 
 def case_card(

@@ -161,23 +161,20 @@ def run(
         VlprobeError: The run failed. The message is one line, and finished work is kept.
     """
     several = [models] if isinstance(models, str) or hasattr(models, "digest") else models
-    loaded: dict[str, Model] = {}
-    names = []
+    names, loaded = [], {}
     for model in several:  # type: ignore[union-attr] - one model was made a list above
-        if isinstance(model, str):
-            registry.allow_typed(model)
-            names.append(model)
-        else:
-            inner = model.model if isinstance(model, LoadedModel) else model
-            loaded[inner.name] = inner
-            names.append(inner.name)
+        if not isinstance(model, str):
+            loaded[model.name] = model.model if isinstance(model, LoadedModel) else model
+        names.append(model if isinstance(model, str) else model.name)
     if not names:
         raise InvalidInput("No model given. Pass one or more model names.")
+    options = dict(options or {})
     dataset_name = dataset if isinstance(dataset, str) else dataset.name
-    registry.allow_typed(*filter(None, (dataset_name, probe)))
-    registry.allow_typed(*(value for value in (options or {}).values() if isinstance(value, str)))
+    typed = [*(name for name in names if name not in loaded), dataset_name, probe]
+    typed += [value for value in options.values() if isinstance(value, str)]
+    registry.allow_typed(*filter(None, typed))
     try:
-        request = Request(tuple(names), dataset_name, probe, dict(options or {}), **settings)
+        request = Request(tuple(names), dataset_name, probe, options, **settings)
     except TypeError:
         unknown = sorted(set(settings) - set(Request.__dataclass_fields__))
         raise NotFound("setting of a run", str(unknown[0]), Request.__dataclass_fields__) from None

@@ -2,7 +2,7 @@
 
 import functools
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,7 +95,7 @@ class Edits(Sequence[EditedCaption]):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedData:
+class LoadedData(Sequence[Item]):
     """A dataset that was loaded and checked."""
 
     name: str
@@ -107,10 +107,7 @@ class LoadedData:
     def __len__(self) -> int:
         return len(self.items)
 
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self.items)
-
-    def __getitem__(self, index: int) -> Item:
+    def __getitem__(self, index):
         return self.items[index]
 
     def __repr__(self) -> str:
@@ -257,26 +254,12 @@ class Results:
         return f"<results {self.key}: {run.probe} on {run.dataset}, {', '.join(self.models)}>"
 
     def _repr_html_(self) -> str:
-        worst = self.failures(limit=WORST)
-        run = self.question_set.runs[0]
+        store, question_set, run = self.store, self.question_set, self.question_set.runs[0]
         subtitle = (
             f"{dataset_name(run.dataset)}, {run.n_cases:,} cases. Worst failures of "
             f"{model_name(self.models[0])}:"
         )
-        name = presentations()[run.probe].name or run.probe
-        return drawing.frame(
-            drawing.heading(name, subtitle),
-            published_line(self.question_set.runs),
-            worst.cards_html,
-            embed(self._headline()),
-            drawing.heading(
-                "", "; ".join(filter(None, (row.older for row in self.question_set.runs)))
-            ),
-        )
-
-    def _headline(self) -> str:
-        store, question_set = self.store, self.question_set
-        table, _ = tables.headline(
+        headline, _ = tables.headline(
             self.table,
             tables.metrics(question_set.probe),
             "cosine",
@@ -285,7 +268,13 @@ class Results:
             views.papers.chances(store, question_set),
             folded=True,
         )
-        return table
+        return drawing.frame(
+            drawing.heading(presentations()[run.probe].name or run.probe, subtitle),
+            published_line(question_set.runs),
+            self.failures(limit=WORST).cards_html,
+            embed(headline),
+            drawing.heading("", "; ".join(filter(None, (row.older for row in question_set.runs)))),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +310,7 @@ class Failures(Sequence[WallCard]):
     def cards_html(self) -> htpy.Node:
         """The cards as HTML, without the surrounding frame and its style sheet."""
         cards = [case_card(card, self.kind) for card in self.cards]
-        names = [name for card in cards for name in json.picture_names(card)]
-        sources = thumbnails.addresses(self.store.root, names)
-        return drawing.grid(drawing.case_card(card, sources) for card in cards)
+        return drawing.case_grid(cards, self.store.root)
 
     def _repr_html_(self) -> str:
         n_pictures = len({card.images for card in self.cards})
@@ -390,21 +377,15 @@ class Compared:
         return f"<{self.sentence}>"
 
     def _repr_html_(self) -> str:
-        described = {
-            model: [case_card(card, self._presented) for card in cards]
-            for model, cards in self.only.items()
-        }
-        cards = [card for cards in described.values() for card in cards]
-        names = [name for card in cards for name in json.picture_names(card)]
-        sources = thumbnails.addresses(self.results.store.root, names)
+        store, question_set, kind = self.results.store, self.results.question_set, self._presented
         sides = []
-        for model, cards in described.items():
-            if cards and not self._presented.is_movement:
+        for model, cards in self.only.items():
+            if cards and not kind.is_movement:
+                described = [case_card(card, kind) for card in cards]
                 sides += [
                     drawing.heading(f"Only {model_name(model)} is fooled"),
-                    drawing.grid(drawing.case_card(card, sources, self.models) for card in cards),
+                    drawing.case_grid(described, store.root, self.models),
                 ]
-        store, question_set = self.results.store, self.results.question_set
         differences, _ = html_compare.differences(
             self.table,
             tables.metrics(question_set.probe),
