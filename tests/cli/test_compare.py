@@ -11,7 +11,7 @@ import pytest
 import yaml
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from tests.cli.test_main import call, rows_of
+from tests.cli.test_main import call, frame_of, rows_of
 from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.cli import output
@@ -93,19 +93,8 @@ def test_a_p_value_that_rounds_to_zero_is_below_a_thousandth(how, capsys):
 
 
 def test_compare_by_edit_has_the_rows_of_the_page(cache):
-    answer = call(
-        cache,
-        "compare",
-        "control:random",
-        "guess",
-        "--kind",
-        "flip",
-        "--by",
-        "edit",
-        "--format",
-        "csv",
-    )
-    table = pd.read_csv(io.StringIO(answer.stdout)).set_index("subtype")
+    words = ("compare", "control:random", "guess", "--kind", "flip", "--by", "edit")
+    table = frame_of(cache, *words).set_index("subtype")
     scores = {
         model: Store(cache).run(key).table("scores").to_pandas().query("kind == 'flip'")
         for model, key in keys(cache).items()
@@ -169,17 +158,8 @@ def test_what_cannot_be_compared_is_said_in_a_line(cache, words, line):
 
 def test_runs_over_different_questions_are_not_compared(cache, tiny):
     before = keys(cache)
-    call(
-        cache,
-        "run",
-        "--model",
-        "control:random",
-        "--dataset",
-        tiny,
-        "--option",
-        "k_same=1",
-        "--no-doctor",
-    )
+    words = ("run", "--model", "control:random", "--dataset", tiny, "--option", "k_same=1")
+    call(cache, *words, "--no-doctor")
     (key,) = {manifest["key"] for manifest in Store(cache).runs()} - set(before.values())
     answer = call(cache, "compare", before["guess"], key, code=1)
     assert "answered different questions" in answer.stderr

@@ -1,14 +1,14 @@
 """`vlprobe failures` and `compare` on data of one kind, mistyped filters, and what a search ranked first."""
 
 import csv
-import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import vlprobe
-from tests.cli.test_main import call, rows_of
+from tests.cli.test_main import call, frame_of, rows_of
 from tests.conftest import run_key_of, tiers
 from tests.datasets.test_pairs import valse
 from tests.views.test_causes import MODEL, Towers, write_pairs
@@ -31,6 +31,11 @@ def scores_file(path: Path, scores: dict[str, tuple[float, float]]) -> str:
     return f"scores:{path}"
 
 
+def run_models(cache: Path, probe: str, dataset: str, models: Iterable[str]) -> None:
+    words = [word for model in models for word in ("--model", model)]
+    call(cache, "run", "--probe", probe, "--dataset", dataset, *words, "--no-doctor")
+
+
 @pytest.fixture
 def foils(tmp_path: Path) -> tuple[Path, str, str]:
     """A cache in which two files of scores answered VALSE's layout, which has foils and no pairs."""
@@ -40,10 +45,8 @@ def foils(tmp_path: Path) -> tuple[Path, str, str]:
         scores_file(tmp_path / f"{name}.csv", scores)
         for name, scores in (("first", FIRST), ("second", SECOND))
     ]
-    words = [word for model in models for word in ("--model", model)]
-    dataset = f"pairs:{tmp_path / 'valse.json'}+unpictured"
     cache = tmp_path / "cache"
-    call(cache, "run", "--probe", "eqben", "--dataset", dataset, *words, "--no-doctor")
+    run_models(cache, "eqben", f"pairs:{tmp_path / 'valse.json'}+unpictured", models)
     return cache, models[0], models[1]
 
 
@@ -51,8 +54,7 @@ def test_failures_of_data_with_foils_only_lists_the_foils(foils):
     cache, first, second = foils
     listed = {}
     for model in (first, second):
-        answer = call(cache, "failures", run_key_of(cache, model), "--format", "csv")
-        listed[model] = {row["original"] for row in csv.DictReader(io.StringIO(answer.stdout))}
+        listed[model] = set(frame_of(cache, "failures", run_key_of(cache, model))["original"])
     for model, scores in ((first, FIRST), (second, SECOND)):
         fooled = {key for key, (caption, foil) in scores.items() if caption <= foil}
         assert listed[model] == {f"A man runs {key}." for key in fooled}
@@ -99,9 +101,8 @@ def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
             lines += [f"t/{key}/i2t_c{n}_i0,{score}" for n, score in enumerate(numbers)]
         (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
         models.append(f"scores:{tmp_path / f'{name}.csv'}+partial")
-    words = [word for model in models for word in ("--model", model)]
     cache = tmp_path / "cache"
-    call(cache, "run", "--probe", "visla", "--dataset", dataset, *words, "--no-doctor")
+    run_models(cache, "visla", dataset, models)
     assert "cannot be compared" not in call(cache, "compare", *models).stdout
 
 
@@ -146,10 +147,9 @@ def test_an_empty_result_of_valid_filters_says_so(compared):
 def test_the_table_has_file_names_and_the_csv_has_paths(compared):
     key = run_key_of(compared.root, "guess")
     table = call(compared.root, "failures", key, "--size", "3").stdout.splitlines()[1:]
-    answer = call(compared.root, "failures", key, "--size", "3", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(answer.stdout)))
-    assert [line.split()[-1] for line in table] == [Path(row["image"]).name for row in rows]
-    assert all(Path(row["image"]).is_file() for row in rows)
+    images = frame_of(compared.root, "failures", key, "--size", "3")["image"].map(Path)
+    assert [line.split()[-1] for line in table] == [image.name for image in images]
+    assert all(image.is_file() for image in images)
 
 
 def test_a_search_for_captions_shows_the_altered_caption_that_won(mixed_store):
@@ -189,16 +189,12 @@ def test_failures_of_one_tower_are_listed_and_the_shares_of_all_are_printed(tmp_
     store = Store(tmp_path / "cache")
     request = Request((MODEL,), data, "eqben", examine=False)
     (manifest,) = execute(request, store, models={MODEL: Towers()})
-    answer = call(
-        store.root, "failures", manifest["key"], "--unseen-by", "words", "--format", "csv"
-    )
-    rows = list(csv.DictReader(io.StringIO(answer.stdout)))
-    assert len(rows) == 10 and all("maroon" in row["original"] for row in rows)
-    assert "of the failures: words 33.3%, picture 33.3%, match 33.3%." in answer.stderr
-    answer = call(
-        store.root, "failures", manifest["key"], "--exclude", "unseen_by=words", "--format", "csv"
-    )
-    others = list(csv.DictReader(io.StringIO(answer.stdout)))
-    assert len(others) == 20 and not {row["id"] for row in rows} & {row["id"] for row in others}
-    answer = call(store.root, "failures", manifest["key"], "--exclude", "subtype=taste", code=1)
+    words = ("failures", manifest["key"])
+    rows = frame_of(store.root, *words, "--unseen-by", "words")
+    assert len(rows) == 10 and rows["original"].str.contains("maroon").all()
+    said = call(store.root, *words, "--unseen-by", "words").stderr
+    assert "of the failures: words 33.3%, picture 33.3%, match 33.3%." in said
+    others = frame_of(store.root, *words, "--exclude", "unseen_by=words")
+    assert len(others) == 20 and not {*rows["id"]} & {*others["id"]}
+    answer = call(store.root, *words, "--exclude", "subtype=taste", code=1)
     assert "No subtype of pair named 'taste'" in answer.stderr

@@ -290,22 +290,9 @@ def test_a_slice_a_tag_and_a_short_key_that_mean_nothing_are_said_so(ran):
 
 def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, tmp_path):
     twice = ("--option", "policies=danger", "--option", "policies=rand-voca")
-    found = call(
-        tmp_path,
-        "run",
-        "--model",
-        "control:random",
-        "--dataset",
-        tiny,
-        "--probe",
-        "rococo",
-        *twice,
-        code=2,
-    )
-    assert (
-        "'policies' is set more than once. Set it once; separate several values with commas"
-        in found.stderr
-    )
+    words = ("run", "--model", "control:random", "--dataset", tiny, "--probe", "rococo", *twice)
+    said = "'policies' is set more than once. Set it once; separate several values with commas"
+    assert said in call(tmp_path, *words, code=2).stderr
 
 
 def test_a_finished_run_answers_without_torch_and_reads_all_where_that_is_asked(

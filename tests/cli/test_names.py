@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import vlprobe
-from tests.cli.test_failures import FIRST, SECOND, scores_file
-from tests.cli.test_main import call
+from tests.cli.test_failures import FIRST, SECOND, run_models, scores_file
+from tests.cli.test_main import call, rows_of
 from tests.conftest import draw_fewer, run_key_of, store_again
 from tests.datasets.test_pairs import valse
+from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.render.words import model_name
 from vlprobe.storage.store import Store
@@ -32,9 +33,8 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[str, st
         f"{scores_file(folder / f'{number}.csv', scores)}+as={name}+logit"
         for number, (name, scores) in enumerate(zip(NAMES, (ONE, TWO), strict=True))
     )
-    words = [word for model in models for word in ("--model", model)]
     dataset = f"pairs:{folder / 'valse.json'}+unpictured"
-    call(folder / "cache", "run", "--probe", "eqben", "--dataset", dataset, *words, "--no-doctor")
+    run_models(folder / "cache", "eqben", dataset, models)
     return folder / "cache", (models[0], models[1])
 
 
@@ -60,14 +60,12 @@ def test_every_command_finds_a_stored_model_by_its_display_name(named):
 def test_a_model_of_a_run_can_be_named_by_its_display_name(named, tmp_path: Path):
     cache, stored = named
     dataset = Store(cache).runs()[0]["run"]["dataset"]
-    words = ("run", "--probe", "eqben", "--dataset", dataset, "--no-doctor", "--format", "json")
-    rows = json.loads(call(cache, *words, "--model", NAMES[0]).stdout)
+    words = ("run", "--probe", "eqben", "--dataset", dataset, "--no-doctor", "--model", NAMES[0])
+    rows = rows_of(cache, *words)
     assert {row["model"] for row in rows} == {stored[0]}
 
 
 def test_a_name_that_a_person_set_is_found_and_can_be_changed(named, tmp_path: Path):
-    import shutil
-
     cache = Path(shutil.copytree(named[0], tmp_path / "cache"))
     call(cache, "rename", NAMES[0], "The big one")
     call(cache, "compare", "The big one", NAMES[1])
@@ -86,9 +84,8 @@ def test_a_name_of_two_models_is_refused_in_one_line(named, tmp_path: Path):
     cache, stored = named
     twin = stored[0].replace("+logit", "+cosine")
     dataset = Store(cache).runs()[0]["run"]["dataset"]
-    words = [word for model in (stored[0], twin) for word in ("--model", model)]
     other = tmp_path / "cache"
-    call(other, "run", "--probe", "eqben", "--dataset", dataset, *words, "--no-doctor")
+    run_models(other, "eqben", dataset, (stored[0], twin))
     for words in (("compare", NAMES[0], twin), ("failures", NAMES[0]), ("show", NAMES[0])):
         error = call(other, *words, code=1).stderr
         assert f"2 models are called '{NAMES[0]}'" in error and error.count("\n") == 1
@@ -120,8 +117,6 @@ def test_a_display_name_does_not_let_code_or_a_server_be_asked(tmp_path: Path, n
 
 @pytest.mark.parametrize("option", ["as=", "as=" + "x" * 61])
 def test_an_empty_or_long_display_name_is_refused(tmp_path: Path, option: str):
-    from vlprobe import registry
-
     name = f"{scores_file(tmp_path / 'a.csv', FIRST)}+{option}"
     with pytest.raises(InvalidInput, match=r"is not a valid option"):
         registry.load_model(name)

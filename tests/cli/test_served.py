@@ -170,11 +170,16 @@ def upload(served: Served, visitor: Visitor, session: str = "") -> int:
         visitor.headers | {"Content-Type": f"multipart/form-data; boundary={boundary}"},
         method="PUT",
     )
+    return answer_of(request)[0]
+
+
+def answer_of(request: urllib.request.Request) -> tuple[int, str]:
+    """The status and the text with which a server answers."""
     try:
         with urllib.request.urlopen(request, timeout=120) as answer:
-            return answer.status
+            return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code
+        return error.code, error.read().decode()
 
 
 @pytest.mark.parametrize(
@@ -192,12 +197,7 @@ def test_a_session_that_nobody_has_is_no_way_to_upload(guarded):
 
 
 def status_and_text(served: Served, path: str, **headers: str) -> tuple[int, str]:
-    request = urllib.request.Request(f"{served.url}{path}", headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+    return answer_of(urllib.request.Request(f"{served.url}{path}", headers=headers))
 
 
 def test_a_site_that_gives_its_name_the_address_of_this_machine_reaches_nothing(guarded):

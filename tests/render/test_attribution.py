@@ -179,12 +179,8 @@ def test_published_answers_are_told_from_computed_ones():
 def test_only_a_secure_address_becomes_a_link(address):
     run = question_set().run(GPT4V)
     publication = Publication("a", "<b>Authors</b>", address, "MIT")
-    line = str(attribution.published_line([_published(run, publication)]))
+    line = str(attribution.published_line([replace(run, publication=publication)]))
     assert "<a" not in line and "&lt;b&gt;Authors" in line
-
-
-def _published(run: views.records.RunRow, publication: Publication) -> views.records.RunRow:
-    return replace(run, publication=publication)
 
 
 def test_the_pictures_of_a_case_have_their_credit():

@@ -1,6 +1,7 @@
 """A failure on Home in words: headings by what was changed, captions with their marks, who was fooled."""
 
 import dataclasses
+import itertools
 import json
 import re
 
@@ -147,9 +148,6 @@ def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
     assert heading[1] == "Two of five models say dogs."  # who is half right is said below
     tied = dataclasses.replace(tied, n_changes=2)
     assert words.heading(tied, FLIP, "A")[1] == "Two of five models are right in one order only."
-
-
-def test_forty_three_models_are_counted_in_digits():
     assert words.heading(make_showcase(39, 43), FLIP, "A")[1] == "39 of 43 models say dogs."
 
 
@@ -160,14 +158,14 @@ def test_forty_three_models_are_counted_in_digits():
         (("fooled",) * 4 + ("held",) * 2, "Four of six models chose this one"),
         (("fooled",) * 5 + ("tied",), "All six models chose this one, one by a tie"),
         (("tied",) * 6, "All six models cannot tell them apart"),
+        (("fooled",) * 2, "Both models chose this one"),
     ],
 )
 def test_ties_are_told_beside_the_marks(states, told):
-    verdicts = tuple(
-        ModelVerdict(model, 0, state) for model, state in zip(MODELS, states, strict=True)
-    )
+    verdicts = tuple(map(ModelVerdict, MODELS, itertools.repeat(0), states))
     n_fooled = sum(state != "held" for state in states)
-    assert words.verdict(make_showcase(n_fooled, verdicts=verdicts), FLIP, NAMES, MODELS[0]) == told
+    case = make_showcase(n_fooled, len(states), verdicts=verdicts)
+    assert words.verdict(case, FLIP, NAMES, MODELS[0]) == told
 
 
 def mixed(item: str, lam: float, kind: str = "mix", margin: float = -0.1) -> Showcase:
@@ -315,12 +313,6 @@ def test_hostile_captions_stay_text_and_short(text):
     for side in case_card(case.card, FLIP).sides:
         line = side.runs(words.LONGEST_CAPTION)
         assert sum(len(part) for part, _ in line) <= words.LONGEST_CAPTION + 1
-
-
-def test_two_models_are_both_and_not_all_two():
-    assert (
-        words.verdict(make_showcase(2, 2), FLIP, NAMES, MODELS[0]) == "Both models chose this one"
-    )
 
 
 def test_the_numbers_have_a_sentence_each():

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.test_main import call, rows_of
 from tests.conftest import case_key_of, make_tiny, question_set_of, tiers
 from tests.surfaces.test_site import unpacked
 from vlprobe import views
@@ -28,6 +28,7 @@ from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import report, selection
 from vlprobe.surfaces.site import pages
 from vlprobe.views.changes import changed_words
+from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
 
 SCORECARD = 'aria-label="Scorecard of all models"'
@@ -146,9 +147,7 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(
     ]
     cases = [case for name in flips for case in tables[name]["cases"]]
     for number, model in enumerate(question_set.ordered_models):
-        worst, _ = views.cases.failures(
-            noted, question_set, views.filter.Filter(model), 1, report.CASES
-        )
+        worst, _ = views.cases.failures(noted, question_set, Filter(model), 1, report.CASES)
         written = {tuple(case["texts"]) for case in cases if case["margins"][number] <= 0}
         assert len(worst) and {tuple(texts) for texts in worst["texts"]} <= written
     pictures = {case["case"]["frames"][0]["source"] for case in cases}
@@ -229,11 +228,9 @@ def test_the_commands_of_a_report_are_those_of_the_program(
         (stored["probe"],),
         (OTHER, ONE),
     )
-    done = CliRunner().invoke(
-        main, ["--cache", str(noted.root), *lines[1][1:], "--format", "json", "--size", "1"]
-    )
-    worst, _ = views.cases.failures(noted, question_set, views.filter.Filter(OTHER), 1, 1)
-    assert json.loads(done.stdout)[0]["id"] == worst["id"].iloc[0]
+    first, *_ = rows_of(noted.root, *lines[1][1:], "--size", "1")
+    worst, _ = views.cases.failures(noted, question_set, Filter(OTHER), 1, 1)
+    assert first["id"] == worst["id"].iloc[0]
 
 
 def test_the_program_writes_a_report_of_the_set_that_is_named(
@@ -243,16 +240,10 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
         report, "report", lambda store, question_set: f"{store.root} {question_set.key}"
     )
     for words in ([], ["--set", key[:6]], ["--set", "ffff"]):  # the newest; a question set; a run
-        done = CliRunner().invoke(
-            main, ["--cache", str(noted.root), "report", *words, str(tmp_path / "out.html")]
-        )
-        assert done.exit_code == 0, done.output
+        call(noted.root, "report", *words, str(tmp_path / "out.html"))
         assert (tmp_path / "out.html").read_text(encoding="utf-8") == f"{noted.root} {key}"
     for cache, words in ((noted.root, ["--set", "zzz"]), (tmp_path / "none", [])):
-        done = CliRunner().invoke(
-            main, ["--cache", str(cache), "report", *words, str(tmp_path / "no.html")]
-        )
-        assert done.exit_code == 1
+        done = call(cache, "report", *words, str(tmp_path / "no.html"), code=1)
         assert done.stderr.startswith(("Error: No", "Error: There are no stored results"))
         assert not (tmp_path / "no.html").exists()
 
@@ -268,7 +259,7 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
         row = views.cases.failures(
             every_probe,
             views.runs.question_set(every_probe, asked),
-            views.filter.Filter(ONE, kind, outcome="all"),
+            Filter(ONE, kind, outcome="all"),
             1,
             1,
         )[0].iloc[0]
@@ -291,11 +282,8 @@ def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, question_set:
         for line in "".join(Page(text).words).splitlines()
         if line.startswith("vlprobe failures")
     )
-    done = CliRunner().invoke(
-        main, ["--cache", str(noted.root), *shlex.split(line)[1:], "--format", "json"]
-    )
     wanted = views.rows.questions(noted, question_set, [0])["id"].iloc[0]
-    assert wanted in [case["id"] for case in json.loads(done.stdout)]
+    assert wanted in [case["id"] for case in rows_of(noted.root, *shlex.split(line)[1:])]
     assert "Because <b>I</b> say so." in "".join(Page(text).words)
 
 
@@ -316,7 +304,7 @@ def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
 def test_a_selection_is_what_the_filter_passes_in_its_order(
     noted: Store, question_set: QuestionSet
 ):
-    chosen = views.filter.Filter(ONE, outcome="all", other=OTHER, sort="difference")
+    chosen = Filter(ONE, outcome="all", other=OTHER, sort="difference")
     table, total = views.cases.failures(noted, question_set, chosen, 1, 10_000)
     rows = list(csv.DictReader(io.StringIO(selection.as_csv(noted, question_set, chosen))))
     found = json.loads(selection.as_json(noted, question_set, chosen))
@@ -345,7 +333,7 @@ def test_a_long_selection_is_cut_and_says_so(
     noted: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(selection, "MOST", 3)
-    chosen = views.filter.Filter(ONE, outcome="all")
+    chosen = Filter(ONE, outcome="all")
     found = json.loads(selection.as_json(noted, question_set, chosen))
     assert len(found["cases"]) == 3 < found["total"]
 
@@ -353,7 +341,7 @@ def test_a_long_selection_is_cut_and_says_so(
 def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
     key = case_key_of(nasty)
     annotations.write(nasty, key, Annotation(0, "x", ("+odd",), "@note"))
-    chosen = views.filter.Filter("control:constant", kind="", outcome="all")
+    chosen = Filter("control:constant", kind="", outcome="all")
     for row in csv.reader(
         io.StringIO(selection.as_csv(nasty, views.runs.question_set(nasty, key), chosen))
     ):
@@ -374,7 +362,7 @@ def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe
     n_compared = 0
     for key in views.runs.question_sets(every_probe)["case_key"]:
         question_set = views.runs.question_set(every_probe, key)
-        chosen = views.filter.Filter("control:constant", kind="", outcome="all")
+        chosen = Filter("control:constant", kind="", outcome="all")
         table, _ = views.cases.failures(every_probe, question_set, chosen, 1, 10_000)
         found = json.loads(selection.as_json(every_probe, question_set, chosen))["cases"]
         for row, case in zip(table.to_dict("records"), found, strict=True):
@@ -391,7 +379,7 @@ def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe
 
 
 def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
-    chosen = views.filter.Filter("control:constant", kind="ranking", outcome="all")
+    chosen = Filter("control:constant", kind="ranking", outcome="all")
     question_set = question_set_of(every_probe, "prsm")
     found = json.loads(selection.as_json(every_probe, question_set, chosen))["cases"]
     rows = list(csv.DictReader(io.StringIO(selection.as_csv(every_probe, question_set, chosen))))
