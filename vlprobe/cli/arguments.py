@@ -12,6 +12,8 @@ from click.shell_completion import CompletionItem, get_completion_class
 from vlprobe import registry, views
 from vlprobe.errors import MissingDependency, VlprobeError
 from vlprobe.runs.settings import SETTINGS
+from vlprobe.storage import errata
+from vlprobe.storage.files import parse_path
 from vlprobe.types import AVERAGINGS, POOLED
 from vlprobe.types.options import Option
 
@@ -119,9 +121,6 @@ case_choices = option_group(
 
 def rejected_labels(path: str | None) -> tuple[str, ...]:
     """Return the digests of the questions that an errata file rejects. Raises InvalidInput."""
-    from vlprobe.storage import errata
-    from vlprobe.storage.files import parse_path
-
     return tuple(sorted(errata.rejected(errata.read(parse_path(path))))) if path else ()
 
 

@@ -20,6 +20,7 @@ from vlprobe.cli.arguments import (
 )
 from vlprobe.cli.output import ProgressBar, inform, print_rows
 from vlprobe.runs.request import Request
+from vlprobe.storage import files
 
 
 @click.command()
@@ -119,7 +120,6 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     The edits are in random order, without their intended meaning. Give each judge a copy named after that judge.
     """
     from vlprobe.runs.edits.sheet import COLUMNS, open_edits, sample_edits
-    from vlprobe.storage import files
     from vlprobe.surfaces.report.selection import defused
 
     edits_on_it = sample_edits(open_edits(edits_path).edits, sample, seed)
@@ -164,7 +164,6 @@ def verdicts(
     vlprobe stored in the cache are used.
     """
     from vlprobe.runs.edits import sheet
-    from vlprobe.storage import files
 
     judged = sheet.open_edits(edits_path)
     counted = (

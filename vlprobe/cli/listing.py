@@ -8,14 +8,13 @@ from vlprobe import __version__, registry, views
 from vlprobe.cli.arguments import FORMAT, complete_names, results_store, typed
 from vlprobe.cli.output import inform, print_folded, print_rows, print_table
 from vlprobe.errors import InvalidInput
+from vlprobe.views.published import SOURCES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from vlprobe.storage.store import Store
     from vlprobe.types.options import Option
-
-PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as in `views.published.SOURCES`
 
 
 def print_names(collection: str, how: str) -> None:
@@ -52,7 +51,6 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
     import pandas as pd
 
     from vlprobe.render.model_lookup import find_run
-    from vlprobe.views.published import SOURCES
 
     manifest = find_run(store, key) if key else None
     names = [paper] if paper else list(SOURCES)
@@ -91,7 +89,7 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
 )
 @click.option(
     "--paper",
-    type=click.Choice(PAPERS),
+    type=click.Choice(list(SOURCES)),
     help="For published: print only the numbers in this paper.",
 )
 @click.option(

@@ -10,6 +10,7 @@ from vlprobe import views
 from vlprobe.cli.arguments import pass_results, question_set_of, question_sets_of
 from vlprobe.cli.output import inform, print_slice_notes
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import files
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 @pass_results
 def report(store: "Store", output: Path, key: str) -> None:
     """Write a comparison of all models on one question set as a single HTML file that works offline."""
-    from vlprobe.storage import files
     from vlprobe.surfaces.report import report as page
 
     case_keys = views.runs.case_keys(store)
@@ -189,7 +189,6 @@ def figure(
     the test and its correction. It requires the package kaleido ('vlprobe[figures]') and Chrome or Chromium.
     """
     from vlprobe.render.model_lookup import find_model
-    from vlprobe.storage import files
     from vlprobe.surfaces import paper
 
     if name not in paper.FIGURES:

@@ -25,6 +25,7 @@ from vlprobe.cli.arguments import (
 )
 from vlprobe.cli.output import ProgressBar, inform, print_notes, print_table
 from vlprobe.errors import Misfit, NotFound
+from vlprobe.models import frozen
 from vlprobe.runs.request import Request
 from vlprobe.types.options import REMOVED
 
@@ -115,7 +116,6 @@ def run(
     **settings,
 ) -> None:
     """Run probes on models. Repeating the command resumes the run, or prints the stored result if it is complete."""
-    from vlprobe.models import frozen
     from vlprobe.runs.profile import Profile
     from vlprobe.runs.run import execute_plan
 

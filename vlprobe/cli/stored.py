@@ -8,6 +8,7 @@ from vlprobe import registry, views
 from vlprobe.cli.arguments import cache_store, complete_names, complete_runs, results_store
 from vlprobe.cli.output import ProgressBar, inform
 from vlprobe.errors import InvalidInput, NotFound, printable
+from vlprobe.storage import access
 
 MOST_FAILURES = 10  # failures that are listed; the rest are counted
 
@@ -123,7 +124,6 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     triplets:FILE@FOLDER/val2017+unpictured. To resume an interrupted download, run the same command again.
     """
     from vlprobe.datasets import photographs
-    from vlprobe.storage import access
 
     access.refuse_writing()
     store = cache_store(ctx)

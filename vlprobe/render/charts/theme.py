@@ -172,16 +172,13 @@ def ticks(metric: Metric) -> str:
 
 def wrapped(text: str, width: int) -> str:
     """Escape a name with `safe`, and wrap it after slashes, colons, at signs, hyphens and spaces."""
-    spaced = (
-        text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
-    )
-    lines = textwrap.wrap(spaced, width, break_long_words=False) or [""]
-    joined = "<br>".join(map(safe, lines))
-    return (
-        joined.replace("/ ", "/").replace(": ", ":").replace("@ ", "@")
-        if len(text) > width
-        else joined
-    )
+    signs = "/:@" if len(text) > width else ""
+    for sign in signs:
+        text = text.replace(sign, f"{sign} ")
+    joined = "<br>".join(map(safe, textwrap.wrap(text, width, break_long_words=False) or [""]))
+    for sign in signs:
+        joined = joined.replace(f"{sign} ", sign)
+    return joined
 
 
 def finished(figure: go.Figure, height: int) -> go.Figure:

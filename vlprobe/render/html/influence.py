@@ -56,11 +56,8 @@ def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
     for word, value in zip(words, values, strict=True):
         tint, exact, short = "", "unknown", "-"
         if not math.isnan(value):
-            tint, exact, short = (
-                f"background:{_tint(value, scale)}",
-                f"{value:z.4f}",
-                f"{value:z.3f}",
-            )
+            tint = f"background:{_tint(value, scale)}"
+            exact, short = f"{value:z.4f}", f"{value:z.3f}"
         title = html.escape(f"{word}: {exact}")
         spans.append(
             f'<span class="vp-word" style="{tint}" title="{title}">{html.escape(word)}'
@@ -112,26 +109,23 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
             round((row + 1) * image.height / rows) - 1,
         )
         if not math.isnan(value):
-            draw.rectangle(
-                box,
-                fill=(
-                    *OVERLAY[bool(value >= 0)],
-                    round(255 * VEIL * _strength(value, scale, least)),
-                ),
-            )
+            opacity = round(255 * VEIL * _strength(value, scale, least))
+            draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], opacity))
             frame = box if frame is None and scale and abs(value) == scale else frame
             if (room := min(box[2] - box[0], box[3] - box[1])) >= ROOM:
                 corner = (box[0] + room / 10, box[1] + room / 10)
-                style = {
-                    "fill": (255, 255, 255, 255),
-                    "stroke_width": 2,
-                    "stroke_fill": (0, 0, 0, 255),
-                }
-                draw.text(corner, f"{value:z.2f}", font_size=room / 5, **style)
+                draw.text(
+                    corner,
+                    f"{value:z.2f}",
+                    "white",
+                    font_size=room / 5,
+                    stroke_width=2,
+                    stroke_fill="black",
+                )
     if frame is not None:
         width = max(round(min(image.size) / 120), 1)
-        draw.rectangle(frame, outline=(255, 255, 255, 255), width=2 * width)
-        draw.rectangle(frame, outline=(0, 0, 0, 255), width=width)
+        draw.rectangle(frame, outline="white", width=2 * width)
+        draw.rectangle(frame, outline="black", width=width)
     return Image.alpha_composite(image.convert("L").convert("RGBA"), veil).convert("RGB")
 
 

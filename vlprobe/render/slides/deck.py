@@ -262,20 +262,15 @@ def _ranking_notes(
     for contestant in contestants:
         ends = interval(contestant.low, contestant.high, standings.unit)
         between = f", 95 % interval {ends}" if ends else ""
-        counts = (
-            f" ({contestant.share * contestant.n_cases:,.10g} of {contestant.n_cases:,})"
-            if not standings.is_movement
-            else ""
-        )
-        ties = (
-            f", {contestant.n_tied:,} of them ties"
-            if contestant.n_tied and not standings.is_movement
-            else ""
-        )
+        counts = ""
+        if not standings.is_movement:
+            n_cases = contestant.n_cases
+            counts = f" ({contestant.share * n_cases:,.10g} of {n_cases:,})"
+            counts += f", {contestant.n_tied:,} of them ties" if contestant.n_tied else ""
         remark = " A control, which should fail." if contestant.is_control else ""
         remark = remark or (" It failed its checks." if contestant.is_unfit else "")
         value = number(contestant.share, standings.unit)
-        lines.append(f"{names[contestant.model]}: {value}{counts}{ties}{between}.{remark}")
+        lines.append(f"{names[contestant.model]}: {value}{counts}{between}.{remark}")
     n_pairs = len(standings.rows)
     if n_pairs:
         clear = sum(pair.verdict in ("fewer", "more") for pair in standings.rows)
@@ -299,6 +294,7 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
     ranks = case.ranks_of(mixture.model)
     losing = some_models(mixture.n_fooled, mixture.n_models)
     losing += " loses" if mixture.n_fooled == 1 else " lose"
+    title = f"{capitalized(amount(case.share))} of another picture is enough to lose the right one."
     pictures = (
         SlidePicture(case.right, case.caption, "The right picture", "true"),
         SlidePicture(case.partner, "The picture that is mixed in", "The other picture"),
@@ -309,12 +305,7 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
     return [
         Slide(
             id="mixed",
-            heading=(
-                (
-                    f"{capitalized(amount(case.share))} of another picture is enough to lose the right one.",
-                    "",
-                ),
-            ),
+            heading=((title, ""),),
             detail=f"“{shorten(case.caption, 160)}” {losing} this picture to its own mixture.",
             pictures=tuple(picture for picture in pictures if picture.name),
             note=f"{dataset_name(mixture.dataset, renamed)}: {case.n_pictures:,} pictures, and "

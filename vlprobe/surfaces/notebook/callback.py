@@ -44,8 +44,9 @@ class Callback:
         limit: Maximum number of items to use; 0 uses all.
         options: Options of the probe.
         name: Name of the training run. Results are stored under the model name NAME@STEP.
-        encode_image: Converts pictures to embeddings [`module.encode_image`].
-        encode_text: Converts tokens to embeddings [`module.encode_text`].
+        encode_image: Converts preprocessed pictures of shape (n, ...) to embeddings of shape (n, dim)
+            [`module.encode_image`].
+        encode_text: Converts tokens of shape (n, columns) to embeddings of shape (n, dim) [`module.encode_text`].
         version: Identifies the preprocessing, tokenizer and towers. Equal weights with an equal version are not probed
             twice, not even by a later process. Without a version, results from other processes are not used.
         cache: Folder or URL of the results.
@@ -81,10 +82,10 @@ class Callback:
         self.dataset = (
             load_dataset(dataset, cache) if dataset and isinstance(dataset, str) else dataset
         )
-        self._on_results, self._version = on_results, version or uuid.uuid4().hex
-        self._preprocess, self._tokenizer = preprocess, tokenizer
-        self._encode_image = encode_image or _tower(module, "encode_image")
-        self._encode_text = encode_text or _tower(module, "encode_text")
+        self._on_results, self.version = on_results, version or uuid.uuid4().hex
+        self.preprocess, self.tokenizer = preprocess, tokenizer
+        self.encode_image = encode_image or _tower(module, "encode_image")
+        self.encode_text = encode_text or _tower(module, "encode_text")
         self.history: dict[int, Results] = {}  # by step
 
     def __call__(self, step: int) -> Results | None:
@@ -103,17 +104,8 @@ class Callback:
     def now(self, step: int) -> Results:
         """Probe the module immediately and record the results for the given step. Raises VlprobeError."""
         with _as_it_was(self.module):
-            model = ModuleEncoder(
-                f"{self.name}@{step}",
-                self.module,
-                self._encode_image,
-                self._encode_text,
-                self._preprocess,
-                self._tokenizer,
-                self._version,
-            )
             stepped = run(
-                model,
+                ModuleEncoder(self, step),
                 self.dataset,
                 self.probe,
                 options=self.options,
@@ -181,51 +173,31 @@ def _as_it_was(module: "torch.nn.Module") -> Iterator[None]:
 
 
 class ModuleEncoder(TorchDualEncoder):
-    """A torch module with a picture tower and a text tower. The module is not moved or changed.
+    """The module of a callback, with the weights that it has at a step. The module is not moved or changed."""
 
-    Args:
-        name: The name under which results are stored.
-        module: The module whose weights are part of the digest.
-        encode_image: A function from preprocessed pictures with shape (n, ...) to embeddings with shape (n, dim).
-        encode_text: A function from tokens with shape (n, columns) to embeddings with shape (n, dim).
-        preprocess: A function from a PIL image to a tensor.
-        tokenizer: A function from texts to an int64 tensor with shape (n, columns).
-        version: A version of the preprocessing, the tokenizer and the towers. It is part of the digest and
-            must change whenever one of them changes.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        module: "torch.nn.Module",
-        encode_image: "Tower",
-        encode_text: "Tower",
-        preprocess: "Callable[[Image.Image], torch.Tensor]",
-        tokenizer: "Callable[[list[str]], torch.Tensor]",
-        version: str,
-    ) -> None:
-        self.name, self.note = name, "in the middle of a training"
-        self._encode_image, self._encode_text = encode_image, encode_text
-        self._preprocess, self._tokenizer = preprocess, tokenizer
+    def __init__(self, callback: Callback, step: int) -> None:
+        module = callback.module
+        self.name, self.note = f"{callback.name}@{step}", "in the middle of a training"
+        self.callback = callback
         self.device = str(next(module.parameters()).device)
-        self.digest = frozen.digest({"version": version}, cast(TorchModel, module))
+        self.digest = frozen.digest({"version": callback.version}, cast(TorchModel, module))
         self.dim = self.encode_texts(self.tokenize(["a text"])).shape[1]
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """Convert an RGB PIL image to an array."""
-        return np.asarray(self._preprocess(image))
+        return np.asarray(self.callback.preprocess(image))
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Convert preprocessed pictures with shape (n, ...) to unit vectors with shape (n, dim)."""
-        return self._units(self._encode_image, pixels)
+        return self._units(self.callback.encode_image, pixels)
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Tokenize texts to int64 with shape (n, columns)."""
-        return np.asarray(self._tokenizer(list(texts)), dtype=np.int64)
+        return np.asarray(self.callback.tokenizer(list(texts)), dtype=np.int64)
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Convert tokens with shape (n, columns) to unit vectors with shape (n, dim)."""
-        return self._units(self._encode_text, tokens)
+        return self._units(self.callback.encode_text, tokens)
 
     def _units(self, tower: "Tower", batch: np.ndarray) -> np.ndarray:
         import torch

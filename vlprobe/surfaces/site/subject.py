@@ -34,7 +34,8 @@ class Shelf:
     def __init__(self, root: Path, may_publish: bool) -> None:
         self._root, self._may_publish = root, may_publish
         self._keys: dict[str, str] = {}
-        self._chunks: list[list[str]] = []
+        # Data URLs by script. A picture's key has the number of the script and an index in it.
+        self.chunks: list[list[str]] = []
         self._held_back: set[str] = set()
 
     @property
@@ -51,12 +52,7 @@ class Shelf:
     @property
     def n_pictures(self) -> int:
         """Number of published pictures."""
-        return sum(map(len, self._chunks))
-
-    @property
-    def chunks(self) -> Sequence[Sequence[str]]:
-        """Data URLs of pictures, grouped by script. A picture's key has the number of the script and an index in it."""
-        return self._chunks
+        return sum(map(len, self.chunks))
 
     def add(self, names: Iterable[str]) -> None:
         """Add pictures to the site. It is faster to add many pictures at once, because they are read together."""
@@ -75,10 +71,10 @@ class Shelf:
         for name in new:
             self._keys[name] = ""
             if source := sources.get(name):
-                if not self._chunks or len(self._chunks[-1]) == CHUNK:
-                    self._chunks.append([])
-                self._chunks[-1].append(source)
-                self._keys[name] = f"{len(self._chunks) - 1}/{len(self._chunks[-1]) - 1}"
+                if not self.chunks or len(self.chunks[-1]) == CHUNK:
+                    self.chunks.append([])
+                self.chunks[-1].append(source)
+                self._keys[name] = f"{len(self.chunks) - 1}/{len(self.chunks[-1]) - 1}"
 
     def key(self, name: str) -> str:
         """Return a picture's key, or "" if the picture is missing or may not be published."""
@@ -89,7 +85,7 @@ class Shelf:
     def address(self, name: str) -> str:
         """Return a picture's data URL, or "" if the picture is missing or may not be published."""
         chunk, _, place = self.key(name).partition("/")
-        return self._chunks[int(chunk)][int(place)] if place else ""
+        return self.chunks[int(chunk)][int(place)] if place else ""
 
 
 def is_drawn(name: str) -> bool:
