@@ -182,13 +182,8 @@ class _Comparison:
             heading = joined(
                 heading, self.skills({self.names[who]: subtypes[who] for who in subtypes})
             )
-            row = self.furthest(
-                [
-                    self.row(tied[0], subtype)
-                    for subtype in [*subtypes[tied[0].model], *subtypes[base.model]]
-                ]
-                or [row]
-            )
+            different = [*subtypes[tied[0].model], *subtypes[base.model]] or [""]
+            row = self.furthest(self.row(tied[0], subtype) for subtype in different)
         return heading, [], row
 
     def better(

@@ -300,37 +300,21 @@ def _draw_axes(
     # On a narrow page, each model has a line of the legend
     margins = MARGINS | {"b": max(MARGINS["b"], LEGEND_LINE * (n_models + 2))}
     finished(figure, round(LANE * bottom) + margins["t"] + margins["b"])
-    line = {"color": QUIET, "width": 0.5}
+    band = {"type": "rect", "xref": "paper", "x0": -2, "x1": 3, "layer": "below"}
+    band |= {"line": {"color": QUIET, "width": 0.5}, "fillcolor": "rgba(0,0,0,0)"}
     figure.update_layout(
         margin=margins | {"autoexpand": False},
         hoverdistance=80,
         legend={"y": 0, "yanchor": "top", "x": 0, "xref": "container"},
-        shapes=[
-            {
-                "type": "rect",
-                "xref": "paper",
-                "x0": -2,
-                "x1": 3,
-                "y0": middle - half,
-                "y1": middle + half,
-            }
-            | {"line": line, "layer": "below", "fillcolor": "rgba(0,0,0,0)"}
-            for middle in middles.values()
-        ],
+        shapes=[band | {"y0": each - half, "y1": each + half} for each in middles.values()],
     )
     word = "moves" if comparison.is_movement else "fooled"
     top = NO_ARROW | {"yref": "paper", "y": 1, "yanchor": "bottom"}
     figure.add_annotation(**top, x=0, yshift=42, text=f"<b>← {word} less | {word} more →</b>")
     in_unit = "Points" if unit == "rate" else "Difference"
-    corner = {
-        "xref": "paper",
-        "x": 0,
-        "xanchor": "right",
-        "xshift": -8,
-        "align": "right",
-        "yshift": 4,
-    }
-    figure.add_annotation(**top, **corner, text=f"{in_unit} against<br>{wrapped(base, 18)}")
+    corner = {"xanchor": "right", "xshift": -8, "align": "right", "yshift": 4, "xref": "paper"}
+    text = f"{in_unit} against<br>{wrapped(base, 18)}"
+    figure.add_annotation(**top, **corner, x=0, text=text)
     scale = 100 if unit == "rate" else 1
     figure.update_xaxes(
         range=[scale * end for end in frame(comparison)],

@@ -270,14 +270,10 @@ def _fit(
 ) -> dict[str, list[str]]:
     """Shorten or omit columns until a line has at most `width` letters."""
     wide = {name: _width(name, texts) for name, texts in columns.items()}
-    least = {
-        name: wide[name]
-        if is_number[name] or name in KEYS
-        else min(
-            wide[name], max(len(name), NARROWEST if any(" " in text for text in texts) else NAME)
-        )
-        for name, texts in columns.items()
-    }
+    least = dict(wide)
+    for name in (name for name in columns if not is_number[name] and name not in KEYS):
+        narrowest = NARROWEST if any(" " in text for text in columns[name]) else NAME
+        least[name] = min(wide[name], max(len(name), narrowest))
     names = list(columns)
     for name in _dispensable(columns):
         if _total(least, names) <= width:

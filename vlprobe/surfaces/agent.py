@@ -64,12 +64,8 @@ class _Tools:
         manifest = find_run(store, key)
         model = manifest["run"]["model"]
         question_set = views.runs.question_set(store, manifest["case_key"], model=model)
-        return (
-            store,
-            question_set,
-            model,
-            views.runs.choose_kind(store, question_set, kind, (model,)),
-        )
+        kind = views.runs.choose_kind(store, question_set, kind, (model,))
+        return store, question_set, model, kind
 
     def question_sets(self) -> Rows:
         """List the question sets: key, dataset, probe, models, number of cases, and whether they are bundled."""

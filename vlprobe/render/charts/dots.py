@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 from vlprobe.render.charts.styles import Looks, dash
 from vlprobe.render.charts.theme import (
     QUIET,
-    arms,
     axis,
     finished,
     mean_text,
     named_rows,
+    row_arms,
     safe,
     stepped_line,
     ticks,
@@ -69,15 +69,8 @@ def headlines(
         unit: "cosine" or "spread".
         chances: The value of guessing for each metric. A missing or NaN value is not drawn.
     """
-    figure = _rows(
-        table,
-        "metric",
-        {name: metric.label for name, metric in metrics.items()},
-        metrics,
-        unit,
-        styles,
-        labels or {},
-    )
+    names = {name: metric.label for name, metric in metrics.items()}
+    figure = _rows(table, "metric", names, metrics, unit, styles, labels or {})
     _chances(figure, chances, list(metrics))
     way = {metric.direction for metric in metrics.values()}
     figure.update_xaxes(
@@ -137,16 +130,12 @@ def _rows(
         lanes = drawn["lane"].to_numpy() if is_crowded else np.full(len(keys), index)
         offsets = (lanes - (len(models) - 1) / 2) * lane_step
         rows = records(SliceRow, drawn.assign(slice=keys))
+        places = np.array([float(heights[name]) for name in keys]) + offsets
         color, symbol = styles[model]
         figure.add_scatter(
             x=drawn["value"],
-            y=np.array([float(heights[name]) for name in keys]) + offsets,
-            error_x=arms(
-                [row.value for row in rows],
-                [row.low for row in rows],
-                [row.high for row in rows],
-                color,
-            ),
+            y=places,
+            error_x=row_arms(rows, color),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 8 if is_crowded else 11},
             name=safe(model),
@@ -159,14 +148,8 @@ def _rows(
             hovertemplate="%{text}<extra></extra>",
         )
         if is_crowded and model in labels:
-            heights_of_marks = np.array([float(heights[name]) for name in keys]) + offsets
-            _label(
-                figure,
-                labels[model],
-                rows,
-                heights_of_marks,
-                float(table["value"].to_numpy().mean()),
-            )
+            middle = float(table["value"].to_numpy().mean())
+            _label(figure, labels[model], rows, places, middle)
     named_rows(figure, list(names.values()), 24)
     figure.update_xaxes(zeroline=False)
     lane_height = 7 if is_crowded else 16

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.charts.theme import QUIET, arms, finished, named_rows, safe, wrapped
+from vlprobe.render.charts.theme import QUIET, finished, named_rows, row_arms, safe, wrapped
 from vlprobe.render.numbers import with_interval
 from vlprobe.views.records import LevelRow, records
 
@@ -57,14 +57,11 @@ def dumbbells(
     )
     for model, name in names.items():
         marks = [level for level in drawn if level.model == model]
-        values = [level.value for level in marks]
         color, symbol = styles[model]
         figure.add_scatter(
-            x=np.array(values),
+            x=np.array([level.value for level in marks]),
             y=np.array([heights[level.probe, level.metric] + offsets[model] for level in marks]),
-            error_x=arms(
-                values, [level.low for level in marks], [level.high for level in marks], color
-            ),
+            error_x=row_arms(marks, color),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 10},
             name=safe(name),
@@ -113,18 +110,9 @@ def losses(table: pd.DataFrame, terms: Mapping[str, str], n_steps: int) -> go.Fi
                 row=panel,
                 col=1,
             )
-        axis_number = panel if panel > 1 else ""
-        figure.add_annotation(
-            text=wrapped(title, 44),
-            x=0,
-            y=1.02,
-            xref=f"x{axis_number} domain",
-            yref=f"y{axis_number} domain",
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-            align="left",
-        )
+        place = {"x": 0, "y": 1.02, "xref": "x domain", "yref": "y domain", "row": panel, "col": 1}
+        around = {"xanchor": "left", "yanchor": "bottom", "showarrow": False, "align": "left"}
+        figure.add_annotation(text=wrapped(title, 44), **place, **around)
     figure.update_xaxes(range=[-0.02 * n_steps, 1.02 * n_steps], zeroline=False)
     figure.update_xaxes(title="Step", row=len(terms), col=1)
     figure.update_yaxes(rangemode="tozero", zeroline=False, nticks=5)

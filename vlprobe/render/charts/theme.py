@@ -11,7 +11,7 @@ from vlprobe.render.charts.styles import DARK
 from vlprobe.render.numbers import WAYS, unit_of, with_interval
 from vlprobe.render.symbols import heading
 from vlprobe.types import Metric
-from vlprobe.views.records import BinRow, SliceRow
+from vlprobe.views.records import BinRow, LevelRow, SliceRow
 
 FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
 LETTERS = 13  # pixels, the smallest text size on a page
@@ -95,6 +95,12 @@ def arms(
         "thickness": 1.8,
         "width": 5,
     }
+
+
+def row_arms(rows: Sequence[SliceRow] | Sequence[LevelRow], color: str) -> dict[str, object]:
+    """Return the 95 % intervals of estimates as error bars for Plotly."""
+    lows, highs = [row.low for row in rows], [row.high for row in rows]
+    return arms([row.value for row in rows], lows, highs, color)
 
 
 def guessing(figure: go.Figure, way: str, chance: float) -> None:

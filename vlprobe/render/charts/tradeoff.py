@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 from vlprobe.render.charts.styles import DISTINCT, Looks, dash, emphasised
 from vlprobe.render.charts.theme import (
     QUIET,
-    arms,
     axis,
     finished,
     guessing,
     mean_text,
+    row_arms,
     safe,
     ticks,
     wrapped,
@@ -68,13 +68,11 @@ def curves(
         rows.sort(key=lambda row: positions[row.slice])
         color, symbol = styles[model]
         offset = (index - (len(models) - 1) / 2) * spacing
-        values = [row.value for row in rows]
-        intervals = arms(values, [row.low for row in rows], [row.high for row in rows], color)
         line_dash = "solid" if is_faint else dash(styles[model])
         figure.add_scatter(
             x=np.array([positions[row.slice] + offset for row in rows]),
-            y=np.array(values),
-            error_y=None if is_faint else intervals,
+            y=np.array([row.value for row in rows]),
+            error_y=None if is_faint else row_arms(rows, color),
             mode="lines+markers",
             opacity=FAINT if is_faint else 1.0,
             line={"color": color, "width": 1 if is_faint else 2, "dash": line_dash},

@@ -47,6 +47,7 @@ def remade(
     """Render the table from `views.papers.remade` as HTML. `names` maps stored model names to display names."""
     rows = records(CellRow, cells)
     columns = paper_table.columns
+    measured = [metrics.get(column.metric) for column in columns]
     units = [_unit(column, metrics) for column in columns]
     are_rates = all(
         unit == "rate" for unit in units
@@ -73,13 +74,7 @@ def remade(
             tip = f' title="{html.escape(model)}"' if is_run else ""
             name = breakable(names.get(model, model) if is_run else model)
             values = "".join(
-                _cell(
-                    row,
-                    metrics.get(columns[row.column].metric),
-                    units[row.column],
-                    are_rates,
-                    note_numbers,
-                )
+                _cell(row, measured[row.column], units[row.column], are_rates, note_numbers)
                 for row in of_band
                 if row.model == model
             )
@@ -90,20 +85,16 @@ def remade(
         if cells["n_seeds"].to_numpy().any()
         else ""
     )
-    measured = (
+    reading = (
         "Compare your numbers with the published ones only if pictures, captions and edits are "
         f"the same.{' In percent.' if are_rates else ''} - = not measured. Below each value is "
         f"its 95 % interval. {AVERAGED[AS_PAPER]}{draws}"
     )
     are_facts = all(unit == FACT for unit in units)
+    title = f"Table {paper_table.number} of the paper, recomputed"
     return Remade(
-        table(
-            f"Table {paper_table.number} of the paper, recomputed",
-            _head(paper_table),
-            lines,
-            "vp-paper",
-        ),
-        f"{paper_table.about} {'- = unknown.' if are_facts else measured}",
+        table(title, _head(paper_table), lines, "vp-paper"),
+        f"{paper_table.about} {'- = unknown.' if are_facts else reading}",
         tuple(note_numbers),
     )
 

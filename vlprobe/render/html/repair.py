@@ -32,14 +32,10 @@ def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
     move_rows = records(MoveRow, moves)
     sections = []
     for step, title in STEPS.items():
-        items = "".join(
-            _item(
-                [row for row in move_rows if (row.step, row.verdict) == (step, verdict)],
-                verdict,
-                metrics,
-            )
-            for verdict in OUTCOMES
-        )
+        items = ""
+        for verdict in OUTCOMES:
+            rows = [row for row in move_rows if (row.step, row.verdict) == (step, verdict)]
+            items += _item(rows, verdict, metrics)
         against = tag("small", f"({AGAINST[step]})", class_="vp-quiet")
         sections.append(
             f"<section><p>{tag('strong', title)} {against}</p><ul>{items}</ul></section>"

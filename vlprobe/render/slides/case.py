@@ -79,12 +79,9 @@ def vote_slides(
     answered = _with_verdict(lie, card.kind, verdicts)
     marks = answered.marks
     true_words, false_words = alike((truth.heading, lie.heading))
-    options = [
-        SlideOption(true_words, "true", tuple(mark for mark in marks if mark.verdict == "held")),
-        SlideOption(
-            false_words, "lie", tuple(mark for mark in marks if mark.verdict in ("fooled", "tied"))
-        ),
-    ]
+    held = tuple(mark for mark in marks if mark.verdict == "held")
+    fooled = tuple(mark for mark in marks if mark.verdict in ("fooled", "tied"))
+    options = [SlideOption(true_words, "true", held), SlideOption(false_words, "lie", fooled)]
     if sum(card.case.id.encode()) % 2:  # the true caption is not always the first
         options.reverse()
     plain_options = (((("".join(text for text, _ in each.caption), ""),)) for each in options)
