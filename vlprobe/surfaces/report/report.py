@@ -238,28 +238,26 @@ def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
         return []
     title = "Type" if breakdown == "subtype" else "Slice"
     estimates = views.estimates.estimates(subject.store, subject.question_set, breakdown)
-    by_metric: dict[str, dict[str, dict[str, EstimateRow]]] = {}
-    for row in records(EstimateRow, estimates):
-        if row.slice and row.n_items:
-            by_metric.setdefault(row.metric, {}).setdefault(row.slice, {})[row.model] = row
+    known = [row for row in records(EstimateRow, estimates) if row.slice and row.n_items]
+    row_of = {(row.metric, row.slice, row.model): row for row in known}
     metrics = tables.metrics(subject.question_set.probe)
+    headings = [title, *(subject.names[model] for model in subject.models)]
     nodes: list[htpy.Node] = []
-    for name in filter(by_metric.__contains__, subject.presentation.main_metrics):
-        unit = render_numbers.unit_of(metrics[name], UNIT)
+    for name in subject.presentation.main_metrics:
         rows = []
-        for subtype in sorted(by_metric[name], key=slice_order):
-            cells = [by_metric[name][subtype].get(model) for model in subject.models]
+        for subtype in sorted({row.slice for row in known if row.metric == name}, key=slice_order):
+            unit = render_numbers.unit_of(metrics[name], UNIT)
+            cells = [row_of.get((name, subtype, model)) for model in subject.models]
             texts = [
                 render_numbers.with_interval(row.value, row.low, row.high, unit) if row else "-"
                 for row in cells
             ]
             head = htpy.th(scope="row")[value_label(subtype)]
             rows.append(htpy.tr[head, (htpy.td[text] for text in texts)])
-        headings = [title, *(subject.names[model] for model in subject.models)]
-        nodes += [
-            htpy.h3[metrics[name].label],
-            _table(f"{metrics[name].label} by {title.lower()}", headings, rows),
-        ]
+        if rows:
+            label = metrics[name].label
+            table = _table(f"{label} by {title.lower()}", headings, rows)
+            nodes += [htpy.h3[label], table]
     if not nodes:
         return []
     return [htpy.h2[f"By {title.lower()}"], *nodes, remark("In brackets: 95 % intervals.")]

@@ -349,10 +349,8 @@ def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
 
 def _credits(subject: Subject, card: WallCard) -> list[str]:
     """Return the credits that the dataset records for a case's pictures and for the pictures mixed into them."""
-    names = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
-    paths = []
-    for picture in map(Picture.from_name, names):
-        paths += picture.paths
+    names = filter(None, (*card.images[:2], card.wrong_image))
+    paths = [path for name in names for path in Picture.from_name(name).paths]
     return [
         subject.credits[path.name].text
         for path in paths
