@@ -6,6 +6,7 @@ import shutil
 import duckdb
 import pytest
 
+from tests.cli.test_compare import keys
 from tests.cli.test_main import call
 from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
@@ -18,10 +19,6 @@ def below(compared, tmp_path, monkeypatch):
     folder = shutil.copytree(compared.root, tmp_path / "below")
     monkeypatch.setenv(shipped.SETTING, str(folder))
     return folder
-
-
-def keys(root) -> dict[str, str]:
-    return {manifest["run"]["model"]: manifest["key"] for manifest in Store(root).runs()}
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,6 @@ from vlprobe.render import charts
 BY_NAME = {metric.name: metric for metric in METRICS}
 DOWN, UP = BY_NAME["invariance_error"], BY_NAME["positive_rate"]
 NAN = math.nan
-POINTS = pd.DataFrame(
-    [
-        ("a:one", 0.01, 0.008, 0.013, 50, 0.9, 0.85, 0.93, 50, True),
-        ("b:two", 0.02, 0.015, 0.022, 50, 0.95, 0.91, 0.97, 50, True),
-        ("c:unknown", NAN, NAN, NAN, 0, 0.5, 0.4, 0.6, 50, False),
-    ],
-    columns=["model", "x", "x_low", "x_high", "x_n", "y", "y_low", "y_high", "y_n", "front"],
-)
 LOOKS = charts.styles.styles(["a:one", "b:two", "c:unknown"])
 
 
@@ -96,12 +88,10 @@ def texts(figure) -> str:
 
 
 def test_names_are_no_markup_in_any_figure():
-    points = POINTS.assign(model=[NASTY, "b:two", "c:unknown"])
-    looks = charts.styles.styles(list(points["model"]))
-    table = points.assign(
-        value=points["y"], low=points["y_low"], high=points["y_high"], metric=UP.name
-    )
-    table = table.assign(slice=["<i>s", "t", "t"], n_items=9, n_cases=9)
+    rows_of_models = {NASTY: "<i>s", "b:two": "t", "c:unknown": "t"}
+    looks = charts.styles.styles(list(rows_of_models))
+    table = estimates([(*row, 0.9, 0.85, 0.93, 9, 9) for row in rows_of_models.items()])
+    table = table.assign(metric=UP.name)
     bins = pd.DataFrame({"model": [NASTY], "left": [0.0], "right": [1.0], "share": [1.0]})
     steps = {"<i>s": "<i>s", "t": "t"}
     curve = pd.DataFrame({"model": [NASTY], "slice": ["t"], "value": [0.5]})

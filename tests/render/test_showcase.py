@@ -56,79 +56,59 @@ def flip(
 @pytest.mark.parametrize(
     ("given", "heading"),
     [
-        (
-            ("object", "trains", "dogs", "Three yellow trains."),
-            ("You see trains.", "All six models say dogs."),
-        ),
-        (
-            ("number", "Four", "Five", "Four trains.", 5),
-            ("You count four.", "Five of six models count five."),
-        ),
-        (
-            ("color", "green", "red", "A green bus.", 1),
-            ("You see something green.", "One of six models says red."),
-        ),
-        (
-            ("number", "a", "two", "There is a dog."),
-            ("You count one.", "All six models count two."),
-        ),
-        (("number", "2", "12", "2 dogs."), ("You count 2.", "All six models count 12.")),
-        (
-            ("object", "bird", "owl", "A gray bird is shown."),
-            ("You see a bird.", "All six models say an owl."),
-        ),
+        (("object", "trains", "dogs", "Three yellow trains."), ("You see trains.", "say dogs")),
+        (("number", "a", "two", "There is a dog."), ("You count one.", "count two")),
+        (("number", "2", "12", "2 dogs."), ("You count 2.", "count 12")),
+        (("object", "bird", "owl", "A gray bird is shown."), ("You see a bird.", "say an owl")),
         (
             ("object", "bird", "dog", "On it the gray bird sits."),
-            ("You see the bird.", "All six models say the dog."),
+            ("You see the bird.", "say the dog"),
         ),
-        (
-            ("object", "people", "dogs", "Many people on a street."),
-            ("You see people.", "All six models say dogs."),
-        ),
-        (
-            ("object", "Man", "Woman", "Man in a boat."),
-            ("You see a man.", "All six models say a woman."),
-        ),
-        (
-            ("object", "dogs", "birds", "A group of dogs."),
-            ("You see dogs.", "All six models say birds."),
-        ),
+        (("object", "people", "dogs", "Many people on a street."), ("You see people.", "say dogs")),
+        (("object", "Man", "Woman", "Man in a boat."), ("You see a man.", "say a woman")),
+        (("object", "dogs", "birds", "A group of dogs."), ("You see dogs.", "say birds")),
         (
             ("spatial", "in front of", "behind", "A cat is in front of a dog."),
-            ("One thing is in front of another.", "All six models say behind."),
+            ("One thing is in front of another.", "say behind"),
         ),
         (
             ("spatial", "left", "right", "A dog on the left of a cat."),
-            ("One thing is left of another.", "All six models say right."),
+            ("One thing is left of another.", "say right"),
         ),
-        (
-            ("generic", "two", "five", "A photo of two dogs."),
-            ("You count two.", "All six models count five."),
-        ),
-        (
-            ("generic", "gray", "white", "The gray bird."),
-            ("You see something gray.", "All six models say white."),
-        ),
+        (("generic", "two", "five", "A photo of two dogs."), ("You count two.", "count five")),
+        (("generic", "gray", "white", "The gray bird."), ("You see something gray.", "say white")),
         (
             ("generic", "two people", "one person", "The two people."),
-            ("You see two people.", "All six models say one person."),
+            ("You see two people.", "say one person"),
         ),
         (
             ("generic", "sitting", "walking", "A dog is sitting."),
-            ("One caption is true.", "All six models believe the other."),
+            ("One caption is true.", "believe the other"),
         ),
         (
             ("number", "several", "no", "There are several dogs."),
-            ("One caption is true.", "All six models believe the other."),
+            ("One caption is true.", "believe the other"),
         ),
         (
             ("swap", "red, blue", "blue, red", "A red dog and a blue cat."),
-            ("One caption is true.", "All six models believe the other."),
+            ("One caption is true.", "believe the other"),
         ),
     ],
 )
 def test_the_heading_says_what_is_seen_and_what_is_said(given, heading):
-    assert flip(*given) == heading
+    seen, said = heading
+    assert flip(*given) == (seen, f"All six models {said}.")
+
+
+def test_the_heading_says_how_many_models_are_fooled():
+    assert flip("number", "Four", "Five", "Four trains.", 5) == (
+        "You count four.",
+        "Five of six models count five.",
+    )
+    assert flip("color", "green", "red", "A green bus.", 1) == (
+        "You see something green.",
+        "One of six models says red.",
+    )
 
 
 def test_one_model_is_called_by_its_name():
