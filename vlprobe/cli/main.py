@@ -73,14 +73,14 @@ class _Commands(click.Group):
         inform(f"Error: {PAGE.sub(f'{docs_folder()}/', line)}")
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command. Its help is also available as -h, shows the defaults of options, and ends with the location of
-        the documentation.
+        """Add a command. Its help is also available as -h, has the defaults of options (except "" and 0, which mean all
+        or none), and ends with the location of the documentation.
         """
         cmd.context_settings = {**cmd.context_settings, **HELP}
         cmd.epilog = EPILOG
         for each in (cmd, *getattr(cmd, "commands", {}).values()):
             for option in (each for each in each.params if isinstance(each, click.Option)):
-                option.show_default = bool(option.default)  # not "" and 0, which mean all or none
+                option.show_default = option.show_default or bool(option.default)
         super().add_command(cmd, name)
 
 

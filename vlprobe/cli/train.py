@@ -22,7 +22,7 @@ from vlprobe.training.request import TrainRequest as Default
 def _setting(name: str, meaning: str, **limits: Any) -> Callable[[Command], Command]:
     """Build the option for a field of `TrainRequest`, with the field's default."""
     option, default = f"--{name.replace('_', '-')}", getattr(Default, name)
-    return click.option(option, default=default, help=meaning, **limits)
+    return click.option(option, default=default, show_default=True, help=meaning, **limits)
 
 
 @click.command()
