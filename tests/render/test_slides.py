@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html.parser
 import itertools
 import json
 import math
@@ -14,6 +13,7 @@ from types import MappingProxyType
 import pytest
 
 from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against, paired
+from tests.surfaces.test_report import Page
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import components
 from vlprobe.render import charts, findings
@@ -244,23 +244,6 @@ def test_only_the_best_model_is_colored_and_a_control_is_said_and_not_drawn():
     assert slide.limit == pytest.approx(deck.ROOM)  # where guessing ends
 
 
-class Elements(html.parser.HTMLParser):
-    """Names of elements, their attributes, and the text of each script and style."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict]] = []
-        self.texts: dict[str, str] = {}
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_data(self, text):
-        name = self.tags[-1][0] + self.tags[-1][1].get("type", "")
-        self.texts[name] = self.texts.get(name, "") + text
-
-
 def hostile_file() -> tuple[str, values.Values]:
     caption = f"{HOSTILE} <!-- ]]> & {RTL} " + "w" * 5000
     everyone = held_against([contestant(HOSTILE), contestant(LONG), contestant(RTL)])
@@ -276,27 +259,27 @@ def hostile_file() -> tuple[str, values.Values]:
 
 def test_the_file_holds_hostile_text_as_values_alone():
     text, sent = hostile_file()
-    elements = Elements(text)
-    assert [tag for tag, _ in elements.tags] == [
+    page = Page(text)
+    assert [tag for tag, _ in page.tags] == [
         *("html", "head", "meta", "meta", "meta", "title", "style"),
         *("body", "main", "script", "script"),
     ]
-    assert json.loads(elements.texts["scriptapplication/json"]) == {
+    assert json.loads(page.texts["scriptapplication/json"]) == {
         **sent,
         "whole": True,
         "kept": None,
     }
-    assert "onerror=alert" not in elements.texts["scriptmodule"]
+    assert "onerror=alert" not in page.texts["scriptmodule"]
     assert "<" not in json_text(sent) and ">" not in json_text(sent)
 
 
 def test_the_file_runs_nothing_but_its_own_script_and_fetches_nothing():
     text, _ = hostile_file()
-    elements = Elements(text)
-    policy = next(given["content"] for tag, given in elements.tags if given.get("http-equiv"))
+    page = Page(text)
+    policy = page.policy
     assert "default-src 'none'" in policy and "unsafe" not in policy
     for name, element in (("script-src", "scriptmodule"), ("style-src", "style")):
-        digest = hashlib.sha256(elements.texts[element].encode()).digest()
+        digest = hashlib.sha256(page.texts[element].encode()).digest()
         assert f"{name} 'sha256-{base64.b64encode(digest).decode()}'" in policy
     with_font = slides_file({}, "", "", "", b"A font")
     assert "; font-src data:" in with_font and "font-src" not in policy

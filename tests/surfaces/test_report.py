@@ -37,36 +37,44 @@ NASTY = 'A <script>alert(1)</script> "dog" & =cmd is on a bench.'
 
 
 class Page(HTMLParser):
-    """Elements, what they would fetch, and the text of a page."""
+    """The elements of a page with their attributes, and the text in each kind of element."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.names, self.fetched, self.words, self.policy = set(), [], [], ""
+        self.tags: list[tuple[str, dict]] = []
+        self.words: list[str] = []
+        self.texts: dict[str, str] = {}
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list) -> None:
-        self.names.add(tag)
-        given = dict(attrs)
-        self.fetched += [
-            given[name]
-            for name in ("src", "href", "srcset", "action", "data", "poster")
-            if name in given
-        ]
-        self.fetched += [name for name in given if name.startswith("on")]
-        if given.get("http-equiv") == "Content-Security-Policy":
-            self.policy = given["content"]
+        self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
+        name = self.tags[-1][0] + self.tags[-1][1].get("type", "") if self.tags else ""
+        self.texts[name] = self.texts.get(name, "") + data
         self.words.append(data)
+
+    @property
+    def policy(self) -> str:
+        return next(given["content"] for _, given in self.tags if given.get("http-equiv"))
+
+
+def words_of(text: str) -> str:
+    return "".join(Page(text).words)
 
 
 def stands_alone(text: str, runs: bool = False) -> None:
     """The page has nothing that fetches, and nothing that runs but a report's own script, which its policy names."""
     page = Page(text)
-    assert not page.names & {"link", "iframe", "object", "embed", "base", "form"}
-    assert ("script" in page.names) == runs
+    names = {name for name, _ in page.tags}
+    assert not names & {"link", "iframe", "object", "embed", "base", "form"}
+    assert ("script" in names) == runs
     pictures = ("data:image/jpeg;base64,", "data:image/webp;base64,")
-    assert all(source.startswith((*pictures, "#page=")) for source in page.fetched), page.fetched
+    given = [entry for _, attributes in page.tags for entry in attributes.items()]
+    fetching = ("src", "href", "srcset", "action", "data", "poster")
+    fetched = [value for name, value in given if name in fetching]
+    assert all(source.startswith((*pictures, "#page=")) for source in fetched), fetched
+    assert not [name for name, _ in given if name.startswith("on")]
     assert not re.search(
         r"url\(|@import|javascript:", re.sub(r"data:image/\w+;base64,[\w+/=]+", "", text)
     )
@@ -120,18 +128,18 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.mark.parametrize("probe", tiers(["lgip", "visla"], ("lgip",)))
 def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
-    asked = case_key_of(every_probe, probe)
-    text = report_text(every_probe.root, asked)
+    asked = question_set_of(every_probe, probe)
+    text = report_text(every_probe.root, asked.key)
     stands_alone(text, runs=True)
-    words = "".join(Page(static(text)).words)
-    estimates = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, asked))
+    words = words_of(static(text))
+    estimates = views.estimates.estimates(every_probe, asked)
     for row in estimates.to_dict("records"):
         unit = numbers.unit_of(views.runs.metrics(probe)[row["metric"]], "cosine")
         if row["n_items"]:
             interval = numbers.interval(row["low"], row["high"], unit)
             value = numbers.number(row["value"], unit) + interval
             assert value + f"n = {row['n_items']:,}" in words
-    for run in views.runs.question_set(every_probe, asked).runs:
+    for run in asked.runs:
         assert run.key in words
         assert run.note in words
 
@@ -153,7 +161,7 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(
     pictures = {case["case"]["frames"][0]["source"] for case in cases}
     for chunk, _, place in (source.partition("/") for source in pictures):
         assert tables[f"pictures-{chunk}"][int(place)].startswith("data:image/webp;base64,")
-    words = "".join(Page(static(text)).words)
+    words = words_of(static(text))
     assert "Because <b>I</b> say so." in words
     assert "=odd" in words
     assert f"Compared with {OTHER}, picture by picture" in words
@@ -184,16 +192,14 @@ def test_a_report_names_the_page_that_opens_first():
 
 
 def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):
-    key = case_key_of(nasty)
-    text = static(report_text(nasty.root, key))
+    text = static(report_text(nasty.root, question_set_of(nasty).key))
     first, _ = text.split("<h2>Models</h2>")
     assert "<article>" in first
     assert SCORECARD not in first
 
 
 def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
-    sets = views.runs.question_sets(every_probe).set_index("probe")
-    question_set = views.runs.question_set(every_probe, sets.loc["lgip", "case_key"])
+    question_set = question_set_of(every_probe, "lgip")
     text = static(report_text(every_probe.root, question_set.key))
     table = text[text.index('aria-label="Positive rate by type"') :].partition("</table>")[0]
     estimates = views.estimates.estimates(every_probe, question_set, "subtype")
@@ -205,20 +211,19 @@ def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
 
 
 def test_a_caption_is_never_an_element(nasty: Store):
-    key = case_key_of(nasty)
-    asked = views.runs.question_set(nasty, key)
-    whole = report_text(nasty.root, key)
+    asked = question_set_of(nasty)
+    whole = report_text(nasty.root, asked.key)
     stands_alone(whole, runs=True)
     case = report.case_page(nasty, asked, "control:constant", 0)
     stands_alone(case)
     for text in (static(whole), case):
-        assert "<script>alert(1)" in "".join(Page(text).words)
+        assert "<script>alert(1)" in words_of(text)
 
 
 def test_the_commands_of_a_report_are_those_of_the_program(
     noted: Store, key: str, question_set: QuestionSet
 ):
-    text = "".join(Page(report_text(noted.root, key)).words)
+    text = words_of(report_text(noted.root, key))
     lines = [shlex.split(line) for line in text.splitlines() if line.startswith("vlprobe ")]
     assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
     given = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params
@@ -252,23 +257,13 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
     "probe", tiers(["lgip", "rococo", "eqben", "visla", "prsm"], ("rococo", "prsm"))
 )
 def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
-    asked = case_key_of(every_probe, probe)
-    for kind in views.estimates.choices(every_probe, views.runs.question_set(every_probe, asked))[
-        "kind"
-    ].unique():
-        row = views.cases.failures(
-            every_probe,
-            views.runs.question_set(every_probe, asked),
-            Filter(ONE, kind, outcome="all"),
-            1,
-            1,
-        )[0].iloc[0]
-        question_set = views.runs.question_set(every_probe, asked)
-        text = report.case_page(
-            every_probe, question_set, ONE, int(row["case"]), "control:constant"
-        )
+    asked = question_set_of(every_probe, probe)
+    for kind in views.estimates.choices(every_probe, asked)["kind"].unique():
+        chosen = Filter(ONE, kind, outcome="all")
+        row = views.cases.failures(every_probe, asked, chosen, 1, 1)[0].iloc[0]
+        text = report.case_page(every_probe, asked, ONE, int(row["case"]), "control:constant")
         stands_alone(text)
-        words = "".join(Page(text).words)
+        words = words_of(text)
         assert row["id"] in words
         assert "control:constant" in words
         assert "Difference" in words
@@ -277,14 +272,10 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
 
 def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, question_set: QuestionSet):
     text = report.case_page(noted, question_set, ONE, 0)
-    line = next(
-        line
-        for line in "".join(Page(text).words).splitlines()
-        if line.startswith("vlprobe failures")
-    )
+    line = next(line for line in words_of(text).splitlines() if line.startswith("vlprobe failures"))
     wanted = views.rows.questions(noted, question_set, [0])["id"].iloc[0]
     assert wanted in [case["id"] for case in rows_of(noted.root, *shlex.split(line)[1:])]
-    assert "Because <b>I</b> say so." in "".join(Page(text).words)
+    assert "Because <b>I</b> say so." in words_of(text)
 
 
 def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
@@ -339,16 +330,14 @@ def test_a_long_selection_is_cut_and_says_so(
 
 
 def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
-    key = case_key_of(nasty)
-    annotations.write(nasty, key, Annotation(0, "x", ("+odd",), "@note"))
-    chosen = Filter("control:constant", kind="", outcome="all")
-    for row in csv.reader(
-        io.StringIO(selection.as_csv(nasty, views.runs.question_set(nasty, key), chosen))
-    ):
+    asked = question_set_of(nasty)
+    annotations.write(nasty, asked.key, Annotation(0, "x", ("+odd",), "@note"))
+    text = selection.as_csv(nasty, asked, Filter("control:constant", kind="", outcome="all"))
+    for row in csv.reader(io.StringIO(text)):
         for cell in row:
             if cell and cell[0] in "=+-@\t\r":
                 float(cell)
-    assert "'=HYPERLINK(0)" in selection.as_csv(nasty, views.runs.question_set(nasty, key), chosen)
+    assert "'=HYPERLINK(0)" in text
 
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\tx", "\rx"])
