@@ -67,27 +67,13 @@ class Served:
 def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
     """A dashboard of its own, with a new home and an empty cache; only what was started here is ended."""
     port, log = free_port(), folder / "log.txt"
-    command = [
-        sys.executable,
-        "-m",
-        "vlprobe",
-        "--cache",
-        str(folder / "cache"),
-        "dashboard",
-        "--port",
-        str(port),
-    ]
-    environment = os.environ | {
-        "HOME": str(folder),
-        "STREAMLIT_SERVER_HEADLESS": "true",
-        "OMP_NUM_THREADS": "1",
-        **variables,
-    }
+    command = [sys.executable, "-m", "vlprobe", "--cache", str(folder / "cache"), "dashboard"]
+    environment = {"HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true", "OMP_NUM_THREADS": "1"}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, *options],
+            [*command, "--port", str(port), *options],
             cwd=ROOT,
-            env=environment,
+            env=os.environ | environment | variables,
             stdout=output,
             stderr=output,
             start_new_session=True,

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import pytest
 
 from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against, paired
+from tests.render.scenes import TRAINS
 from tests.surfaces.test_report import Page
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import components
@@ -57,11 +58,10 @@ def card(
         ModelVerdict(name, margin, verdict_of(margin), spread=spreads.get(name, 0.25))
         for name, margin in verdicts.items()
     )
-    known = {"case": 3, "id": "a/b", "item": "a", "kind": "flip", "subtype": "color", "rule": "r"}
-    known |= {"source": "", "target": "", "images": ("/nowhere/x.png",), "wrong_image": ""}
-    known |= {"margin": -1.0, "more": 0, "texts": (true, wrong), "tags": {}, "answer": None}
-    known |= {"roles": ("original", "different")}
-    return WallCard(true_text=true, wrong_text=wrong, verdicts=answers, **known)
+    known = {"source": "", "target": "", "images": ("/nowhere/x.png",), "subtype": "color"}
+    known |= {"true_text": true, "wrong_text": wrong, "texts": (true, wrong)}
+    known |= {"roles": ("original", "different"), "verdicts": answers, "margin": -1.0}
+    return replace(TRAINS, id="a/b", **known)
 
 
 def make_story(everyone: PairedTests, opener: WallCard | None = None) -> Story:

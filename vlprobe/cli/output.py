@@ -192,9 +192,7 @@ class ProgressBar(Progress):
 
     def tell(self, line: str) -> None:
         """Print a line to stderr that stays visible above the progress line."""
-        if self.width:
-            sys.stderr.write("\r" + " " * self.width + "\r")
-            self.width = 0
+        self.__exit__()
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
@@ -204,3 +202,4 @@ class ProgressBar(Progress):
     def __exit__(self, *_: object) -> None:
         if self.width:
             sys.stderr.write("\r" + " " * self.width + "\r")
+            self.width = 0

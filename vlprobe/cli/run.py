@@ -184,16 +184,14 @@ def _options_by_probe(
         head, _, option_name = name.partition(".")
         if head in option_names and option_name:
             by_probe[head][option_name] = value
-        elif len(probes) == 1:
-            by_probe[probes[0]].setdefault(name, value)
-        elif owners := [probe for probe in probes if name in option_names[probe]]:
-            for probe in owners:
-                by_probe[probe].setdefault(name, value)
-        elif name in REMOVED:
-            for probe in probes:
-                by_probe[probe].setdefault(name, value)  # `parse_options` reports what to do
-        else:
+            continue
+        owners = [probe for probe in probes if name in option_names[probe]]
+        if not owners and (len(probes) == 1 or name in REMOVED):
+            owners = list(probes)  # `parse_options` reports what to do
+        if not owners:
             raise NotFound("probe option", name, sorted(set().union(*option_names.values())))
+        for probe in owners:
+            by_probe[probe].setdefault(name, value)
     return by_probe
 
 

@@ -87,8 +87,9 @@ def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], lis
     the longest text is shortened first. If that is not enough, columns are omitted: first digests, then columns in
     which all values are equal, then columns from the right.
     """
-    columns = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
-    columns = {name: [printable(text) for text in texts] for name, texts in columns.items()}
+    columns = {
+        str(name): [printable(cell(value, str(name))) for value in table[name]] for name in table
+    }
     is_number = _are_numbers(table)
     short = dict(columns)
     if width is not None:

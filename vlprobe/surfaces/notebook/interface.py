@@ -84,8 +84,7 @@ def edits(
     """
     every = (captions,) if isinstance(captions, str) else tuple(captions)
     registry.allow_typed(rules)
-    kinds = tuple(kinds)
-    limits: dict[str, Any] = {"kinds": kinds, "k_same": k_same, "k_diff": k_diff}
+    limits: dict[str, Any] = {"kinds": tuple(kinds), "k_same": k_same, "k_diff": k_diff}
     if rules in lgip.RULES:
         foreign = foreign_captions(every, None)
         caption_edits = lgip.edits(every, item, rules=rules, seed=seed, foreign=foreign, **limits)

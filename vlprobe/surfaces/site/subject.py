@@ -60,7 +60,11 @@ class Shelf:
         free = [
             name
             for name in new
-            if self._may_publish or is_drawn(name) or all(picture_credits(name))
+            if self._may_publish
+            or all(
+                map(drawn.is_drawing, Picture.from_name(name).paths)
+            )  # with all that is mixed in
+            or all(picture_credits(name))
         ]
         self._held_back.update(
             name
@@ -86,14 +90,6 @@ class Shelf:
         """Return a picture's data URL, or "" if the picture is missing or may not be published."""
         chunk, _, place = self.key(name).partition("/")
         return self.chunks[int(chunk)][int(place)] if place else ""
-
-
-def is_drawn(name: str) -> bool:
-    """Return whether vlprobe drew a picture and all pictures that are mixed into it.
-
-    A picture counts as drawn by vlprobe if the file shows the scene that its name describes.
-    """
-    return all(map(drawn.is_drawing, Picture.from_name(name).paths))
 
 
 HOMES = re.compile(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s\"']+[/\\]?")
