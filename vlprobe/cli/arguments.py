@@ -104,8 +104,7 @@ def allowances(plugin_meaning: str, api_meaning: str) -> Callable[[Command], Com
 
 
 SEED = run_settings("seed")
-DEVICE = run_settings("device")
-PRECISION = run_settings("precision")
+LOADING = run_settings("device", "precision")
 COSTS = run_settings("price", "max_cost")
 item_choices = run_settings("item", "where", "sample", "limit")
 case_choices = option_group(

@@ -10,9 +10,8 @@ import click
 
 from vlprobe.cli.arguments import (
     COSTS,
-    DEVICE,
     FORMAT,
-    PRECISION,
+    LOADING,
     SEED,
     cache_store,
     item_choices,
@@ -69,8 +68,7 @@ from vlprobe.storage import files
     "includes the reason.",
 )
 @item_choices
-@DEVICE
-@PRECISION
+@LOADING
 @COSTS
 @click.pass_context
 def edits(

@@ -13,10 +13,9 @@ import click
 from vlprobe import __version__, registry
 from vlprobe.cli.arguments import (
     COSTS,
-    DEVICE,
     FORMAT,
     FORMATS,
-    PRECISION,
+    LOADING,
     SEED,
     cache_store,
     case_choices,
@@ -198,8 +197,7 @@ def _print_blind(items: Sequence[Item], how: str) -> None:
 @click.command()
 @click.argument("model")
 @click.option("--dataset", default="demo", help="Dataset to check the model on.")
-@DEVICE
-@PRECISION
+@LOADING
 @click.option(
     "--format",
     "how",
@@ -419,8 +417,7 @@ def ask(
     help="New file to write, in the same format as FILE. [default: FILE-scored]",
 )
 @click.option("--column", default="score", help="Name of the new column.")
-@DEVICE
-@PRECISION
+@LOADING
 @COSTS
 @click.pass_context
 def score(

@@ -8,9 +8,8 @@ import click
 from vlprobe import registry, views
 from vlprobe.cli.arguments import (
     COSTS,
-    DEVICE,
     FORMAT,
-    PRECISION,
+    LOADING,
     SEED,
     cache_store,
     case_choices,
@@ -69,8 +68,7 @@ ALL = "all"
 @SEED
 @item_choices
 @case_choices
-@DEVICE
-@PRECISION
+@LOADING
 @run_settings("batch_size")
 @click.option(
     "--workers",

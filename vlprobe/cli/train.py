@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from vlprobe.cli.arguments import (
-    DEVICE,
     FORMAT,
-    PRECISION,
+    LOADING,
     Command,
     cache_store,
     loadable_names,
@@ -82,8 +81,7 @@ def _setting(name: str, meaning: str, **limits: Any) -> Callable[[Command], Comm
 @click.option("--curriculum", is_flag=True, help="For flip, train on the weakest flips first.")
 @_setting("seed", "Seed for all random choices.")
 @_setting("validate_every", "Number of steps between validations.")
-@DEVICE
-@PRECISION
+@LOADING
 @_setting("workers", "Number of threads that decode pictures.")
 @_setting("threads", "Number of PyTorch threads; 0 lets PyTorch decide.")
 @FORMAT

@@ -95,9 +95,8 @@ def _row(row: ModelFitness, names: Sequence[str], looks: Looks, called: str) -> 
     look = f"{mark(looks[row.model])} " if row.model in looks else ""
     first = f'<th scope="row" title="{html.escape(row.model)}">{look}{breakable(called)}</th>'
     cells = "".join(_cell(row, name) for name in names)
-    failed = fails(len(row.failed), row.is_control)
-    if not row.is_control:
-        failed = failed if row.failed else passes(row.judged)
+    is_failed = row.failed or row.is_control
+    failed = fails(len(row.failed), row.is_control) if is_failed else passes(row.judged)
     return f'<tr class="first">{first}{tag("td", failed, class_="vp-metric")}{cells}</tr>'
 
 

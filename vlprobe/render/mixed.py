@@ -65,12 +65,10 @@ def heading(case: MixedCase, model: str, name: str) -> str:
     """Return the outcome of the search in one line. A mixture is called the winner only if it ranks first."""
     ranks = case.ranks_of(model)
     if case.is_lost_to_own:
-        is_patch = is_patched(case)
-        of = "a patch of another picture" if is_patch else "another picture"
-        part = f"{amount(case.share)} of {of}"
-        if is_patch:
-            part = f"{of} over {amount(case.share)} of the right one"
-        return f"{capitalized(part)} is enough to lose {'it' if is_patch else 'the right one'}"
+        part = amount(case.share)
+        if is_patched(case):
+            return f"A patch of another picture over {part} of the right one is enough to lose it"
+        return f"{capitalized(part)} of another picture is enough to lose the right one"
     if ranks.clean == 1 and ranks.with_mixtures == 1:
         return f"{name} still finds the right picture"
     if ranks.clean == 1:
@@ -83,16 +81,13 @@ def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str
     mixtures = f"Mixtures with {amount(share)} of another picture"
     if is_patch:
         mixtures = f"Patches over {amount(share)} of the picture"
-    successes = (
-        f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} "
-    )
-    lost = f"{mixtures} push {counts.n_lost:,} of these out of first place"
+    successes = f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} searches."
     if not counts.n_found:
-        return f"{successes}searches."
-    if not counts.n_lost:
-        return f"{successes}searches. {mixtures} push none of these out of first place."
+        return successes
     behind = "all" if counts.n_lost_to_own == counts.n_lost else f"{counts.n_lost_to_own:,}"
-    return f"{successes}searches. {lost}, {behind} of them behind their own mixture."
+    lost = f"{counts.n_lost:,}" if counts.n_lost else "none"
+    end = f", {behind} of them behind their own mixture" if counts.n_lost else ""
+    return f"{successes} {mixtures} push {lost} of these out of first place{end}."
 
 
 def place_text(place: Place, name: str) -> tuple[str, str]:

@@ -61,9 +61,8 @@ class Shelf:
             name
             for name in new
             if self._may_publish
-            or all(
-                map(drawn.is_drawing, Picture.from_name(name).paths)
-            )  # with all that is mixed in
+            # Drawn by vlprobe: each file, also of mixed pictures, shows the scene that its name describes
+            or all(map(drawn.is_drawing, Picture.from_name(name).paths))
             or all(picture_credits(name))
         ]
         self._held_back.update(
