@@ -31,6 +31,11 @@ def letters(answers: dict[tuple[str, str], int], extra: str) -> dict[tuple[str, 
     return {(subtype, models + extra): count for (subtype, models), count in answers.items()}
 
 
+def answers(subtype: str, **counts: int) -> dict[tuple[str, str], int]:
+    """Numbers of cases of a type by what each model answered: x is fooled, o is not."""
+    return {(subtype, models): count for models, count in counts.items()}
+
+
 @dataclass(frozen=True)
 class FindingScene:
     """Answers of models by type of edit, and what is said of them: a heading, details, and the row of the table
@@ -68,15 +73,9 @@ SCENES = {
         "It is fooled by 3.9 % of the wrong captions, Tiny CLIP by 17.6 %.",
     ),
     "clear over all alone": FindingScene(
-        {
-            ("number", "xo"): 17,
-            ("number", "ox"): 7,
-            ("object", "xo"): 17,
-            ("object", "ox"): 6,
-            ("color", "xo"): 15,
-            ("color", "ox"): 6,
-            ("color", "oo"): 300,
-        },
+        answers("number", xo=17, ox=7)
+        | answers("object", xo=17, ox=6)
+        | answers("color", xo=15, ox=6, oo=300),
         "Pair-tuned is fooled less often than Tiny CLIP.",
         "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. The two are "
         "tied on objects, numbers and colors.",
@@ -104,14 +103,7 @@ SCENES = {
         row=(B, "number"),
     ),
     "tied, one is better at one type": FindingScene(
-        CLEAR
-        | {
-            ("object", "ox"): 60,
-            ("object", "xo"): 40,
-            ("color", "ox"): 45,
-            ("color", "xo"): 30,
-            ("color", "oo"): 500,
-        },
+        CLEAR | answers("object", ox=60, xo=40) | answers("color", ox=45, xo=30, oo=500),
         "Tiny CLIP and Pair-tuned are tied. Pair-tuned counts better.",
         "Tiny CLIP is fooled by 16.2 % of the wrong captions, Pair-tuned by 12.7 %.",
         row=(B, "number"),
@@ -248,12 +240,7 @@ SCENES = {
         models=(CONTROL, A),
     ),
     "a control beside two": FindingScene(
-        {
-            ("number", "xoo"): 90,
-            ("number", "oxx"): 20,
-            ("number", "ooo"): 400,
-            ("number", "oox"): 200,
-        },
+        answers("number", xoo=90, oxx=20, ooo=400, oox=200),
         "Pair-tuned is fooled less often than Tiny CLIP.",
         "It is fooled by 2.8 % of the wrong captions, Tiny CLIP by 12.7 %. Coin flip is a "
         "control, which should fail.",
@@ -312,12 +299,7 @@ SCENES = {
         kind=KindPresentation(label="Search", lies="wrong captions"),
     ),
     "three, two are better": FindingScene(
-        {
-            ("number", "xoo"): 90,
-            ("number", "oxx"): 20,
-            ("number", "ooo"): 200,
-            ("color", "ooo"): 300,
-        },
+        answers("number", xoo=90, oxx=20, ooo=200) | answers("color", ooo=300),
         "Pair-tuned and Tiny SigLIP are fooled less often than Tiny CLIP. Both count better.",
         "Pair-tuned is fooled by 3.3 % of the wrong captions, Tiny SigLIP by 3.3 %, Tiny CLIP "
         "by 14.8 %.",
@@ -333,21 +315,9 @@ SCENES = {
         models=(A, B, D),
     ),
     "four, as in the design": FindingScene(
-        {
-            **{
-                ("number", "xooo"): 180,
-                ("number", "oxxx"): 30,
-                ("number", "xxxx"): 60,
-                ("number", "oooo"): 700,
-            },
-            **{
-                ("object", "ooxx"): 160,
-                ("object", "xxoo"): 20,
-                ("object", "ooox"): 260,
-                ("object", "oooo"): 900,
-            },
-            **{("object", "xoxx"): 25, ("object", "oxxx"): 20, ("color", "oooo"): 1200},
-        },
+        answers("number", xooo=180, oxxx=30, xxxx=60, oooo=700)
+        | answers("object", ooxx=160, xxoo=20, ooox=260, oooo=900, xoxx=25, oxxx=20)
+        | answers("color", oooo=1200),
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. The two are tied "
         "on objects and colors. Tiny SigLIP and Half-trained count better, but are worse "
@@ -559,146 +529,102 @@ def tied(*models: str) -> Leader:
 # Leaders at steadiness and at alertness, models, the heading, and the model to look at first.
 TRADE_OFFS = [
     (
-        leads("a"),
-        leads("a"),
-        ("a", "b", "c"),
+        (leads("a"), leads("a"), ("a", "b", "c")),
         "A has the lowest invariance error and the highest positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        leads("a"),
-        ("a", "b"),
+        (leads("a"), leads("a"), ("a", "b")),
         "A has the lower invariance error and the higher positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        leads("a"),
-        ("a", "b", CONTROL),
+        (leads("a"), leads("a"), ("a", "b", CONTROL)),
         "A has the lower invariance error and the higher positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        leads("b"),
-        ("a", "b"),
+        (leads("a"), leads("b"), ("a", "b")),
         "No model is best: A has the lower invariance error, and B has the higher positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        leads("b"),
-        ("a", "b", "c"),
+        (leads("a"), leads("b"), ("a", "b", "c")),
         "No model is best: A has the lowest invariance error, and B has the highest positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        tied("b", "a"),
-        ("a", "b", "c"),
+        (leads("a"), tied("b", "a"), ("a", "b", "c")),
         "A has the lowest invariance error; it is tied with B on positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        tied("a", "b"),
-        ("a", "b"),
+        (leads("a"), tied("a", "b"), ("a", "b")),
         "A has the lower invariance error; it is tied with B on positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        tied("a", "b", "c", "d", "e"),
-        ("a", "b", "c", "d", "e"),
-        ("A has the lowest invariance error; it is tied with B, C and 2 others on positive rate."),
+        (leads("a"), tied("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e")),
+        "A has the lowest invariance error; it is tied with B, C and 2 others on positive rate.",
         "a",
     ),
     (
-        leads("a"),
-        tied("b", "c"),
-        ("a", "b", "c"),
+        (leads("a"), tied("b", "c"), ("a", "b", "c")),
         "A has the lowest invariance error; B and C are tied for the highest positive rate.",
         "a",
     ),
     (
-        tied("a", "b"),
-        leads("c"),
-        ("a", "b", "c"),
+        (tied("a", "b"), leads("c"), ("a", "b", "c")),
         "C has the highest positive rate; A and B are tied for the lowest invariance error.",
         "c",
     ),
     (
-        tied("b", "a"),
-        leads("b"),
-        ("a", "b"),
+        (tied("b", "a"), leads("b"), ("a", "b")),
         "B has the higher positive rate; it is tied with A on invariance error.",
         "b",
     ),
-    (tied("a", "b"), tied("b", "a"), ("a", "b"), "A and B are tied.", "b"),
+    ((tied("a", "b"), tied("b", "a"), ("a", "b")), "A and B are tied.", "b"),
     (
-        tied("a", "b"),
-        tied("b", "a"),
-        ("a", "b", "c"),
-        (
-            "No model is best: B and A are tied for the lowest invariance error and the highest "
-            "positive rate."
-        ),
+        (tied("a", "b"), tied("b", "a"), ("a", "b", "c")),
+        "No model is best: B and A are tied for the lowest invariance error and the highest "
+        "positive rate.",
         "b",
     ),
     (
-        tied("a", "b"),
-        tied("c", "b"),
-        ("a", "b", "c"),
-        (
-            "No model is best: A and B are tied for the lowest invariance error; C and B are tied "
-            "for the highest positive rate."
-        ),
+        (tied("a", "b"), tied("c", "b"), ("a", "b", "c")),
+        "No model is best: A and B are tied for the lowest invariance error; C and B are tied "
+        "for the highest positive rate.",
         "c",
     ),
     (
-        tied("a", "b", "c", "d"),
-        tied("e", "b"),
-        ("a", "b", "c", "d", "e"),
-        (
-            "No model is best: four are tied for the lowest invariance error; E and B are tied "
-            "for the highest positive rate."
-        ),
+        (tied("a", "b", "c", "d"), tied("e", "b"), ("a", "b", "c", "d", "e")),
+        "No model is best: four are tied for the lowest invariance error; E and B are tied "
+        "for the highest positive rate.",
         "e",
     ),
-    (leads("a"), Leader("unknown"), ("a", "b"), "A has the lower invariance error.", "a"),
+    ((leads("a"), Leader("unknown"), ("a", "b")), "A has the lower invariance error.", "a"),
     (
-        leads("a"),
-        Leader("chance", ("b",)),
-        ("a", "b"),
+        (leads("a"), Leader("chance", ("b",)), ("a", "b")),
         "No model's positive rate is better than guessing.",
         "",
     ),
     (
-        Leader("alone", ("a",)),
-        Leader("alone", ("a",)),
-        ("a",),
+        (Leader("alone", ("a",)), Leader("alone", ("a",)), ("a",)),
         "A rejects 90.0 % of the wrong captions.",
         "a",
     ),
     (
-        Leader("alone", ("a",)),
-        Leader("alone", ("a",)),
-        ("a", CONTROL),
+        (Leader("alone", ("a",)), Leader("alone", ("a",)), ("a", CONTROL)),
         "A rejects 90.0 % of the wrong captions.",
         "a",
     ),
     (
-        Leader("unknown"),
-        Leader("unknown"),
-        (CONTROL,),
+        (Leader("unknown"), Leader("unknown"), (CONTROL,)),
         "These are controls, which should fail.",
         "",
     ),
     (
-        Leader("unknown"),
-        Leader("unknown"),
-        (),
+        (Leader("unknown"), Leader("unknown"), ()),
         "No model here has values for both invariance error and positive rate.",
         "",
     ),

@@ -231,9 +231,9 @@ def finding_for(
     )
 
 
-@pytest.mark.parametrize(("steady", "alert", "models", "heading", "best"), TRADE_OFFS)
-def test_the_heading_of_a_trade_off(steady, alert, models, heading, best):
-    finding = finding_for(steady, alert, models)
+@pytest.mark.parametrize(("leaders_and_models", "heading", "best"), TRADE_OFFS)
+def test_the_heading_of_a_trade_off(leaders_and_models, heading, best):
+    finding = finding_for(*leaders_and_models)
     assert (finding.heading, finding.best) == (heading, best)
 
 
