@@ -103,20 +103,14 @@ def numbers(
         if body:
             band = f'<th scope="rowgroup" colspan="6"><strong>{html.escape(title)}</strong></th>'
             rows += [f'<tr class="first">{band}</tr>', *body]
-    return table("Before, control and after", _numbers_head(models, styles), rows), unknown
-
-
-def _numbers_head(models: Sequence[str], styles: Looks) -> str:
-    small = tag("small", "value, 95 % interval")
-    head = tag("th", "Number", scope="col")
-    head += "".join(
-        f'<th scope="col">{mark(styles[model])} {role}<br>{small}</th>'
+    titles = [
+        f"{mark(styles[model])} {role}<br>{tag('small', 'value, 95 % interval')}"
         for role, model in zip(ROLES, models, strict=True)
-    )
-    return head + "".join(
-        f'<th scope="col">{title}<br>{tag("small", AGAINST[step])}</th>'
-        for step, title in STEPS.items()
-    )
+    ]
+    titles += [f"{title}<br>{tag('small', AGAINST[step])}" for step, title in STEPS.items()]
+    head = tag("th", "Number", scope="col")
+    head += "".join(f'<th scope="col">{title}</th>' for title in titles)
+    return table("Before, control and after", head, rows), unknown
 
 
 def _level(row: LevelRow | None, unit: str) -> str:

@@ -149,12 +149,9 @@ def _who_is_better(
     renamed: Mapping[str, str] = NOT_RENAMED,
 ) -> list[Slide]:
     standings = story.standings
-    fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
-    unfit = [
-        contestant
-        for contestant in standings.contestants
-        if not contestant.is_fit and not math.isnan(contestant.share)
-    ]
+    fit = [each for each in standings.fit if not math.isnan(each.share)]
+    known = [each for each in standings.contestants if not math.isnan(each.share)]
+    unfit = [each for each in known if not each.is_fit]
     if not fit and not unfit:
         return []
     bars = fit if len(fit) <= MOST_BARS else [*fit[: MOST_BARS - 1], fit[-1]]

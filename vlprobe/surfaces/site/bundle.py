@@ -183,6 +183,7 @@ def _index_entry(subject: Subject, label: str) -> Values:
     """Return a question set's entry in the site's index."""
     run = subject.question_set.runs[0]
     models = counted(len(subject.rated), "model")
+    kinds = {kind: subject.presentation.kind(kind) for kind in subject.kinds}
     notes = []
     if subject.shelf.n_held_back:
         notes.append("Pictures that others may hold rights to are left out.")
@@ -196,13 +197,8 @@ def _index_entry(subject: Subject, label: str) -> Values:
         "about": " · ".join([label, extent(run.n_items, run.n_units), models, *notes]),
         "models": subject.marks(),
         "kinds": [
-            {
-                "key": kind,
-                "label": subject.presentation.kind(kind).lie
-                or subject.presentation.kind(kind).label,
-                "pages": list(_pages(subject, kind)),
-            }
-            for kind in subject.kinds
+            {"key": name, "label": kind.lie or kind.label, "pages": list(_pages(subject, name))}
+            for name, kind in kinds.items()
         ],
     }
 

@@ -72,35 +72,24 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
             name = f"{subject.keys[model]}>{subject.keys[rival]}:{subtypes.index(subtype)}"
             columns[name] = [n_cases, [places[key] for key in keys], n_halves]
     numbers = list(dict.fromkeys(card.case for card in cards))
+    answers = {}
+    if body_of(kind).uses_answer and numbers:
+        answers = views.rows.answer_rows(store, question_set, numbers, models)
+    drawn = [case_card(card, kind, answers.get(card.case)) for card in cards]
+    subject.shelf.add(name for card in drawn for name in json.facing_pictures(card))
+    looks, names, source = subject.model_looks, subject.names, subject.shelf.key
     values: Values = {
         "contests": [_contest(subject, kind, each, subtypes) for each in comparisons],
         "columns": columns,
-        "cards": _drawn_cards(subject, kind, models, cards, numbers),
+        "cards": [  # with one box per model, in the order of the models
+            json.facing_card(card, models, names, looks, source, badge=False)
+            | {"id": subject.case_key(card.case.case)}
+            for card in drawn
+        ],
         "titles": [forest.part_title(subtype, kind) for subtype in subtypes],
         "movement": kind.is_movement,
     }
     return values, numbers
-
-
-def _drawn_cards(
-    subject: Subject,
-    kind: KindPresentation,
-    models: Sequence[str],
-    wall_cards: Sequence[WallCard],
-    numbers: Sequence[int],
-) -> list[Values]:
-    """Return the cards for the Compare page, with one box per model in the order of the models."""
-    answers = {}
-    if body_of(kind).uses_answer and numbers:
-        answers = views.rows.answer_rows(subject.store, subject.question_set, numbers, models)
-    cards = [case_card(card, kind, answers.get(card.case)) for card in wall_cards]
-    subject.shelf.add(name for card in cards for name in json.facing_pictures(card))
-    looks, names, source = subject.model_looks, subject.names, subject.shelf.key
-    return [
-        json.facing_card(card, models, names, looks, source, badge=False)
-        | {"id": subject.case_key(card.case.case)}
-        for card in cards
-    ]
 
 
 def _contest(

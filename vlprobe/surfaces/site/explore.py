@@ -23,7 +23,6 @@ from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.surfaces.site.subject import Subject, Values, bare
 from vlprobe.types import Picture
-from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.named_slices import PREFIX
@@ -131,37 +130,22 @@ def _numbers(
 
 def _lines(subject: Subject, model: str, kind_name: str, types: Mapping[str, str]) -> Values:
     """Return the heading, rate and number of cases for each type or slice and outcome, over the whole question set."""
+    store, question_set, run = subject.store, subject.question_set, subject.question_set.run(model)
     kind = subject.presentation.kind(kind_name)
     outcomes = ["all"] if kind.is_movement else list(OUTCOMES)
     lines: Values = {}
     for subtype, type_key in {"": "", **types}.items():
         every = Filter.parse(model, kind_name, outcome="all", **wall.narrowed(subtype))
-        counts = views.cases.outcomes(subject.store, subject.question_set, every)
+        counts = views.cases.outcomes(store, question_set, every)
+        is_rate = not kind.is_movement and counts["all"]
+        rate = f"fooled by {wall.rate_text(counts, run.n_orders)}" if is_rate else ""
         for outcome in outcomes:
             case_filter = replace(every, outcome=outcome)
-            lines[f"{type_key}:{outcome}"] = _line(subject, kind, case_filter, counts)
+            cards, n_pictures, n_cases = views.wall.wall(store, question_set, case_filter, 1, 1)
+            has_pictures = any(card.images for card in cards)
+            heading = wall.heading(kind, outcome, n_cases, n_pictures, has_pictures, run.is_scored)
+            lines[f"{type_key}:{outcome}"] = [heading, rate, n_cases]
     return lines
-
-
-def _line(
-    subject: Subject, kind: KindPresentation, case_filter: Filter, counted: Mapping[str, int]
-) -> list[object]:
-    cards, n_pictures, n_cases = views.wall.wall(
-        subject.store, subject.question_set, case_filter, 1, 1
-    )
-    heading = wall.heading(
-        kind,
-        case_filter.outcome,
-        n_cases,
-        n_pictures,
-        any(card.images for card in cards),
-        subject.question_set.run(case_filter.model).is_scored,
-    )
-    rate = ""
-    if not kind.is_movement and counted["all"]:
-        n_orders = subject.question_set.run(case_filter.model).n_orders
-        rate = f"fooled by {wall.rate_text(counted, n_orders)}"
-    return [heading, rate, n_cases]
 
 
 def _chip(
