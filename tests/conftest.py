@@ -11,10 +11,12 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +186,18 @@ def free_port() -> int:
         with contextlib.suppress(OSError), socket.socket() as unused:
             unused.bind(("", port))
             return port
+
+
+@contextlib.contextmanager
+def serving_http(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serve requests on a free port of this machine with a handler, and return the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        # by default, a server looks every half second whether it should stop
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 def make_tiny(folder: Path, replaced: Sequence[Mapping[str, str]] = ()) -> str:

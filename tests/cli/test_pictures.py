@@ -2,15 +2,15 @@
 
 import io
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
+from tests.conftest import serving_http
 from vlprobe.cli.main import main
 from vlprobe.storage import access, downloads
 
@@ -57,10 +57,8 @@ class Coco(BaseHTTPRequestHandler):
 @pytest.fixture
 def coco() -> Iterator[str]:
     Coco.requested, Coco.broken, Coco.gone = [], set(), set()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Coco) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving_http(Coco) as address:
+        yield address
 
 
 @pytest.fixture

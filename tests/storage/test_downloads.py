@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import serving_http
 from vlprobe.storage import downloads
 from vlprobe.storage.downloads import download, missing, total_bytes
 
@@ -51,11 +52,9 @@ class Server(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[str]:
     Server.requested, Server.release = [], threading.Event()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as httpd:
-        threading.Thread(target=httpd.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{httpd.server_port}"
+    with serving_http(Server) as address:
+        yield address
         Server.release.set()
-        httpd.shutdown()
 
 
 def verify(content: bytes) -> None:

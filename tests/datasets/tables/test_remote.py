@@ -1,6 +1,5 @@
 import http.server
 import importlib
-import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 
+from tests.conftest import serving_http
 from tests.storage.test_containers import png, write_tar
 from vlprobe import registry
 from vlprobe.datasets import table
@@ -39,13 +39,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pa
     folder = tmp_path / "served"
     folder.mkdir()
     handler = partial(Counting, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield folder, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving_http(handler) as address:
+        yield folder, address
 
 
 def test_a_tar_elsewhere_is_fetched_once_and_read_where_its_copy_lies(
@@ -201,13 +196,10 @@ def test_a_redirect_is_followed_to_below_what_the_starter_named_and_nowhere_else
         def log_message(self, *_: object) -> None:
             """Says nothing."""
 
-    redirecting = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirecting)
-    threading.Thread(target=redirecting.serve_forever, daemon=True).start()
-    start = f"http://127.0.0.1:{redirecting.server_port}"
-    limits = access.settings(False, [tmp_path], remotes=[f"{start}/ok", f"{url}/open"])
-    for name, value in limits.items():
-        monkeypatch.setenv(name, value)
-    try:
+    with serving_http(Redirecting) as start:
+        limits = access.settings(False, [tmp_path], remotes=[f"{start}/ok", f"{url}/open"])
+        for name, value in limits.items():
+            monkeypatch.setenv(name, value)
         if target == "below":
             copy = remote.local_copy(f"{start}/ok/x.csv", tmp_path / "cache")
             assert "A red square." in copy.read_text()
@@ -215,9 +207,6 @@ def test_a_redirect_is_followed_to_below_what_the_starter_named_and_nowhere_else
             with pytest.raises(InvalidInput, match="may not download"):
                 remote.local_copy(f"{start}/ok/x.csv", tmp_path / "cache")
             assert not Counting.asked and not (tmp_path / "cache").exists()
-    finally:
-        redirecting.shutdown()
-        redirecting.server_close()
 
 
 def test_a_remote_that_is_no_url_is_refused():

@@ -2,11 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from tests.conftest import serving_http
 from vlprobe.errors import InvalidInput
 from vlprobe.models.endpoint import client
 from vlprobe.models.endpoint.budget import Bill
@@ -28,11 +28,8 @@ def endless(request: pytest.FixtureRequest) -> Iterator[endpoints.Address]:
         def log_message(self, *words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endless)
-    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield endpoints.parse(f"http://127.0.0.1:{server.server_port}/v1#m")
-    server.shutdown()
-    server.server_close()
+    with serving_http(Endless) as address:
+        yield endpoints.parse(f"{address}/v1#m")
 
 
 @pytest.mark.parametrize(
