@@ -39,7 +39,7 @@ def open_probe(monkeypatch: pytest.MonkeyPatch, every_probe: Store) -> partial[A
 
 @pytest.fixture(scope="session")
 def own_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a cache folder for `bundled`. It is always the same, so that pages reuse each other's answers."""
+    """Return a cache folder for `bundled`. It is always the same, so that pages reuse cached answers."""
     return tmp_path_factory.mktemp("bundled") / "own"
 
 

@@ -1,11 +1,11 @@
-"""What the thirteen pages of the first dashboard had, and where each of it is today.
+"""The contents of the thirteen pages of the first dashboard, and their places today.
 
-`inventory.txt` has a line for every control, table column, export, note and link: the old page, what it is, the view in
-which it is found, what kind of thing it is and its name there, its place in the new dashboard, and whether it is still
-at its old place or at its new one. `test_inventory.py` opens each view once and finds all of it.
+`inventory.txt` has a line for every control, table column, export, note and link: the old page, a description, the view
+in which a test finds it, its kind and its name there, its place in the new dashboard, and whether it is still
+at its old place or at its new one. `test_inventory.py` opens each view once and looks for all its lines.
 
-Who replaces a page turns the status of its lines to `new`, writes the view, kind and name under which each is found
-now, and adds the new pages' views to VIEWS. Lines are never removed.
+If you replace a page, set the status of its lines to `new`, write the view, kind and name under which each is found
+now, and add the views of the new pages to VIEWS. Never remove a line.
 """
 
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from typing import Literal, cast, get_args
 from vlprobe import registry
 
 Kind = Literal[
-    "title",  # what it says
+    "title",  # its text
     "header",
-    "text",  # part of what the page says anywhere: words, tables, remarks, what components are given
+    "text",  # part of any text of the page: words, tables, remarks, data of components
     "tooltip",  # part of a widget's help
     "column",  # a heading of a table
     "option",  # KEY/TEXT: part of a choice of the widget with this key
-    "alt",  # part of the words for a picture or a chart
+    "alt",  # part of the description of a picture or a chart
     "page_link",  # its label
     "chart",  # its key
     "code",  # part of it
@@ -54,7 +54,7 @@ LGIP, ROCOCO, VISLA = "e9a732220766c19d", "7bd3d45868fef2cc", "ac2309473456af81"
 
 @dataclass(frozen=True)
 class Row:
-    """One thing: what it was, and how it is found."""
+    """One item of the first dashboard, and how a test finds it today."""
 
     page: str  # of the first dashboard
     what: str
@@ -67,9 +67,9 @@ class Row:
 
 @dataclass(frozen=True)
 class View:
-    """A page as a test opens it."""
+    """A page with the parameters with which a test opens it."""
 
-    page: str  # a file in pages/, without its end
+    page: str  # a file in pages/, without its suffix
     query: dict[str, str] = field(default_factory=dict)
     cache: Cache = "old"
     press: str = ""  # the key of a button

@@ -1,10 +1,10 @@
-"""Addresses that the dashboard of commit 52b9ca1 made open the same cases today.
+"""Addresses that the dashboard of commit 52b9ca1 wrote open the same cases today.
 
-`addresses.json` has forty of them on the cache that this commit wrote (`tests/old_cache`): all cases that pass, in
+`addresses.json` has forty of them on the cache that this commit wrote (`tests/old_cache`): the cases that pass, in
 order, and the one in the drawer. They were computed by the code of that commit and by that of the first new page's
-parent, which agree. Further ones have no cases, and name words and numbers that they show.
+parent, which agree. Other addresses have no cases; for them the file lists words and numbers that the page shows.
 
-When a page is replaced, its old path leads on with its query: `opened` then has to read the cases from the new page.
+When a page is replaced, its old path redirects with its query: `opened` then has to read the cases from the new page.
 """
 
 import json
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """Opens an address as a browser does."""
+    """Return a function that opens an address as a browser does."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", folder / "stored")
 
@@ -56,12 +56,12 @@ def opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 
 def one(at: AppTest, name: str) -> str:
-    """A parameter of the address that is shown now."""
-    given = at.query_params.get(name, "")
-    return given if isinstance(given, str) else given[0]
+    """Return a parameter of the current address."""
+    value = at.query_params.get(name, "")
+    return value if isinstance(value, str) else value[0]
 
 
-def test_there_are_forty_of_them_that_open_cases():
+def test_forty_stored_addresses_open_cases():
     assert len(CASES) == 40 and len({row["address"] for row in STORED}) == len(STORED)
     assert sum(bool(row["open"]) for row in CASES) >= 6
     assert sum("area=" in row["address"] for row in CASES) >= 2
@@ -83,9 +83,9 @@ def test_an_old_address_opens_the_same_cases(opened: Opened, row: dict):
 
 
 def check_wall(at: AppTest, row: dict) -> None:
-    """The page that took the place of Failures has every case, in order."""
+    """Check that the page which replaced Failures has every case, in order."""
     page = int(one(at, "page") or 1)
-    if "?" not in row["address"]:  # nobody's choice: the wall as it is today
+    if "?" not in row["address"]:  # no choice in the address: today's default wall
         assert card_ids(at)[0] == row["cases"][0]
         return
     assert card_ids(at) == row["cases"][PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
@@ -94,19 +94,19 @@ def check_wall(at: AppTest, row: dict) -> None:
 
 
 def check_compared(at: AppTest, row: dict) -> None:
-    """Compare has a link's choice of cases in a fold that is open, each on a card; without one, the left column has
-    what the baseline alone believes.
+    """Check that Compare shows a link's choice of cases in an open fold; without a choice, the left column has
+    the cases that fool only the baseline.
     """
     if not values_of(at, "map_cards"):
         assert not {"bucket", "area", "sort"} & set(at.query_params)
         assert [card["id"] for card in values_of(at, "left_cards")["cards"]] == row["cases"]
         return
     page = int(one(at, "page") or 1)
-    found = [card["id"] for card in values_of(at, "map_cards")["cards"]]
-    assert found == row["cases"][PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
+    ids = [card["id"] for card in values_of(at, "map_cards")["cards"]]
+    assert ids == row["cases"][PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
 
 
 @pytest.mark.parametrize("row", tiers(OTHERS, OTHERS[::4]), ids=lambda row: row["address"][:60])
-def test_an_old_address_of_another_page_shows_the_same(opened: Opened, row: dict):
+def test_an_old_address_of_another_page_shows_its_stored_words(opened: Opened, row: dict):
     text = " ".join(looked(opened(row["address"])).texts["text"])
     assert [word for word in row["says"] if word not in text] == []

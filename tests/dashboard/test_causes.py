@@ -26,7 +26,7 @@ def two_towers(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def test_a_row_of_the_facet_filters_the_wall_and_can_be_taken_back(show_page, two_towers):
+def test_a_row_of_the_facet_filters_the_wall_and_its_chip_removes_the_filter(show_page, two_towers):
     at = show_page(two_towers, "explore", model=MODEL, cards="every")
     pills = at.button_group(key="facet_unseen_by")
     assert [option.content.replace("\\:", ":") for option in pills.proto.options] == [

@@ -32,16 +32,16 @@ ALL = {"model": MODELS[0], "with": "|".join(MODELS[1:])}
 
 
 def one(at: AppTest, name: str) -> str:
-    """A parameter of the address that is shown now."""
-    given = at.query_params.get(name, "")
-    return given if isinstance(given, str) else given[0]
+    """Return a parameter of the current address."""
+    value = at.query_params.get(name, "")
+    return value if isinstance(value, str) else value[0]
 
 
 def shown_cases(at: AppTest, part: str) -> list[str]:
     return [card["id"] for card in values_of(at, part).get("cards", [])]
 
 
-def test_the_tabs_lead_there_and_back(monkeypatch, filled: Store):
+def test_each_tab_shows_its_content_when_selected_again(monkeypatch, filled: Store):
     at = open_page(monkeypatch, filled, "compare")
     for tab in ("differences", "scorecard", "differences", "scorecard"):
         at.segmented_control(key="tab").set_value(tab).run()
@@ -50,7 +50,7 @@ def test_the_tabs_lead_there_and_back(monkeypatch, filled: Store):
         assert bool(at.get("plotly_chart")) == (tab == "differences")
 
 
-def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
+def test_with_one_model_the_page_asks_for_a_second_one(monkeypatch, tmp_path: Path):
     store = Store(tmp_path / "cache")
     execute(
         Request(
@@ -69,14 +69,14 @@ def test_the_heading_is_the_finding(show_compare, filled: Store, key: str):
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
-    told = verdict(compared, presentations()["lgip"].kind("flip"))
-    assert f"<h1>{html.escape(unbroken(told.heading))}</h1>" in bodies(at)
-    assert unbroken(told.detail) in words(at) and " %" not in unbroken(told.detail)
+    finding = verdict(compared, presentations()["lgip"].kind("flip"))
+    assert f"<h1>{html.escape(unbroken(finding.heading))}</h1>" in bodies(at)
+    assert unbroken(finding.detail) in words(at) and " %" not in unbroken(finding.detail)
     assert len(re.findall("<h1", bodies(at))) == 1
 
 
 def opened(at: AppTest) -> tuple[str, str]:
-    """The row whose pictures are shown; the plot marks the band of its type."""
+    """Return the row whose pictures are shown; the plot marks the band of its type."""
     subtype, model = at.session_state["row_type"], at.session_state["row_model"]
     styles = " ".join(element.proto.body for element in at.get("html"))
     (place,) = re.findall(r'st-key-forest .shapelayer path\[data-index="(\d+)"\]', styles)
@@ -118,9 +118,9 @@ def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove
     question_set = views.runs.question_set(bundled, one(at, "set"))
     answers: dict[str, list[int]] = {}
     for row in views.showcase.lie_counts(bundled, question_set, "flip"):
-        fooled, asked = answers.get(row.model, (0, 0))
-        answers[row.model] = [fooled + row.n_believed, asked + row.n_lies]
-    shares = {model: fooled / asked for model, (fooled, asked) in answers.items()}
+        fooled, n_lies = answers.get(row.model, (0, 0))
+        answers[row.model] = [fooled + row.n_believed, n_lies + row.n_lies]
+    shares = {model: fooled / n_lies for model, (fooled, n_lies) in answers.items()}
     ranked = sorted(question_set.ordered_models, key=shares.__getitem__)
     *compared, left_out = [model for model in ranked if model != "demo:softmax"]
     assert one(at, "with").split("|") == compared
@@ -139,7 +139,7 @@ def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove
     assert opened(complete) == ("object", "demo:weak")
 
 
-def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(monkeypatch, bundled):
+def test_a_tie_whose_uncorrected_interval_excludes_0_is_marked_as_corrected(monkeypatch, bundled):
     rivals = {"with": "demo:weak|demo:sigmoid|demo:eqsim"}
     at = open_page(monkeypatch, bundled, "compare", tab="differences", **rivals)
     dashed = [trace for trace in figure_of(at, "forest")["data"] if "lines" in trace["mode"]]
@@ -157,7 +157,7 @@ def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(monkey
     )
 
 
-def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
+def test_a_clicked_row_shows_its_pictures_and_see_all_opens_the_counted_cases(
     show_compare, filled: Store, key: str
 ):
     at = show_compare(**ALL)
@@ -198,7 +198,7 @@ def test_the_pickers_of_the_row_do_what_a_click_on_the_plot_does(show_compare):
     assert opened(at) == ("", MODELS[2]) and at.query_params["type"] in ("", [""])
 
 
-def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
+def test_each_column_has_the_cases_that_fool_only_its_model_with_one_card_per_picture(
     show_compare, filled: Store, key: str
 ):
     at = show_compare(**ALL, type="")
@@ -218,7 +218,7 @@ def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
             assert drawn["boxes"][MODELS.index(pair[1])]["state"] == "held"
 
 
-def test_a_card_that_is_pressed_opens_its_drawer_on_its_side(show_compare):
+def test_a_clicked_card_opens_its_case_from_either_column(show_compare):
     at = show_compare(**ALL, type="")
     for part in ("right_cards", "left_cards"):
         case = shown_cases(at, part)[0]
@@ -227,12 +227,12 @@ def test_a_card_that_is_pressed_opens_its_drawer_on_its_side(show_compare):
         assert "Picture 1 of " in words(opened)
 
 
-def test_without_a_choice_the_model_with_most_results_is_the_baseline(
+def test_the_default_baseline_is_the_model_with_the_most_results(
     monkeypatch, filled: Store, key: str, tmp_path: Path
 ):
     at = open_page(monkeypatch, filled, "compare", tab="differences")
     assert at.selectbox(key="model").value == MODELS[0]
-    assert MODELS[2] not in at.multiselect(key="with").value  # a control, only where nobody else is
+    assert MODELS[2] not in at.multiselect(key="with").value  # a control
     fuller = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     run = views.runs.question_set(filled, key).run(MODELS[1])
     manifest = fuller.run(run.key).manifest()
@@ -250,7 +250,7 @@ def test_without_a_choice_the_model_with_most_results_is_the_baseline(
     assert at.selectbox(key="model").value == MODELS[1]
 
 
-def test_what_was_chosen_first_is_the_baseline_and_the_others_keep_their_order(show_compare):
+def test_the_chosen_model_is_the_baseline_and_the_others_keep_their_order(show_compare):
     at = show_compare(model=MODELS[2], **{"with": f"{MODELS[1]}|{MODELS[0]}"})
     assert at.selectbox(key="model").value == MODELS[2]
     assert at.multiselect(key="with").value == [MODELS[1], MODELS[0]]
@@ -265,7 +265,7 @@ def map_titles(at) -> tuple[str, str]:
     return layout["xaxis"]["title"]["text"], layout["yaxis"]["title"]["text"]
 
 
-def test_the_url_says_who_is_compared_with_whom(show_compare):
+def test_the_url_selects_the_models_to_compare(show_compare):
     at = show_compare(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL, open="measured|map")
     assert at.selectbox(key="model").value == MODELS[2]
     assert "base" not in at.query_params
@@ -278,7 +278,7 @@ def test_the_url_says_who_is_compared_with_whom(show_compare):
     assert NAMES[2] in across and NAMES[1] in up
 
 
-def test_nonsense_in_the_url_falls_back_to_what_there_is(show_compare):
+def test_invalid_url_parameters_fall_back_to_stored_results(show_compare):
     at = show_compare(
         **ALL | {"with": "y|z"},
         area="nan,1;2,3;4,5",
@@ -297,7 +297,7 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(show_compare):
     assert "not found: compared with it “y, z”" in at.warning[0].value
 
 
-def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot_be_written(
+def test_a_model_keeps_its_color_and_shape_when_another_is_stored_and_in_a_read_only_copy(
     monkeypatch, tmp_path: Path, filled: Store, key: str
 ):
     run = views.runs.question_set(filled, key).run(MODELS[0]).key
@@ -315,7 +315,7 @@ def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot
     assert [grey in html.unescape(style) for style, name in looks if name == "Coin flip"] == [True]
 
 
-def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(show_compare):
+def test_an_emptied_list_of_models_stays_empty_and_the_page_offers_models(show_compare):
     at = show_compare(model=MODELS[1])
     assert at.multiselect(key="with").value == [MODELS[0]]
     at.multiselect(key="with").set_value([]).run()
@@ -332,7 +332,7 @@ def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(show_compare):
     assert {model for _, model in marks_of(figure_of(at, "forest"))} == {MODELS[2]}
 
 
-def test_a_new_baseline_changes_places_with_the_old_one(show_compare):
+def test_a_compared_model_chosen_as_baseline_swaps_places_with_the_old_baseline(show_compare):
     at = show_compare(model=MODELS[1], **{"with": MODELS[0]})
     at.selectbox(key="model").set_value(MODELS[0]).run()
     assert at.multiselect(key="with").value == [MODELS[1]]
@@ -341,7 +341,7 @@ def test_a_new_baseline_changes_places_with_the_old_one(show_compare):
     assert at.multiselect(key="with").value == [MODELS[1]]
 
 
-def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(show_compare):
+def test_a_link_to_missing_models_shows_a_warning_before_other_models_are_compared(show_compare):
     at = show_compare(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
     assert (
         "This link refers to results that are not on this computer: model “gone”"
@@ -354,7 +354,7 @@ def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(sh
     assert at.multiselect(key="with").value == [MODELS[2]]
 
 
-NOT_STORED = [  # kinds of cases that no probe asks under the options of `every_probe`
+NOT_STORED = [  # kinds without cases under the options of `every_probe`
     ("series", "boundary"),
     ("eqben", "foil"),
     ("visla", "i2t-pair"),
@@ -372,7 +372,9 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("probe", "kind"), tiers(KINDS, dict(reversed(KINDS)).items()))
-def test_the_page_answers_for_every_probe(monkeypatch, every_probe: Store, probe: str, kind: str):
+def test_compare_opens_every_kind_of_every_probe_without_an_error(
+    monkeypatch, every_probe: Store, probe: str, kind: str
+):
     keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     at = open_page(
         monkeypatch, every_probe, "compare", set=keys[probe], kind=kind, open="measured|map|details"
@@ -380,9 +382,9 @@ def test_the_page_answers_for_every_probe(monkeypatch, every_probe: Store, probe
     assert not at.error
     assert "nan" not in words(at)
     assert one(at, "kind") == kind
-    there = {element.key for element in at.get("button_group")}
+    group_keys = {element.key for element in at.get("button_group")}
     moves = presentations()[probe].kind(kind).is_movement
-    assert ("bucket" in there) != moves
+    assert ("bucket" in group_keys) != moves
     for part in ("left_cards", "right_cards", "map_cards"):
         for card in values_of(at, part).get("cards", []):
             assert len(card["boxes"]) == 2

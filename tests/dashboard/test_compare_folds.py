@@ -42,7 +42,7 @@ def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[
 
 
 def mark(at: AppTest, box: list | None = None, lasso: list | None = None) -> AppTest:
-    """What dragging over the scatter does."""
+    """Select an area of the scatter as dragging does."""
     element = at.get("plotly_chart")[-1]
     states = at._tree.get_widget_states()
     widget = states.widgets.add()
@@ -60,10 +60,10 @@ def test_the_table_has_the_numbers_of_the_view(show_compare, filled: Store, key:
     for row in views.paired_tests.compare_metrics(
         filled, views.runs.question_set(filled, key), MODELS, average, unit
     ).itertuples():
-        own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
-        size = f"{numbers.signed(row.difference, own)} ({numbers.between(row.low, row.high, own)})"
-        told = f"{numbers.number(row.value, own)} {compare_tables.WORDS[row.verdict]}{size}"
-        assert told + numbers.chance(row.p_holm) in text
+        shown_unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
+        size = f"{numbers.signed(row.difference, shown_unit)} ({numbers.between(row.low, row.high, shown_unit)})"
+        cell = f"{numbers.number(row.value, shown_unit)} {compare_tables.WORDS[row.verdict]}{size}"
+        assert cell + numbers.chance(row.p_holm) in text
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
@@ -72,7 +72,7 @@ def test_the_table_has_the_numbers_of_the_view(show_compare, filled: Store, key:
         assert numbers.signed(row.difference, "rate") in text
 
 
-def test_every_number_says_its_unit_direction_chance_meaning_and_source(
+def test_every_metric_shows_its_unit_direction_chance_level_meaning_and_source(
     show_compare, filled: Store
 ):
     overview = show_compare.func(*show_compare.args[:1], filled, "breakdown")
@@ -82,28 +82,28 @@ def test_every_number_says_its_unit_direction_chance_meaning_and_source(
         assert "Positive rate (PR)in % · ↑ higher is better · guessing gets 50 %" in text
 
 
-def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
+def test_excluded_pictures_are_counted_and_the_baseline_has_a_separate_n(
     monkeypatch, partial_answers: Store
 ):
-    asked = {"open": "measured"}
+    query = {"open": "measured"}
     text = words(
         open_page(
-            monkeypatch, partial_answers, "compare", model="partial", **asked, **{"with": MODELS[0]}
+            monkeypatch, partial_answers, "compare", model="partial", **query, **{"with": MODELS[0]}
         )
     )
     assert f"Excluded pictures: {MODELS[0]} up to 3." in text
     assert "n = 3, 3 left out; baseline on these 3: " in text
-    assert "n = 4" in text  # of the baseline, which answered half of a picture too
+    assert "n = 4" in text  # of the baseline, which also answered half of a picture
     assert "although the models are tied" in text
     whole = words(
         open_page(
-            monkeypatch, partial_answers, "compare", model=MODELS[0], **asked, **{"with": "partial"}
+            monkeypatch, partial_answers, "compare", model=MODELS[0], **query, **{"with": "partial"}
         )
     )
     assert "n = 6" in whole
 
 
-def test_folds_are_made_when_they_are_open_and_the_url_says_which(show_compare):
+def test_a_fold_is_computed_only_if_the_url_lists_it_as_open(show_compare):
     at = show_compare(**ALL)
     assert [chart.key for chart in at.get("plotly_chart")] == ["forest"]
     assert "Holm" not in words(at)
@@ -114,7 +114,7 @@ def test_folds_are_made_when_they_are_open_and_the_url_says_which(show_compare):
     assert len(show_compare(**ALL, area=IN_URL).get("plotly_chart")) == 2
 
 
-def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(show_compare, filled: Store, key: str):
+def test_the_scatter_groups_the_cases_by_the_fooled_models(show_compare, filled: Store, key: str):
     at = show_compare(**ALL, open="measured|map")
     row = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS[:2], "flip"
@@ -137,7 +137,7 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(show_compare, filled: St
     assert f"The plot shows {len(points)}" not in text
 
 
-def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(show_compare, monkeypatch):
+def test_the_scatter_draws_a_sample_of_many_cases_and_shows_its_size(show_compare, monkeypatch):
     monkeypatch.setattr(
         views.paired_outcomes, "scatter", partial(views.paired_outcomes.scatter, limit=20)
     )
@@ -172,7 +172,7 @@ def test_a_marked_box_fills_the_gallery_with_every_case_inside(
     assert "shapes" not in figure(at)["layout"]
 
 
-def test_a_lasso_is_thinned_until_a_link_can_bear_it(show_compare):
+def test_a_lasso_is_thinned_to_the_corners_that_fit_into_a_link(show_compare):
     turns = [2 * math.pi * step / 300 for step in range(300)]
     lasso = {
         "x": [0.3 * math.cos(turn) for turn in turns],
@@ -186,7 +186,9 @@ def test_a_lasso_is_thinned_until_a_link_can_bear_it(show_compare):
     assert figure(at)["layout"]["dragmode"] == "lasso"
 
 
-def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(show_compare, filled: Store, key: str):
+def test_a_link_to_a_bucket_shows_the_cases_in_which_only_that_model_is_fooled(
+    show_compare, filled: Store, key: str
+):
     at = show_compare(**ALL, bucket="only_second", area=IN_URL)
     turned = tuple((y, x) for x, y in AREA)
     chosen = views.filter.Filter(
@@ -202,7 +204,7 @@ def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(show_compare, fille
     assert shown_cases(at) == expected_cases(filled, key, chosen)
 
 
-def test_the_scorecard_has_all_models_with_intervals_and_letters_of_ties(
+def test_the_scorecard_lists_all_models_with_intervals_and_letters_for_ties(
     show_compare,
     filled: Store,
     key: str,

@@ -1,4 +1,4 @@
-"""What the Compare page says in words and marks: sentences, p values, corners of a link, ties; no store is needed."""
+"""The words and marks of the Compare page without a store: sentences, p values, corners of a link, ties."""
 
 import html
 import math
@@ -30,7 +30,7 @@ from vlprobe.render.html import compare
         *[(";".join(["1,2"] * 42), 0), (";".join(["1,2"] * 41), 41)],
     ],
 )
-def test_corners_are_read_from_a_url_or_not_at_all(text: str, count: int):
+def test_the_corners_of_a_url_are_all_read_or_all_rejected(text: str, count: int):
     assert len(corners(text)) == count
 
 
@@ -53,7 +53,7 @@ def row(
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         (
             row("positive_rate", 0.845, 0.883, 0.021, 0.055, 0.0001, "better"),
@@ -74,13 +74,15 @@ def row(
         ),
     ],
 )
-def test_a_cell_has_verdict_difference_p_and_power_of_a_tie_and_escapes_names(given, told: str):
+def test_a_cell_has_the_verdict_difference_p_and_power_of_a_tie_and_escapes_names(
+    given, expected: str
+):
     metrics, looks = views.runs.metrics("lgip"), charts.styles.styles(["<b>a", "m&n"])
     chances = {given["metric"]: float("nan")}
     body, _ = compare.differences(pd.DataFrame([given]), metrics, "cosine", looks, chances)
     assert "<b>a" not in body and "&lt;b&gt;a" in body and "m&amp;n" in body
     cell = body.replace("<br>", "|").rpartition("<td>")[2].partition("</td>")[0]
-    assert html.unescape(re.sub("<[^>]*>", "", cell)) == told
+    assert html.unescape(re.sub("<[^>]*>", "", cell)) == expected
 
 
 @given(st.floats(0, 1, exclude_max=False))
@@ -95,7 +97,7 @@ def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: 
     assert float(value) == pytest.approx(p, abs=0.0051)
 
 
-def test_ties_lie_with_the_fooled():
+def test_a_tie_is_drawn_as_fooled():
     points = pd.DataFrame(
         {"case": range(4), "margin": [0.0, 0.1, 0.0, 0.1], "other_margin": [0.1, 0.0, 0.0, 0.1]}
         | {"subtype": "color", "source": ["<red>", "", "", ""], "target": ["blue", "", "", ""]}

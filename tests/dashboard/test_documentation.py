@@ -1,4 +1,4 @@
-"""The documentation is a page of the dashboard, and errors and labels read as they are written."""
+"""The documentation is a page of the dashboard; errors link to it, and labels show no markup."""
 
 import posixpath
 import re
@@ -10,7 +10,7 @@ from vlprobe.storage.application import docs_folder
 LINKED = re.compile(r"\]\(docs\?page=([\w/]+)")
 
 
-def test_a_page_shows_its_text_and_leads_to_other_pages(open_probe):
+def test_a_documentation_page_shows_its_text_and_links_to_other_pages(open_probe):
     at = open_probe("docs", page="numbers/lgip")
     assert not at.exception and not at.error
     text = "\n".join(block.value for block in at.markdown)
@@ -25,7 +25,7 @@ def test_pictures_of_a_page_are_shown_with_their_descriptions(open_probe):
     assert "![" not in "".join(block.value for block in at.markdown)
 
 
-def test_every_link_and_picture_of_the_pages_is_there():
+def test_every_link_and_picture_of_the_documentation_exists():
     for name in titles():
         file = docs_folder() / f"{name}.md"
         text = re.sub(r"```.*?```|`[^`\n]*`", "", file.read_text("utf-8"), flags=re.DOTALL)
@@ -38,7 +38,7 @@ def test_every_link_and_picture_of_the_pages_is_there():
             )
 
 
-def test_an_error_leads_to_the_page_that_it_names(open_probe):
+def test_an_error_links_to_the_documentation_page_that_it_names(open_probe):
     at = open_probe("lab")
     at.session_state["problem"] = "'a_b.jsonl' is not valid: see docs/edits.md."
     (error,) = at.run().error
@@ -48,7 +48,7 @@ def test_an_error_leads_to_the_page_that_it_names(open_probe):
     assert at.markdown[0].value.startswith("# Custom caption edits")
 
 
-def test_labels_for_screen_readers_have_no_signs_of_markdown(open_probe, monkeypatch):
+def test_labels_for_screen_readers_have_no_markdown_escapes(open_probe, monkeypatch):
     name = "GPT-4V (no_pictures), 1st"
     monkeypatch.setitem(SHIPPED_MODELS, "control:random", (name, ""))
     labels = [control.proto.label for control in open_probe("explore").get("button_group")]

@@ -37,7 +37,7 @@ SIZE = 12  # cards on a page, so that few cases are several pages
 
 @pytest.fixture
 def store_copy(compared: Store, tmp_path: Path) -> Store:
-    """A copy that a test may write to."""
+    """Return a copy that a test may write to."""
     return Store(shutil.copytree(compared.root, tmp_path / "cache"))
 
 
@@ -52,25 +52,27 @@ def press(at: AppTest, label: str) -> AppTest:
     return at
 
 
-def test_what_a_page_does_to_a_table_stays_its_own(
+def test_a_page_that_changes_a_table_does_not_change_the_cached_one(
     compared: Store, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(store_module, "DEFAULT", compared.root)
-    asked = views.runs.question_set(compared, key)
-    first, total = state.view(views.cases.failures, asked, views.filter.Filter(ONE))
+    question_set = views.runs.question_set(compared, key)
+    first, total = state.view(views.cases.failures, question_set, views.filter.Filter(ONE))
     expected = first["margin"].tolist()
     first["margin"] = 0.0
     first.insert(0, "more", 1)
-    again, _ = state.view(views.cases.failures, asked, views.filter.Filter(ONE))
+    again, _ = state.view(views.cases.failures, question_set, views.filter.Filter(ONE))
     assert again["margin"].tolist() == expected and "more" not in again
-    counts = state.view(views.cases.outcomes, asked, views.filter.Filter(ONE))
+    counts = state.view(views.cases.outcomes, question_set, views.filter.Filter(ONE))
     assert counts["fooled"] == total
     counts["fooled"] = -1
-    assert state.view(views.cases.outcomes, asked, views.filter.Filter(ONE))["fooled"] == total
+    assert (
+        state.view(views.cases.outcomes, question_set, views.filter.Filter(ONE))["fooled"] == total
+    )
 
 
 @pytest.mark.parametrize("name", ["only_first", "only_second"])
-def test_beside_another_model_the_buckets_are_counted_and_shown(
+def test_with_a_second_model_each_bucket_is_counted_and_shown(
     show_page, compared: Store, key: str, name: str
 ):
     at = show_page(compared, "explore", model=ONE, other=OTHER, bucket=name, cards="every")
@@ -79,29 +81,27 @@ def test_beside_another_model_the_buckets_are_counted_and_shown(
         compared, views.runs.question_set(compared, key), chosen, 1, PAGE_SIZE
     )
     assert card_ids(at) == expected["id"].tolist()
-    assert not any(card["badge"] for card in wall(at)["cards"])  # each case has its own card
+    assert not any(card["badge"] for card in wall(at)["cards"])  # every case has a card
     counts = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)
     assert counts[chosen.outcome] == total
     assert any(option.endswith(f" {total:,}") for option in at.get_by_key("bucket").options)
 
 
-def test_the_drawer_has_both_margins_and_how_far_they_are_apart(
-    show_page, compared: Store, key: str
-):
+def test_the_drawer_shows_both_margins_and_their_difference(show_page, compared: Store, key: str):
     at = show_page(compared, "explore", model=ONE, other=OTHER, bucket="all")
     at = send(at, "wall", "open", card_ids(at)[0])
     question_set = views.runs.question_set(compared, key)
     case = views.rows.case_number(compared, question_set, card_ids(at)[0])
     assert case is not None
-    said = (
+    margins = (
         views.rows.answers(compared, question_set, [case])
         .set_index("model")["margin"]
         .astype(float)
     )
     text = words(at)
-    for margin in said[[ONE, OTHER]]:
+    for margin in margins[[ONE, OTHER]]:
         assert f"{margin:+.3f}" in text
-    assert f"Difference (first minus second){said[ONE] - said[OTHER]:+.3f}" in text
+    assert f"Difference (first minus second){margins[ONE] - margins[OTHER]:+.3f}" in text
 
 
 def test_the_heading_counts_lies_and_pictures(show_page, compared: Store, key: str):
@@ -117,7 +117,7 @@ def test_the_heading_counts_lies_and_pictures(show_page, compared: Store, key: s
     )
 
 
-def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
+def test_next_and_previous_cross_the_end_of_a_page(
     show_page, compared: Store, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("vlprobe.dashboard.explore.PAGE_SIZE", SIZE)
@@ -147,7 +147,7 @@ def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
     assert off == {"Previous": True, "Next": False}
 
 
-def test_a_case_that_does_not_pass_opens_all_the_same(show_page, compared: Store, key: str):
+def test_a_case_that_fails_the_filters_opens_with_a_note(show_page, compared: Store, key: str):
     other = views.cases.failures(
         compared,
         views.runs.question_set(compared, key),
@@ -178,7 +178,7 @@ def test_a_card_shows_the_tags_of_the_cases_behind_it(show_page, store_copy: Sto
     assert (notes[front.id], notes[behind.id]) == (["seen"], ["telling, ✎ note"])
 
 
-def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(
+def test_a_tag_and_a_note_are_stored_when_entered_and_can_be_filtered_by(
     show_page, store_copy: Store, key: str
 ):
     first = views.cases.failures(
@@ -189,8 +189,8 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(
     tags.set_value(["ambiguous"]).run()
     at.text_area[0].set_value("**Look** <script>alert(1)</script>").run()
     assert "✓ Saved" in words(at)
-    said = annotations.read(store_copy, key).current
-    assert said == (
+    stored = annotations.read(store_copy, key).current
+    assert stored == (
         Annotation(
             int(first["case"]), first["id"], ("ambiguous",), "**Look** <script>alert(1)</script>"
         ),
@@ -207,7 +207,7 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(
         group.set_value([value]).run()
         assert card_ids(at) == [first["id"]] and at.button(key="chip_0").label == label
         excluded = {" note": "no note", " any": "no tag"}[value]
-        at.button_group(key="facet_tagged").set_value([]).run()  # a third press would free it
+        at.button_group(key="facet_tagged").set_value([]).run()  # a third click would clear it
         assert at.button(key="chip_0").label == excluded
         assert f"{excluded} :gray[1]" in at.button_group(key="facet_tagged").options
     at = show_page(store_copy, "explore", model=ONE, tagged="ambiguous", case=first["id"])
@@ -220,10 +220,10 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(
         store_copy, key, Annotation(int(second["case"]), second["id"], ("ambiguous",))
     )
     del at.query_params["case"]
-    assert card_ids(at.run()) == [second["id"]]  # what another process tags is seen at once
+    assert card_ids(at.run()) == [second["id"]]  # a tag of another process is shown at once
 
 
-def test_what_is_too_much_is_said_in_the_drawer(
+def test_a_note_that_is_too_long_shows_an_error_in_the_drawer_and_is_not_stored(
     show_page, store_copy: Store, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     first = views.cases.failures(
@@ -313,7 +313,7 @@ def test_a_slice_is_saved_opened_by_its_link_refused_once_changed_and_removed(
     assert views.named_slices.read(store_copy) == {}
 
 
-def test_exports_are_offered_with_what_they_hold(show_page, compared: Store, key: str):
+def test_exports_are_offered_with_their_number_of_cases(show_page, compared: Store, key: str):
     at = show_page(compared, "explore", model=ONE)
     total = views.cases.outcomes(
         compared, views.runs.question_set(compared, key), views.filter.Filter(ONE)
@@ -328,11 +328,11 @@ def test_exports_are_offered_with_what_they_hold(show_page, compared: Store, key
 
 
 def chips(at: AppTest) -> list[str]:
-    """Labels of the active filters above the wall."""
+    """Return the labels of the active filters above the wall."""
     return [button.label for button in at.button if str(button.key).startswith("chip_")]
 
 
-def test_rows_of_a_facet_are_required_then_excluded_then_free(show_page, compared: Store, key: str):
+def test_clicks_on_a_facet_row_require_exclude_and_clear_it(show_page, compared: Store, key: str):
     at = show_page(compared, "explore", model=ONE, cards="every")
     file = compared.files([key], "cases")[0]
     answers = compared.files([views.runs.question_set(compared, key).run(ONE).key], "scores")[0]
@@ -383,7 +383,7 @@ def test_quick_presses_on_rows_before_the_page_is_drawn_again_all_count(
     assert press("tag:scene", "a", "sky", "sea") == {"tag": [*both["tag"][1:], "scene=sky"]}
 
 
-def test_a_link_that_excludes_too_many_values_is_cut_and_the_wall_stays(
+def test_a_link_that_excludes_too_many_values_is_cut_to_the_limit_and_shows_the_wall(
     show_page, compared: Store, monkeypatch: pytest.MonkeyPatch
 ):
     pairs = [f"pair=a>b{number}" for number in range(101)]
@@ -395,9 +395,7 @@ def test_a_link_that_excludes_too_many_values_is_cut_and_the_wall_stays(
     assert wall(at)["cards"] and at.query_params["not"] == pairs[:2]
 
 
-def test_an_excluded_value_is_in_the_link_and_its_chip_frees_it(
-    show_page, compared: Store, key: str
-):
+def test_an_excluded_value_is_in_the_link_until_removed(show_page, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     excluded = views.filter.Filter.parse(ONE, "flip", excluded=["subtype=color"])
     link = case_links.query(state.PageSubject(question_set, (ONE,), {}), excluded)
@@ -407,8 +405,8 @@ def test_an_excluded_value_is_in_the_link_and_its_chip_frees_it(
     at.button(key="chip_0").click().run()
     assert "not" not in at.query_params
     at = show_page(compared, "explore", cards="every", **{**link, "not": ["subtype=taste", "x"]})
-    told = at.warning[0].value
-    assert "excluded value “subtype=taste”, excluded value “x”" in told
+    text = at.warning[0].value
+    assert "excluded value “subtype=taste”, excluded value “x”" in text
     assert not chips(at)
 
 
@@ -441,75 +439,75 @@ def test_any_stays_when_the_next_model_is_pressed_before_the_facets_are_drawn_ag
 ):
     models = ordered(views.runs.question_set(compared, key).models)
     at = show_page(compared, "explore", model=ONE, cards="every")
-    at.query_params["outcome"] = "all"  # the first press; its page was not drawn
+    at.query_params["outcome"] = "all"  # the first click; its page was not drawn
     at.button_group(key=f"who_{models.index(OTHER)}").set_value("fooled").run()
     assert "".join(at.query_params["outcome"]) == "all"
     assert "".join(at.query_params["fooled"]) == OTHER
 
 
 def test_compare_warns_of_a_slice_of_one_model_s_failures(show_page, store_copy: Store, key: str):
-    asked = views.runs.question_set(store_copy, key)
+    question_set = views.runs.question_set(store_copy, key)
     for outcome in ("fooled", "held", "all"):
         chosen = views.filter.Filter(ONE, "flip", outcome=outcome)
-        numbers = views.cases.passing(store_copy, asked, chosen)[0]
-        views.named_slices.save(store_copy, asked, f"of {outcome}", chosen.words(), numbers)
-    told = words(show_page(store_copy, "compare", model=ONE, **{"with": OTHER}, kind="flip"))
-    assert "The slice of fooled contains only cases that fool" in told
-    assert "The slice of held contains only cases that do not fool" in told
-    assert "The slice of all" not in told
+        numbers = views.cases.passing(store_copy, question_set, chosen)[0]
+        views.named_slices.save(store_copy, question_set, f"of {outcome}", chosen.words(), numbers)
+    text = words(show_page(store_copy, "compare", model=ONE, **{"with": OTHER}, kind="flip"))
+    assert "The slice of fooled contains only cases that fool" in text
+    assert "The slice of held contains only cases that do not fool" in text
+    assert "The slice of all" not in text
 
 
-def test_numbers_of_a_slice_that_answers_selected_come_with_a_warning(
+def test_numbers_of_a_slice_that_was_selected_by_answers_have_a_warning(
     show_page, store_copy: Store, key: str
 ):
-    asked = views.runs.question_set(store_copy, key)
+    question_set = views.runs.question_set(store_copy, key)
     plain = views.filter.Filter(ONE, "flip", outcome="all")
-    numbers = views.cases.passing(store_copy, asked, plain)[0]
+    numbers = views.cases.passing(store_copy, question_set, plain)[0]
     for name, chosen in (("plain", plain), ("split", replace(plain, agreement="split"))):
-        views.named_slices.save(store_copy, asked, name, chosen.words(), numbers)
+        views.named_slices.save(store_copy, question_set, name, chosen.words(), numbers)
     warning = "The slice 'split' was selected by an area of a map or by models' answers"
     for query in ({"with": OTHER, "kind": "flip"}, {}):
-        told = words(show_page(store_copy, "compare", set=key, model=ONE, **query))
-        assert warning in told and "The slice 'plain'" not in told
-    run = asked.runs[0].key
+        text = words(show_page(store_copy, "compare", set=key, model=ONE, **query))
+        assert warning in text and "The slice 'plain'" not in text
+    run = question_set.runs[0].key
     for command in (["show", run, "--by", "slice"], ["leaderboard", "--set", key, "--by", "edit"]):
         ran = CliRunner().invoke(main.main, ["--cache", str(store_copy.root), *command])
         assert not ran.exit_code, ran.output
         assert warning in ran.stderr and "'plain'" not in ran.stderr
 
 
-def test_compare_warns_of_slices_of_every_compared_model_and_of_no_other(
+def test_compare_warns_only_of_slices_selected_by_answers_of_the_compared_models(
     store_copy: Store, key: str
 ):
-    asked = views.runs.question_set(store_copy, key)
+    question_set = views.runs.question_set(store_copy, key)
     every = views.filter.Filter(ONE, "flip", outcome="all")
     for name, chosen in (
         ("in facets", replace(every, fooled=(OTHER,), held=(ONE,))),
         ("second", replace(every, other=OTHER, other_outcome="held")),
         ("of a stranger", views.filter.Filter(ONE, "flip", outcome="tied")),
     ):
-        numbers = views.cases.passing(store_copy, asked, every)[0]
-        views.named_slices.save(store_copy, asked, name, chosen.words(), numbers)
+        numbers = views.cases.passing(store_copy, question_set, every)[0]
+        views.named_slices.save(store_copy, question_set, name, chosen.words(), numbers)
     selected = {
         name: each.selected_by for name, each in views.named_slices.read(store_copy).items()
     }
     assert selected["in facets"] == [(OTHER, "fooled"), (ONE, "held")]
     assert selected["second"] == [(OTHER, "held")]
     assert selected["of a stranger"] == [(ONE, "fooled")]
-    said = []
-    tests = views.paired_tests.compare_models(store_copy, asked, (ONE, OTHER), "flip")
+    warnings = []
+    tests = views.paired_tests.compare_models(store_copy, question_set, (ONE, OTHER), "flip")
     one_of = [each for each in tests.contestants if each.model == OTHER]
     tests = replace(tests, contestants=tuple(one_of))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare, "view", lambda query, *names: query(store_copy, *names))
-        patch.setattr(compare, "quiet", said.append)
+        patch.setattr(compare, "quiet", warnings.append)
         compare._warn_of_slices(tests)
-    slices = [line.split(" contains only")[0].removeprefix("The slice ") for line in said]
+    slices = [line.split(" contains only")[0].removeprefix("The slice ") for line in warnings]
     assert slices == ["in facets", "second"]
 
 
 def ids_of(store: Store, question_set, chosen) -> list[str]:
-    """Ids of the cases that pass."""
+    """Return the ids of the cases that pass the filter."""
     return views.cases.failures(store, question_set, chosen, 1, 10_000)[0]["id"].tolist()
 
 
@@ -518,9 +516,7 @@ def test_rewordings_have_no_fooled_models(show_page, compared: Store):
     assert not [group for group in at.get("button_group") if str(group.key).startswith("who_")]
 
 
-def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(
-    show_page, compared: Store, key: str
-):
+def test_a_pattern_in_a_link_filters_the_wall_until_removed(show_page, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     groups = pattern_groups(views.rows.CaseTable(compared, key), "lgip", "flip")
     for pair in groups.keys:
@@ -562,7 +558,7 @@ def test_the_drawer_shows_where_else_the_same_words_fool_the_model(show_page, tm
     ("query", "outcome"),
     [({"outcome": "tied"}, "tied"), ({"outcome": "held", "words": "no such word"}, "held")],
 )
-def test_nothing_that_passes_offers_the_nearest_filter_to_drop(
+def test_an_empty_result_offers_to_drop_the_nearest_filter(
     show_page, compared: Store, key: str, query: dict[str, str], outcome: str
 ):
     at = show_page(compared, "explore", model=ONE, **query)
@@ -577,9 +573,7 @@ def test_nothing_that_passes_offers_the_nearest_filter_to_drop(
     assert len(card_ids(at)) > 0
 
 
-def test_every_filter_goes_into_the_address_and_is_cleared_at_once(
-    show_page, compared: Store, key: str
-):
+def test_filters_are_in_the_address_and_one_click_clears_them(show_page, compared: Store, key: str):
     at = show_page(compared, "explore", model=ONE)
     table = views.estimates.choices(compared, views.runs.question_set(compared, key))
     flips = table[table["kind"] == "flip"].iloc[0]
@@ -596,7 +590,7 @@ def test_every_filter_goes_into_the_address_and_is_cleared_at_once(
     assert at.query_params["kind"] == "flip"
 
 
-def test_other_lies_on_a_picture_are_listed_and_opened(show_page, compared: Store, key: str):
+def test_a_picture_s_other_wrong_captions_are_listed_and_open(show_page, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     cards, _, _ = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
     card = next(card for card in cards if card.more)
@@ -651,7 +645,7 @@ def test_all_cases_of_a_pattern_are_opened_on_explore_from_every_drawer(
     assert f"{n_believed:,} " in words(at)
 
 
-def test_one_key_tags_the_case_at_once_and_undo_takes_it_back(
+def test_one_click_tags_the_case_and_undo_reverts_the_last_change(
     show_page, store_copy: Store, key: str
 ):
     at = show_page(store_copy, "explore", model=ONE)
@@ -660,7 +654,7 @@ def test_one_key_tags_the_case_at_once_and_undo_takes_it_back(
     press(at, "telling")
     (stored,) = annotations.read(store_copy, key).current
     assert set(stored.tags) == {"wrong label", "telling"}
-    press(at, "wrong label")  # again: it is taken away
+    press(at, "wrong label")  # the second click removes it
     assert annotations.read(store_copy, key).current[0].tags == ("telling",)
     press(at, "Undo")
     assert set(annotations.read(store_copy, key).current[0].tags) == {"wrong label", "telling"}

@@ -1,4 +1,4 @@
-"""Filters of Explore that came after the wall: pictures that are here, and the second model of a comparison."""
+"""Later filters of Explore: local pictures, the second model of a comparison, guesses without the picture."""
 
 from pathlib import Path
 
@@ -23,14 +23,14 @@ ONE, OTHER = "control:random", "guess"
 
 @pytest.fixture
 def unpictured(tmp_path: Path) -> Store:
-    """Answers to captions of twelve pictures, of which three are not here."""
+    """Return results on captions of twelve pictures, of which three have no file."""
     name = make_tiny(tmp_path / "tiny")
     store = Store(tmp_path / "cache")
     execute(Request((ONE,), name, "lgip", examine=False), store)
     return store
 
 
-def test_cases_without_a_picture_are_left_out_where_that_is_asked(show_page, unpictured, tmp_path):
+def test_a_click_hides_the_cases_without_a_picture(show_page, unpictured, tmp_path):
     for number in range(3):
         (tmp_path / "tiny" / f"{number}.png").unlink()
     at = show_page(unpictured, "explore", outcome="all", cards="every")
@@ -49,7 +49,7 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(show_page, unp
     assert "pictured" not in at.query_params
 
 
-def test_a_wall_without_any_picture_promises_none_first(show_page, unpictured, tmp_path):
+def test_a_wall_without_pictures_counts_0_cases_with_a_picture(show_page, unpictured, tmp_path):
     for number in range(6):
         (tmp_path / "tiny" / f"{number}.png").unlink()
     note = wall(show_page(unpictured, "explore", outcome="all", cards="every"))["note"]
@@ -69,12 +69,12 @@ def test_compare_shows_cases_with_a_picture_before_those_without(show_page, tmp_
     assert have_pictures == sorted(have_pictures, reverse=True)
 
 
-def test_where_every_case_has_a_picture_nobody_is_asked(show_page, unpictured):
+def test_the_filter_by_picture_is_hidden_if_every_case_has_a_picture(show_page, unpictured):
     at = show_page(unpictured, "explore")
     assert "pictured" not in {group.key for group in at.get("button_group")}
 
 
-def test_the_second_model_of_a_comparison_is_kept(show_page, compared: Store):
+def test_explore_and_compare_share_the_second_model_of_a_comparison(show_page, compared: Store):
     at = show_page(compared, "explore", model=ONE, **{"with": OTHER})
     assert at.query_params["other"] == OTHER
     assert "with" not in at.query_params
@@ -88,21 +88,21 @@ def test_the_second_model_of_a_comparison_is_kept(show_page, compared: Store):
 
 
 @pytest.mark.parametrize("rivals", ["nobody", ONE, "|", f"nobody|{OTHER}"])
-def test_of_several_models_the_first_that_was_asked_is_the_second(show_page, compared, rivals):
+def test_the_first_listed_model_with_results_becomes_the_second_model(show_page, compared, rivals):
     at = show_page(compared, "explore", model=ONE, **{"with": rivals})
     assert at.query_params.get("other", "") == (OTHER if OTHER in rivals else "")
     assert not at.error
 
 
 def forget(monkeypatch: pytest.MonkeyPatch, answers: SingleFlightCache | None = None) -> None:
-    """Answer the questions of pages anew, or from `answers`."""
+    """Replace the cache of page answers by an empty one or by `answers`."""
     monkeypatch.setattr(rows, "_cache", answers or SingleFlightCache(1 << 29, rows._bytes))
     monkeypatch.setattr(state, "_answers", SingleFlightCache(1000))
 
 
 @pytest.fixture(scope="module")
 def guesses() -> SingleFlightCache:
-    """Return what pages compute where the guess is `guessed`'s."""
+    """Return a cache for the answers that pages compute with the guess of `guessed`."""
     return SingleFlightCache(1 << 29, rows._bytes)
 
 
@@ -110,7 +110,7 @@ def guesses() -> SingleFlightCache:
 def guessed(
     monkeypatch: pytest.MonkeyPatch, bundled: StoreAboveShipped, guesses: SingleFlightCache
 ) -> StoreAboveShipped:
-    """Bundled results, for which the caption with fewer letters is the guess without the picture."""
+    """Return the bundled results, with the shorter caption as the guess without the picture."""
     letters = lambda texts: np.array([len(text) for text in texts], dtype=float)  # noqa: E731
     guess = lambda true, wrong, unit: {blind.LENGTH: letters(wrong) - letters(true)}  # noqa: E731
     monkeypatch.setattr(blind, "margins", guess)
@@ -118,7 +118,7 @@ def guessed(
     return bundled
 
 
-def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(show_page, guessed):
+def test_one_click_shows_only_the_cases_that_the_text_does_not_give_away(show_page, guessed):
     at = show_page(guessed, "explore", cards="every", outcome="all")
     of_text = at.query_params["kind"], at.query_params["set"]
     at.button(key="hard").click().run()
@@ -131,7 +131,7 @@ def test_one_click_leaves_the_cases_that_the_text_does_not_give_away(show_page, 
     assert wall(at)["heading"].startswith(f"{n_hard:,} ")
 
 
-def test_no_click_hides_what_the_text_gives_away_where_too_many_pairs_are_guessed(
+def test_above_the_limit_of_pairs_the_button_for_cases_beyond_text_is_hidden(
     show_page, guessed, monkeypatch
 ):
     forget(monkeypatch)

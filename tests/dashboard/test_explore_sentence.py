@@ -1,4 +1,4 @@
-"""Explore's sentence: another kind leads to its own questions, and no two choices are called alike."""
+"""Explore's sentence: a kind opens its question set, and every choice has a different label."""
 
 import shutil
 from pathlib import Path
@@ -17,9 +17,7 @@ from vlprobe.views.filter import region_text
 ONE = "control:random"
 
 
-def test_another_kind_of_another_probe_leads_to_its_questions(
-    show_page, tmp_path: Path, compared: Store
-):
+def test_a_kind_of_another_probe_opens_its_question_set(show_page, tmp_path: Path, compared: Store):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request((ONE,), make("visla", tmp_path / "visla", 4), "visla"), store)
     at = show_page(store, "explore", kind="flip", type="color")
@@ -36,25 +34,23 @@ def test_another_kind_of_another_probe_leads_to_its_questions(
     assert at.selectbox(key="kind").value == "flip"
 
 
-def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_changed_model(
+def test_a_kind_of_another_dataset_is_listed_with_the_dataset_and_a_changed_model(
     show_page, tmp_path: Path, compared: Store
 ):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request(("control:constant",), make("visla", tmp_path / "other", 4), "visla"), store)
     at = show_page(store, "explore", kind="flip", model=ONE, pictured="here")
     options = at.selectbox(key="kind").options
-    own, elsewhere = options[:3], options[3:]  # each opens a kind; a heading did nothing
+    own, others = options[:3], options[3:]  # each opens a kind
     assert own == ["a wrong word", "a reworded wrong caption", "a rewording"]
-    assert elsewhere and all(" in " in option for option in elsewhere)
-    assert all(option.endswith(f", for {model_name('control:constant')}") for option in elsewhere)
+    assert others and all(" in " in option for option in others)
+    assert all(option.endswith(f", for {model_name('control:constant')}") for option in others)
     visla = next(row for row in views.runs.question_set_rows(store) if row.probe == "visla")
     at.selectbox(key="kind").set_value(f"{visla.case_key}:t2t").run()
     assert at.query_params["set"] == visla.case_key and "pictured" not in at.query_params
 
 
-def test_another_question_set_in_filters_keeps_no_cases_of_the_former_one(
-    show_page, tmp_path: Path
-):
+def test_choosing_another_question_set_clears_filters_by_cases(show_page, tmp_path: Path):
     store = Store(tmp_path / "cache")
     for probe in ("eqben", "prsm"):
         execute(Request((ONE,), make(probe, tmp_path / probe, 4), probe), store)
@@ -67,17 +63,17 @@ def test_another_question_set_in_filters_keeps_no_cases_of_the_former_one(
     assert not {"region", "unseen", "not"} & set(at.query_params)
 
 
-def test_only_kinds_that_were_asked_are_listed(show_page, tmp_path: Path, compared: Store):
+def test_only_kinds_with_cases_are_listed(show_page, tmp_path: Path, compared: Store):
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request((ONE,), make("eqben", tmp_path / "eqben", 4), "eqben"), store)
     eqben = next(row for row in views.runs.question_set_rows(store) if row.probe == "eqben")
-    asked = set(views.estimates.choices(store, views.runs.question_set(store, eqben.case_key)).kind)
+    kinds = set(views.estimates.choices(store, views.runs.question_set(store, eqben.case_key)).kind)
     at = show_page(store, "explore", kind="flip", model=ONE)
     values = at.selectbox(key="kind").proto.options
-    assert len([value for value in values if " in " in value]) == len(asked)
+    assert len([value for value in values if " in " in value]) == len(kinds)
 
 
-def test_two_tables_of_one_name_are_told_apart_and_a_press_stays_where_it_is(
+def test_two_tables_with_one_name_have_different_labels_and_a_click_keeps_the_chosen_one(
     show_page, tmp_path: Path
 ):
     store = Store(tmp_path / "cache")

@@ -1,4 +1,4 @@
-"""Explore's views: the wall, the map and the suspect labels show one selection of cases."""
+"""Explore's views: the wall, the map and the suspect labels show the same selection of cases."""
 
 import json
 import math
@@ -50,17 +50,17 @@ def figure(at: AppTest):
 
 
 def marks(at: AppTest) -> int:
-    """How many cases the map has a mark for."""
+    """Return the number of cases with a mark on the map."""
     return sum(len(trace.text) for trace in figure(at).data)
 
 
 def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # noqa: F811
-    asked, kind = question_set(store), kind_of(store)
-    ranking = views.suspects.suspects(store, asked, kind, 0.7)
+    questions, kind = question_set(store), kind_of(store)
+    ranking = views.suspects.suspects(store, questions, kind, 0.7)
     weakest = ranking.accuracies[-1].model
     query = {"model": weakest, "kind": kind, "view": "suspects", "accuracy": "0.7"}
     for outcome in ("all", "held"):
-        passing = views.cases.passing(store, asked, Filter(weakest, kind, outcome=outcome))[0]
+        passing = views.cases.passing(store, questions, Filter(weakest, kind, outcome=outcome))[0]
         selected = [each for each in ranking.suspects if each.case in passing]
         at = show_page(store, "explore", **query, outcome=outcome)
         (head,) = [each.value for each in at.markdown if "strong models get" in each.value]
@@ -77,12 +77,12 @@ def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # n
 
 @pytest.fixture
 def scenes_key(bundled: Store) -> str:
-    """The key of the bundled question set about drawn scenes."""
+    """Return the key of the bundled question set about drawn scenes."""
     sets = views.runs.question_sets(bundled)
     return sets.loc[sets["probe"] == "lgip", "case_key"].iloc[0]
 
 
-def test_a_failed_search_keeps_what_was_typed(show_page, bundled, scenes_key, monkeypatch):
+def test_a_failed_search_keeps_the_typed_text(show_page, bundled, scenes_key, monkeypatch):
     def fail(*_: object) -> None:
         raise InvalidInput("No such folder.")
 
@@ -106,11 +106,11 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(
     region = "".join(at.query_params["region"])
     assert at.button("chip_0").label == "pictures like “a boat on the sea”"
     assert at.selectbox(key="sort").value == "likeness"
-    asked = views.runs.question_set(bundled, scenes_key)
+    questions = views.runs.question_set(bundled, scenes_key)
     numbers = region_cases(region)
-    tags = views.rows.questions(bundled, asked, numbers.tolist())["tags"]
+    tags = views.rows.questions(bundled, questions, numbers.tolist())["tags"]
     share = np.mean([case_tags["background"] == "sea" for case_tags in tags])
-    every = views.estimates.tag_values_by_name(bundled, asked, "flip")
+    every = views.estimates.tag_values_by_name(bundled, questions, "flip")
     assert "background" in every and share > 0.5  # a fifth of all pictures
     assert sum(len(trace.selectedpoints or ()) for trace in figure(at).data) == N_NEAREST
     assert "A region picked by eye can look unusual by chance" in words(at)
@@ -121,7 +121,7 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(
     assert "region" not in at.query_params and at.text_input("shows").value == ""
 
 
-def test_the_marks_of_a_map_have_numbers_that_survive_the_browser():
+def test_the_marks_of_a_map_carry_numbers_that_json_can_hold():
     values = np.array([0.5, math.nan, 0.25])
     figure = point_map(np.zeros((3, 2)), values, ["a", "b", "c"], "Share fooled", 0.5)
     sent = [trace["customdata"] for trace in json.loads(figure.to_json())["data"]]
@@ -161,12 +161,12 @@ def test_the_mark_of_the_shown_suspect_opens_no_case(monkeypatch):
     assert page.query_params == {"case": "a"}
 
 
-def test_the_color_scale_of_shares_says_that_it_is_cut():
+def test_the_color_scale_of_shares_labels_its_upper_limit_as_or_more():
     figure = point_map(np.zeros((2, 2)), np.array([0.2, 0.7]), ["a", "b"], "Share fooled", 0.5)
     assert figure.data[0].marker.colorbar.ticktext == ("0%", "25%", "50% or more")
 
 
-def test_a_damaged_selection_in_a_link_is_said_and_dropped(show_page, bundled, scenes_key):
+def test_a_damaged_selection_in_a_link_is_dropped_with_a_warning(show_page, bundled, scenes_key):
     at = show_page(
         bundled, "explore", set=scenes_key, model="demo:softmax", kind="flip", region="x~y"
     )
@@ -174,25 +174,25 @@ def test_a_damaged_selection_in_a_link_is_said_and_dropped(show_page, bundled, s
     assert "selection “x”" in at.warning[0].value
 
 
-def test_a_question_set_without_an_encoder_says_how_to_get_a_map(show_page, store: Store):  # noqa: F811
+def test_without_an_encoder_the_map_view_explains_how_to_get_a_map(show_page, store: Store):  # noqa: F811
     at = show_page(store, "explore", view="map")
     assert any("Run an encoder on them" in each.value for each in at.info)
 
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """The bundled results, with those that other authors published."""
+    """Return the bundled results and the published ones of other authors."""
     monkeypatch.delenv(shipped.SETTING)
     return shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER, shipped.FOLDER)
 
 
 def published_key(above: Store) -> str:
-    """The key of the published answers to SugarCrepe."""
+    """Return the key of the published answers to SugarCrepe."""
     rows = views.runs.question_set_rows(above)
     return next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
 
 
-def test_a_map_that_is_missing_has_a_door_to_one_that_is_there(show_page, published):
+def test_a_missing_map_links_to_a_map_of_another_question_set(show_page, published):
     at = show_page(published, "explore", set=published_key(published), view="map")
     labels = [link.proto.label for link in at.get("page_link")] + [each.label for each in at.button]
     assert "Open the map of Drawn scenes" in labels
@@ -215,7 +215,7 @@ def test_names_with_markdown_are_shown_as_typed_next_to_the_map_and_the_search(
     assert r"(by \*" in search.label and r"\$b\$" in search.help
 
 
-def test_why_leaves_out_a_rate_that_is_unknown(show_page, published, monkeypatch):
+def test_the_explanation_of_a_failure_omits_an_unknown_rate(show_page, published, monkeypatch):
     real = views.facets.model_rates
 
     def rates(place: Store, question_set: object, case_filter: Filter) -> dict[str, float]:
@@ -224,8 +224,8 @@ def test_why_leaves_out_a_rate_that_is_unknown(show_page, published, monkeypatch
 
     monkeypatch.setattr(views.facets, "model_rates", rates)
     query = {"set": published_key(published), "model": "published:GPT-4V", "kind": "foil"}
-    said = words(show_page(published, "explore", **query, case="add_att/475/0"))
-    assert "one word longer" in said and "nan %" not in said and "any edit in" not in said
+    text = words(show_page(published, "explore", **query, case="add_att/475/0"))
+    assert "one word longer" in text and "nan %" not in text and "any edit in" not in text
 
 
 def n_hidden(at: AppTest) -> int:
@@ -234,9 +234,7 @@ def n_hidden(at: AppTest) -> int:
 
 
 @pytest.mark.full
-def test_a_failure_without_a_picture_has_others_by_the_same_edit_where_few_pictures_are_here(
-    show_page, published
-):
+def test_a_failure_without_a_picture_lists_other_failures_by_the_same_edit(show_page, published):
     rows = views.runs.question_set_rows(published)
     key = next(row.case_key for row in rows if row.dataset == "bundled:VALSE")
     question_set = views.runs.question_set(published, key)
@@ -251,22 +249,22 @@ def test_a_failure_without_a_picture_has_others_by_the_same_edit_where_few_pictu
     assert "No other case has this picture or this change." not in words(at)
 
 
-def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_page, published):
+def test_the_drawer_explains_a_failure_of_published_answers(show_page, published):
     model = "published:GPT-4V"
     query = {"set": published_key(published), "model": model, "kind": "foil"}
     at = show_page(published, "explore", **query, case="add_att/475/0")
-    said = words(at)
-    assert "The label may be wrong: at least two thirds of the strong models reject it." in said
-    assert "changes its answer with the order" in said and "one word longer" in said
-    asked = views.runs.question_set(published, query["set"])
+    text = words(at)
+    assert "The label may be wrong: at least two thirds of the strong models reject it." in text
+    assert "changes its answer with the order" in text and "one word longer" in text
+    questions = views.runs.question_set(published, query["set"])
     table = [
         views.cases.outcomes(
-            published, asked, Filter(model, "foil", subtype=subtype, outcome="all")
+            published, questions, Filter(model, "foil", subtype=subtype, outcome="all")
         )
         for subtype in ("add_att", ())
     ]
     shares = [100 * (each["fooled"] - each["tied"] / 2) / each["all"] for each in table]
-    assert f"in {shares[0]:.1f} % of the cases, any edit in {shares[1]:.1f} %" in said
+    assert f"in {shares[0]:.1f} % of the cases, any edit in {shares[1]:.1f} %" in text
     (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
     assert card["notes"] == ["one right in one order only", "⚑ suspect label"]
     n_before = n_hidden(at)
@@ -281,14 +279,14 @@ def test_the_drawer_tells_what_is_known_of_a_failure_of_published_answers(show_p
 def test_a_suspect_label_that_a_reviewer_accepted_is_not_hidden_or_doubted(show_page, published):
     model, case_id = "published:GPT-4V", "add_att/475/0"
     query = {"set": published_key(published), "model": model, "kind": "foil"}
-    asked = views.runs.question_set(published, query["set"])
+    questions = views.runs.question_set(published, query["set"])
     (suspect,) = [
         each
-        for each in views.suspects.suspects(published, asked, "foil").suspects
+        for each in views.suspects.suspects(published, questions, "foil").suspects
         if each.id == case_id
     ]
     n_before = n_hidden(show_page(published, "explore", **query))
-    views.suspects.judge(published, asked, suspect.case, case_id, "right")
+    views.suspects.judge(published, questions, suspect.case, case_id, "right")
     at = show_page(published, "explore", **query, case=case_id)
     assert n_hidden(at) == n_before - 1
     assert "The label may be wrong" not in words(at)
@@ -296,20 +294,20 @@ def test_a_suspect_label_that_a_reviewer_accepted_is_not_hidden_or_doubted(show_
     assert case_id in card_ids(at)
 
 
-def test_a_case_is_added_to_the_slides_where_it_is(show_page, bundled, scenes_key, monkeypatch):
-    monkeypatch.setenv(access.READ_ONLY, "1")  # the deck is of this session only
-    asked = views.runs.question_set(bundled, scenes_key)
-    case_id = views.wall.wall(bundled, asked, FLIPS)[0][0].id
+def test_a_case_is_added_to_the_slides_and_stays_open(show_page, bundled, scenes_key, monkeypatch):
+    monkeypatch.setenv(access.READ_ONLY, "1")  # the deck is stored in this session only
+    questions = views.runs.question_set(bundled, scenes_key)
+    case_id = views.wall.wall(bundled, questions, FLIPS)[0][0].id
     at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=case_id)
-    for said in ("Added to the slides", "Already in the slides"):
+    for message in ("Added to the slides", "Already in the slides"):
         at.button("case_deck").click().run()
-        assert at.toast[0].value == f"{said}."
+        assert at.toast[0].value == f"{message}."
         assert at.query_params["case"] == case_id and not at.exception
     deck = parse(json.loads(at.session_state[decks.DECK][f"{scenes_key} flip"]))
     assert deck.cases == (case_id,)
 
 
-def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(
+def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_filtered(
     show_page, bundled, scenes_key
 ):
     at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip")
@@ -326,8 +324,8 @@ def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(
     assert "is not a valid tag" in at.error[0].value
     at = send(at, "wall", "chosen", sent | {"act": "slice", "tag": "mine"})
     numbers = views.named_slices.members(bundled, scenes_key, "mine")
-    asked = views.runs.question_set(bundled, scenes_key)
-    assert set(views.rows.questions(bundled, asked, numbers.tolist())["id"]) == set(ids)
+    questions = views.runs.question_set(bundled, scenes_key)
+    assert set(views.rows.questions(bundled, questions, numbers.tolist())["id"]) == set(ids)
     assert set(card_ids(at)) == set(ids) and at.button("chip_0").label == "in the slice mine"
     assert "mine" in at.query_params["slice"] and "column on Compare" in at.toast[0].value
     at = send(at, "wall", "chosen", sent | {"act": "deck"})
@@ -343,13 +341,13 @@ def test_selected_cards_are_tagged_added_to_the_slides_and_shown_alone(
 def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(
     show_page, bundled, scenes_key
 ):
-    asked = views.runs.question_set(bundled, scenes_key)
-    card = views.wall.wall(bundled, asked, FLIPS)[0][0]
+    questions = views.runs.question_set(bundled, scenes_key)
+    card = views.wall.wall(bundled, questions, FLIPS)[0][0]
     at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=card.id)
     at.button("case_similar").click().run()
     assert "case" not in at.query_params and not at.exception
     numbers = region_cases("".join(at.query_params["region"]))
-    near = views.rows.questions(bundled, asked, numbers.tolist())
+    near = views.rows.questions(bundled, questions, numbers.tolist())
     assert card.images in list(map(tuple, near["images"]))
     assert near["images"].map(tuple).nunique() == N_NEAREST
 
@@ -366,8 +364,8 @@ def test_a_mixed_picture_shows_its_parts_and_leads_to_its_slider(show_page, bund
     sets = views.runs.question_sets(bundled)
     key = sets.loc[sets["probe"] == "rococo", "case_key"].iloc[0]
     searched = Filter("demo:softmax", "t2i")
-    asked = views.runs.question_set(bundled, key)
-    card = views.wall.wall(bundled, asked, searched, size=1)[0][0]
+    questions = views.runs.question_set(bundled, key)
+    card = views.wall.wall(bundled, questions, searched, size=1)[0][0]
     mixed = Picture.from_name(card.wrong_image)
     query = {"set": key, "model": searched.model, "kind": "t2i", "case": card.id}
     at = show_page(bundled, "explore", **query, wall="1")
@@ -384,9 +382,9 @@ def test_a_mixed_picture_shows_its_parts_and_leads_to_its_slider(show_page, bund
     assert opened == query  # without a parameter of the wall: the page with the slider
 
 
-def test_a_case_says_which_words_and_parts_matter(show_page, bundled, scenes_key):
-    asked = views.runs.question_set(bundled, scenes_key)
-    card = views.wall.wall(bundled, asked, FLIPS)[0][0]
+def test_a_case_shows_the_words_and_parts_that_matter(show_page, bundled, scenes_key):
+    questions = views.runs.question_set(bundled, scenes_key)
+    card = views.wall.wall(bundled, questions, FLIPS)[0][0]
     query = {"set": scenes_key, "model": FLIPS.model, "kind": "flip", "case": card.id}
     at = show_page(bundled, "explore", **query)
     assert "vp-word" not in bodies(at)
@@ -406,16 +404,16 @@ def test_a_case_says_which_words_and_parts_matter(show_page, bundled, scenes_key
     at.button("case_why").click().run()
     assert "vp-word" not in bodies(at)
     of_type = Filter.parse(FLIPS.model, "flip", subtype=card.subtype)
-    n_fooled = views.cases.outcomes(bundled, asked, of_type)
+    n_fooled = views.cases.outcomes(bundled, questions, of_type)
     shares = f"{n_fooled['fooled']:,} of {n_fooled['all']:,} cases"
     (label,) = [link.proto.label for link in at.get("page_link") if shares in link.proto.label]
     assert label.startswith("A wrong") and " fools Tiny CLIP in " in label
 
 
-def test_why_of_a_rewording_speaks_of_no_wrong_caption(show_page, bundled, scenes_key):
-    asked = views.runs.question_set(bundled, scenes_key)
+def test_the_explanation_of_a_rewording_mentions_no_wrong_caption(show_page, bundled, scenes_key):
+    questions = views.runs.question_set(bundled, scenes_key)
     chosen = Filter(FLIPS.model, "paraphrase", outcome="all")
-    card = views.wall.wall(bundled, asked, chosen)[0][0]
+    card = views.wall.wall(bundled, questions, chosen)[0][0]
     query = {"set": scenes_key, "model": FLIPS.model, "kind": "paraphrase", "case": card.id}
     at = show_page(bundled, "explore", **query)
     at.button("case_why").click().run()
@@ -426,7 +424,7 @@ def test_why_of_a_rewording_speaks_of_no_wrong_caption(show_page, bundled, scene
     assert any("The score falls most" in each for each in alternatives)
 
 
-def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
+def test_the_explanation_names_the_missing_weights_or_the_missing_picture(
     show_page, tmp_path, monkeypatch
 ):
     monkeypatch.delenv(shipped.SETTING)
@@ -436,25 +434,27 @@ def test_why_says_what_it_needs_where_the_model_is_not_on_this_computer(
         for each in views.runs.question_set_rows(published)
         if each.dataset == "bundled:SugarCrepe" and each.probe == "eqben"
     ]
-    asked = views.runs.question_set(published, row.case_key)
-    chosen = Filter(asked.rated_models[0], "foil", pictured=True)
-    card = views.wall.wall(published, asked, chosen)[0][0]
-    query = {"set": asked.key, "model": chosen.model, "kind": "foil", "case": card.id}
+    questions = views.runs.question_set(published, row.case_key)
+    chosen = Filter(questions.rated_models[0], "foil", pictured=True)
+    card = views.wall.wall(published, questions, chosen)[0][0]
+    query = {"set": questions.key, "model": chosen.model, "kind": "foil", "case": card.id}
     at = show_page(published, "explore", **query)
     name = model_name(chosen.model)
     assert f"needs the weights of {name}, which are not on this computer. No model" in words(at)
     assert "case_why" not in {button.key for button in at.button}
-    without = views.cases.passing(published, asked, Filter(chosen.model, "foil"))[0]
-    hidden = views.rows.pictured(published, asked, "foil")
+    without = views.cases.passing(published, questions, Filter(chosen.model, "foil"))[0]
+    hidden = views.rows.pictured(published, questions, "foil")
     number = next(each for each in without.tolist() if each not in hidden)
-    case_id = views.rows.questions(published, asked, [number])["id"].iloc[0]
+    case_id = views.rows.questions(published, questions, [number])["id"].iloc[0]
     at = show_page(published, "explore", **{**query, "case": case_id})
     assert "needs the picture on this computer" in words(at)
 
 
-def test_why_does_not_ask_for_weights_of_a_model_that_is_no_encoder(show_page, compared: Store):
-    asked = question_set_of(compared)
-    card = views.wall.wall(compared, asked, Filter("control:random", "flip"))[0][0]
+def test_the_explanation_requests_no_weights_for_a_model_without_encoder(
+    show_page, compared: Store
+):
+    questions = question_set_of(compared)
+    card = views.wall.wall(compared, questions, Filter("control:random", "flip"))[0][0]
     at = show_page(compared, "explore", model="control:random", case=card.id)
     name = model_name("control:random")
     assert f"matter, vlprobe needs an encoder, and {name} cannot be used as one here." in words(at)

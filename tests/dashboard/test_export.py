@@ -1,4 +1,4 @@
-"""Every figure and table of the pages leaves as files, made by the functions of the commands."""
+"""Every figure and table of a page can be exported with the functions that the commands use."""
 
 import io
 import json
@@ -30,7 +30,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def keys(every_probe: Store) -> dict[str, str]:
-    """The key of each probe's question set."""
+    """Return the key of each probe's question set."""
     return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
 
 
@@ -53,14 +53,14 @@ def test_each_figure_of_a_page_has_a_menu_with_svg_pdf_and_png(
             assert {f"{name}{suffix}" for suffix in TABLE_SUFFIXES} <= buttons, (page, name)
 
 
-def test_without_a_browser_the_menu_says_what_to_install(open_probe, keys, monkeypatch):
+def test_without_a_browser_the_export_menu_names_the_missing_extra(open_probe, keys, monkeypatch):
     monkeypatch.setattr(export, "can_render", lambda: False)
     at = open_probe("compare", set=keys["lgip"], tab="differences")
     assert "vlprobe[figures]" in bodies(at)
     assert "forest.svg" not in {button.key for button in at.get("download_button")}
 
 
-def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, keys, monkeypatch):
+def test_an_exported_figure_is_light_and_has_the_width_of_the_text(open_probe, keys, monkeypatch):
     made = []
     monkeypatch.setattr(export, "can_render", lambda: True)
     monkeypatch.setattr(export, "draw_menu", lambda *given, **_: made.append(given))
@@ -86,7 +86,7 @@ def test_the_files_of_a_figure_are_light_and_as_wide_as_the_text(open_probe, key
     assert text("latex").count(" \\\\\n") == 1 + len(rows) and "\u2212" not in text("latex")
 
 
-def test_the_rows_of_the_plot_are_those_of_the_command(every_probe, keys):
+def test_the_exported_table_has_the_rows_of_the_comparison(every_probe, keys):
     question_set = views.runs.question_set(every_probe, keys["lgip"])
     tests = compare_models(every_probe, question_set, question_set.models[:2], "flip")
     names = {model: model for model in question_set.models}

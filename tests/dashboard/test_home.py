@@ -1,4 +1,4 @@
-"""Home without a browser: a failure at once, numbers that open their cases, doors, own and shipped results."""
+"""Home without a browser: a first failure, numbers that open their cases, doors, the user's and bundled results."""
 
 import json
 import re
@@ -93,7 +93,7 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(show_page, tmp_
     assert not at.error and not at.warning
 
 
-def test_questions_pictures_and_those_that_are_here_are_counted_apart(
+def test_the_counts_separate_questions_pictures_and_local_pictures(
     show_page, tmp_path, monkeypatch
 ):
     monkeypatch.delenv(shipped.SETTING)
@@ -107,7 +107,7 @@ def test_questions_pictures_and_those_that_are_here_are_counted_apart(
     ]
 
 
-def test_what_is_counted_on_home_is_what_explore_then_shows(show_page, bundled):
+def test_explore_shows_as_many_cases_as_home_counts(show_page, bundled):
     at = show_page(bundled)
     for place, entry in enumerate(figures(at)["numbers"]):
         at = send(show_page(bundled), "figures", "go", entry["key"])
@@ -119,7 +119,7 @@ def test_what_is_counted_on_home_is_what_explore_then_shows(show_page, bundled):
     assert "on 282 pictures" in wall(at)["heading"]
 
 
-def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(show_page, bundled):
+def test_the_door_to_mixed_pictures_opens_one_that_loses_to_its_mixture(show_page, bundled):
     door = figures(show_page(bundled))["doors"][-1]
     assert door["title"] == "Mixed pictures"
     assert door["sentence"] == "A tenth of another picture is enough to lose the right one"
@@ -141,7 +141,7 @@ def test_without_searches_among_mixed_pictures_there_is_no_door_to_them(show_pag
     assert titles == ["Explore", "Compare", "Present", "Try it"]
 
 
-def test_the_door_to_mixed_pictures_is_of_the_model_that_is_looked_at(show_page, mixed_store):
+def test_the_door_to_mixed_pictures_uses_the_selected_model(show_page, mixed_store):
     door = figures(show_page(mixed_store, model="hue:2"))["doors"][-1]
     assert door["href"].endswith("&model=hue%3A2&kind=t2i")
 
@@ -164,7 +164,7 @@ def test_a_model_of_the_strip_opens_its_failures(show_page, bundled):
         assert rate == model["value"]
 
 
-def test_the_next_failures_are_there_before_they_are_asked_for(show_page, bundled):
+def test_home_sends_the_next_failures_in_advance(show_page, bundled):
     at = show_page(bundled)
     first = hero(at)["cases"]
     assert [case["place"] for case in first] == [0, 1, 2]
@@ -180,7 +180,7 @@ def test_the_next_failures_are_there_before_they_are_asked_for(show_page, bundle
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("series",)))
-def test_every_shipped_probe_has_its_home(show_page, bundled, probe):
+def test_home_opens_every_bundled_probe(show_page, bundled, probe):
     sets = views.runs.question_sets(bundled).set_index("probe")
     at = show_page(bundled, set=sets.loc[probe, "case_key"])
     assert not at.error and not at.warning
@@ -189,7 +189,7 @@ def test_every_shipped_probe_has_its_home(show_page, bundled, probe):
     assert all(picture["source"] for picture in case["pictures"])
     assert len(case["pictures"]) == (2 if probe in ("eqben", "series") else 1)
     assert len(figures(at)["strip"]["models"]) == 6
-    # 15 of a type of video are too few
+    # 15 cases per type of video are too few
     assert len(figures(at)["numbers"]) == {"visla": 2, "prsm": 0, "series": 0}.get(probe, 3)
     for entry in figures(at)["strip"]["models"]:
         assert 0 <= entry["width"] <= 1
@@ -198,14 +198,14 @@ def test_every_shipped_probe_has_its_home(show_page, bundled, probe):
         assert "Bundled results ·" in words(at)
 
 
-def test_a_bar_fills_as_much_of_its_track_as_the_share_that_stands_above_it(show_page, bundled):
+def test_the_width_of_a_bar_is_the_share_in_its_label(show_page, bundled):
     sets = views.runs.question_sets(bundled).set_index("probe")["case_key"]
     for probe in ("lgip", "rococo", "eqben"):
         for entry in figures(show_page(bundled, set=sets[probe]))["strip"]["models"]:
             assert f"{100 * entry['width']:.1f} %" == entry["value"]
 
 
-def test_nothing_is_claimed_from_three_cases(show_page, compared: Store):
+def test_a_number_on_home_needs_at_least_30_cases(show_page, compared: Store):
     entries = figures(show_page(compared, model="guess"))["numbers"]
     counts = views.showcase.lie_counts(
         compared, views.runs.question_set(compared, compared.runs()[0]["case_key"]), "flip"
@@ -217,7 +217,7 @@ def test_nothing_is_claimed_from_three_cases(show_page, compared: Store):
 
 @pytest.fixture
 def two_photographers(compared: Store, tmp_path: Path) -> Store:
-    """Answers of `guess` and `other` about the same pictures, of which `guess` failed a check of chance."""
+    """Return results of `guess` and `other` on the same pictures; `guess` failed a check against chance."""
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     manifest = next(one for one in store.runs() if one["run"]["model"] == "guess")
     for key, name in (("e" * 16, "other"), ("d" * 16, "third")):
@@ -243,7 +243,7 @@ def test_a_model_that_failed_its_checks_is_marked_and_no_headline_counts_it(
     assert "guess" not in figures(at)["doors"][0]["sentence"]
 
 
-def test_where_every_model_failed_its_checks_the_failure_says_so(
+def test_if_every_model_failed_its_checks_the_failure_is_marked_as_a_possible_guess(
     show_page, two_photographers: Store
 ):
     for manifest in two_photographers.runs():
@@ -263,19 +263,19 @@ def test_every_page_shows_the_shipped_results(show_page, bundled, page):
     assert not [one for one in at.info if "Nothing has been run" in one.value]
 
 
-def test_why_is_promised_only_where_the_model_can_be_asked(show_page, bundled, monkeypatch):
+def test_an_explanation_is_offered_only_if_the_model_can_be_loaded(show_page, bundled, monkeypatch):
     for folder, has_why in ((shipped.FOLDER, True), (shipped.PUBLISHED_FOLDER, False)):
         monkeypatch.setenv(shipped.SETTING, str(folder))
         assert {case["why"] for case in hero(show_page(bundled))["cases"]} == {has_why}
 
 
 @pytest.mark.parametrize("name", ["openclip:ViT-B-32/openai", "hf-itm:a/b", "hf-gen:a/b"])
-def test_a_model_that_is_neither_loaded_nor_loads_at_once_is_no_ready_encoder(name: str):
+def test_a_model_that_must_be_loaded_first_is_not_a_ready_encoder(name: str):
     assert not embeddings.is_ready(name) and embeddings.is_ready("demo:softmax")
     assert not embeddings.is_ready("control:random")
 
 
-def test_tags_on_shipped_cases_go_to_the_own_store(show_page, bundled):
+def test_tags_on_bundled_cases_are_stored_in_the_users_cache(show_page, bundled):
     key = case_key_of(bundled)
     before = {path for path in shipped.FOLDER.rglob("*")}
     at = show_page(
@@ -289,7 +289,7 @@ def test_tags_on_shipped_cases_go_to_the_own_store(show_page, bundled):
     assert {path for path in shipped.FOLDER.rglob("*")} == before
 
 
-def test_own_results_come_first_and_shipped_ones_stay_a_choice(show_page, bundled, tmp_path):
+def test_the_users_results_come_first_and_bundled_ones_are_optional(show_page, bundled, tmp_path):
     execute(
         Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip", examine=False), Store(bundled.root)
     )
@@ -302,7 +302,7 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(show_page, bundle
     assert "Bundled results: six small models" in words(at)
 
 
-def test_results_that_come_while_one_looks_are_shown(show_page, bundled, tmp_path):
+def test_results_that_finish_while_home_is_open_are_shown(show_page, bundled, tmp_path):
     at = show_page(bundled)
     assert "Bundled results" in words(at)
     execute(
@@ -315,9 +315,7 @@ def test_results_that_come_while_one_looks_are_shown(show_page, bundled, tmp_pat
     assert "Bundled results: six small models" in words(at)
 
 
-def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_over(
-    show_page, bundled, tmp_path
-):
+def test_home_does_not_switch_to_a_new_control_or_smaller_run(show_page, bundled, tmp_path):
     tiny, store = make_tiny(tmp_path / "tiny"), Store(bundled.root)
     at = show_page(bundled)
     execute(Request(("control:random",), tiny, "lgip", limit=2), store)
@@ -337,7 +335,7 @@ def test_without_any_results_one_button_fills_the_page(show_page, store: Store):
     assert not component_values(at, "home")
 
 
-def test_a_read_only_home_has_no_way_to_run(show_page, bundled, monkeypatch):
+def test_a_read_only_home_has_no_link_to_run_a_test(show_page, bundled, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")
     at = show_page(bundled)
     assert hero(at)["cases"]
@@ -361,7 +359,7 @@ def filled_with_one(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def twenty_three(filled_with_one: Store) -> Store:
-    """One run under 23 names, of which some are long and one is hostile."""
+    """Return one run under 23 names, of which some are long and one is hostile."""
     (manifest,) = filled_with_one.runs()
     names = [f"openclip:A-Very-Long-Architecture-Name-{n}/{'tag' * 30}" for n in range(21)]
     for number, name in enumerate([*names, "x:<img src=x onerror=alert(1)>"]):
@@ -392,7 +390,7 @@ def test_twenty_three_models_fit_and_leave_room_for_figures_and_slides(
     assert slide["note"] == "Marks: the first 14 of 22 models."
 
 
-def test_a_picture_that_is_gone_is_named(show_page, filled_with_one: Store, tmp_path: Path):
+def test_a_missing_picture_is_named(show_page, filled_with_one: Store, tmp_path: Path):
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()
     at = show_page(filled_with_one)
@@ -401,13 +399,13 @@ def test_a_picture_that_is_gone_is_named(show_page, filled_with_one: Store, tmp_
     assert picture["name"].endswith(".png")
 
 
-def test_a_link_about_results_that_are_not_here_says_so(show_page, bundled):
+def test_a_link_to_missing_results_shows_a_warning(show_page, bundled):
     at = show_page(bundled, set="0" * 16)
     assert "not found" in at.warning[0].value
     assert hero(at)["cases"]
 
 
-def test_what_is_pressed_has_to_be_on_the_page(show_page, bundled):
+def test_an_unknown_key_from_a_component_is_ignored(show_page, bundled):
     for key in ("door:../../etc", "number:", "model:nobody", "<script>"):
         at = send(show_page(bundled), "figures", "go", key)
         assert hero(at)["cases"]
@@ -415,7 +413,7 @@ def test_what_is_pressed_has_to_be_on_the_page(show_page, bundled):
     assert hero(at)["cases"]
 
 
-def test_the_model_that_is_looked_at_is_the_url_s(show_page, bundled):
+def test_the_url_selects_the_model_of_home(show_page, bundled):
     at = show_page(bundled, model="demo:eqsim")
     assert figures(at)["doors"][0]["sentence"].endswith("fool Pair-tuned")
     counts = views.cases.outcomes(
@@ -447,7 +445,7 @@ def test_hostile_captions_reach_the_page_as_short_text(show_page, tmp_path: Path
     assert len(json.dumps(hero(at))) < 1_000_000
 
 
-def test_somebody_who_comes_back_finds_the_failure_that_was_shown(show_page, bundled):
+def test_home_shows_the_same_failure_after_a_visit_to_another_page(show_page, bundled):
     at = show_page(bundled)
     component_id = component_values(at, "home")[0][0]
     states = at._tree.get_widget_states()
@@ -461,7 +459,7 @@ def test_somebody_who_comes_back_finds_the_failure_that_was_shown(show_page, bun
 
 
 @pytest.mark.parametrize("with_results", [False, True])
-def test_the_run_that_the_url_names_is_told_above_everything(
+def test_home_shows_the_progress_of_the_run_in_the_url(
     show_page, bundled, monkeypatch, store: Store, with_results: bool
 ):
     base = Store(bundled.root) if with_results else store

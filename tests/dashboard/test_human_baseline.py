@@ -1,4 +1,4 @@
-"""Votes of rooms become a sentence in Compare: of fairly drawn lies alone, and of enough of them."""
+"""Votes of rooms become a sentence in Compare, if enough lies were drawn at random."""
 
 import dataclasses
 import math
@@ -30,7 +30,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch, filled: Store) -> Rooms:
 
 
 def voted(rooms: Rooms, quiz: QuizRound, n_people: int = 8) -> None:
-    """A room in which everybody is right about everything, and all is turned over."""
+    """Play a room in which all people answer every question correctly and every answer is revealed."""
     host = new_secret()
     code = rooms.open(quiz, host)
     people = [new_secret() for _ in range(n_people)]
@@ -46,15 +46,15 @@ def voted(rooms: Rooms, quiz: QuizRound, n_people: int = 8) -> None:
 @pytest.mark.parametrize(("draw", "kind", "count", "says"), [
     ("fair", "combined", 34, True), ("fair", "combined", 29, False), ("hard", "combined", 34, False),
 ])  # fmt: skip
-def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
+def test_people_are_compared_with_models_on_enough_randomly_drawn_lies(
     rooms: Rooms, filled: Store, key: str, draw, kind, count, says, monkeypatch: pytest.MonkeyPatch
 ):
-    stored = state.page_subject(key)
-    quiz = views.quiz.quiz_round(filled, stored.question_set, kind, "fair", 1, count)
+    subject = state.page_subject(key)
+    quiz = views.quiz.quiz_round(filled, subject.question_set, kind, "fair", 1, count)
     assert len(quiz.questions) == count
-    assert page.human_sentences(stored, MODELS) == []
+    assert page.human_sentences(subject, MODELS) == []
     voted(rooms, dataclasses.replace(quiz, draw=draw))
-    sentences = page.human_sentences(stored, MODELS)
+    sentences = page.human_sentences(subject, MODELS)
     assert bool(sentences) is says
     at = open_page(monkeypatch, filled, "compare", set=key, base=MODELS[0])
     assert any("first votes on" in one.value for one in at.markdown) is says
@@ -64,7 +64,9 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
         assert "people are right more often than" in sentences[0]
 
 
-def test_without_rooms_nothing_is_said(rooms: Rooms, key: str, monkeypatch: pytest.MonkeyPatch):
+def test_without_rooms_compare_omits_people(
+    rooms: Rooms, key: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.delenv(access.QUIZ)
     assert page.human_sentences(state.page_subject(key), MODELS) == []
 
@@ -86,11 +88,11 @@ def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ())
     (typed(1, verdicts=("tied",)), "On the same lies, this person is tied with A (50.0 %)."),
     (typed(1), "One person is right 90.0 % of the time"),
 ])  # fmt: skip
-def test_the_sentence_says_no_more_than_is_known(given: HumanBaseline, expected: str):
+def test_the_sentence_states_only_what_the_votes_support(given: HumanBaseline, expected: str):
     sentence = human_sentence(given, {"m0": "A", "m1": "B", "m2": "C"})
     assert expected in sentence and (sentence == "") == (expected == "")
 
 
 def test_an_unknown_interval_is_not_printed():
-    alone = dataclasses.replace(typed(), right=CrossedMean(0.9, math.nan, math.nan, math.nan))
-    assert "interval" not in human_sentence(alone, {}) and "nan" not in human_sentence(alone, {})
+    votes = dataclasses.replace(typed(), right=CrossedMean(0.9, math.nan, math.nan, math.nan))
+    assert "interval" not in human_sentence(votes, {}) and "nan" not in human_sentence(votes, {})

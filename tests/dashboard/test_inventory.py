@@ -1,4 +1,4 @@
-"""Nothing that the first thirteen pages had is lost: all of it is found, at its old or its new place."""
+"""Every item of the first thirteen pages still exists, at its old or its new place."""
 
 import csv
 import html
@@ -35,7 +35,7 @@ LOG = [
 
 @dataclass
 class Seen:
-    """What a view has: names by kind, and all its words."""
+    """The contents of a view: names by kind, and all its words."""
 
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     texts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -48,14 +48,14 @@ class Seen:
 
 
 def plain(text: str) -> str:
-    """Words without elements of HTML, models' marks and Markdown's signs."""
+    """Return the words without HTML elements, marks of models and Markdown characters."""
     text = re.sub(r"<(\w+) aria-hidden[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
     text = html.unescape(re.sub(r"<[^>]+>", "", re.sub(r"<(br|/p|/t[dh]|/li)[^>]*>", " ", text)))
     return re.sub(r"\s+", " ", re.sub(r"\\(?=\W)|\*\*", "", text)).strip()
 
 
 def looked(at: AppTest) -> Seen:
-    """All that a page shows."""
+    """Return all contents of a page."""
     seen, nodes = Seen(), [at._tree]
     while nodes:
         node = nodes.pop()
@@ -83,8 +83,8 @@ def looked(at: AppTest) -> Seen:
         seen.texts["code"].append(str(getattr(proto, "code_text", "")))
         seen.texts["text"].append(plain(str(getattr(proto, "placeholder", ""))))
         for option in getattr(proto, "options", ()):
-            told = option if isinstance(option, str) else str(getattr(option, "content", ""))
-            seen.texts[f"option{node.key}"].append(plain(told))
+            label = option if isinstance(option, str) else str(getattr(option, "content", ""))
+            seen.texts[f"option{node.key}"].append(plain(label))
         if kind == "dataframe":
             seen.names["column"] |= {*map(str, node.value.columns), str(node.value.index.name)}
         body = str(getattr(proto, "body", ""))
@@ -94,7 +94,7 @@ def looked(at: AppTest) -> Seen:
 
 
 def left(store: Store, number: int, request: Request | TrainRequest, state: str) -> None:
-    """A job as its process leaves it on disk."""
+    """Write a job as its process leaves it on disk."""
     folder, now = store.root / "jobs" / f"{number:x}", time.time()
     folder.mkdir(parents=True)
     (folder / "request.json").write_text(json.dumps(asdict(request) | {"created": now}))
@@ -109,7 +109,7 @@ def left(store: Store, number: int, request: Request | TrainRequest, state: str)
 
 
 def ranked(folder: Path) -> Store:
-    """A store with rankings of sixteen pictures: of fewer than eleven there is no figure."""
+    """Return a store with rankings of sixteen pictures; a figure needs at least eleven."""
     make_tiny(folder)
     for path in OLD.glob("*.png"):
         shutil.copy(path, folder)
@@ -126,7 +126,7 @@ def ranked(folder: Path) -> Store:
 def opened(
     tmp_path_factory: pytest.TempPathFactory, filled: Store
 ) -> Iterator[Callable[[str], Seen]]:
-    """What a view shows; each is opened once."""
+    """Return a function that gives the contents of a view and opens each view once."""
     folder = tmp_path_factory.mktemp("inventory")
     shutil.copytree(OLD, folder / "old")
     old = Store(folder / "old" / "stored")
@@ -176,7 +176,7 @@ def opened(
 
 @pytest.mark.full  # the other files of this folder open each page
 @pytest.mark.parametrize("name", VIEWS)
-def test_all_of_the_inventory_is_found_in_this_view(opened: Callable[[str], Seen], name: str):
+def test_a_view_shows_every_item_in_its_inventory(opened: Callable[[str], Seen], name: str):
     rows = [row for row in ROWS if row.view == name]
     assert rows, "no row needs this view: remove it"
     seen = opened(name)
@@ -194,6 +194,6 @@ def test_every_page_of_the_first_dashboard_is_in_the_inventory():
     assert sorted({row.page for row in ROWS} - {"every page", "series"}) == sorted(pages)
 
 
-def test_a_line_that_is_not_moved_is_still_looked_for_on_its_old_page():
+def test_a_line_that_has_not_moved_names_a_view_of_its_old_page():
     wrong = [row for row in ROWS if row.status == "old" and row.page not in row.view]
     assert [row for row in wrong if row.page != "every page"] == []

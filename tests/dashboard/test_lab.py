@@ -1,4 +1,4 @@
-"""Lab: the pages behind the pictures begin with a finding and examples, and lead from every mark to its cases."""
+"""Lab: each page begins with a finding and examples, and every mark links to its cases."""
 
 import re
 from typing import Any
@@ -37,13 +37,13 @@ def key(every_probe: Store) -> dict[str, str]:
 
 
 def links_to_cases(at: AppTest) -> list[dict[str, list[str]]]:
-    """What the links to Explore say, as the address has it."""
+    """Return the query parameters of the links to Explore."""
     protos = [link.proto for link in at.get("page_link")]
     return [parse_qs(proto.query_string) for proto in protos if proto.page == "explore"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
+def test_a_page_begins_with_a_finding_and_examples_and_has_the_paper_s_table_in_a_fold(
     open_probe, key, page: str
 ):
     at = open_probe(page, set=key[PAGES[page]], model=RANDOM)
@@ -56,7 +56,7 @@ def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
 
 
 @pytest.mark.parametrize("page", tiers(navigation.BELOW, ("models", "series")))
-def test_a_page_below_lab_leads_back_and_is_called_as_its_door(open_probe, page: str):
+def test_a_page_below_lab_links_back_and_has_the_name_of_its_door(open_probe, page: str):
     door = next(link for link in open_probe("lab").get("page_link") if link.proto.page == page)
     at = open_probe(page)
     back = [link.proto.page for link in at.get("page_link") if link.proto.label == "Lab"]
@@ -65,7 +65,7 @@ def test_a_page_below_lab_leads_back_and_is_called_as_its_door(open_probe, page:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_row_opens_as_many_cases_as_it_says(open_probe, every_probe, key, page: str):
+def test_a_row_opens_as_many_cases_as_its_label_counts(open_probe, every_probe, key, page: str):
     at = open_probe(page, set=key[PAGES[page]], model=RANDOM)
     question_set = views.runs.question_set(every_probe, key[PAGES[page]])
     links = [link.proto for link in at.get("page_link") if "**" in link.proto.label]
@@ -94,10 +94,10 @@ def test_a_row_opens_as_many_cases_as_it_says(open_probe, every_probe, key, page
         ("triplets", "triplets"),
     ],
 )
-def test_a_pressed_mark_opens_its_cases(
+def test_a_clicked_mark_opens_its_cases(
     open_probe, every_probe, key, monkeypatch, page: str, key_of_chart: str
 ):
-    """What a figure's marks carry is pressed as the browser would report it."""
+    """Report a click on a mark of the figure as the browser would."""
     opened: list[dict[str, str]] = []
     monkeypatch.setattr(
         st, "switch_page", lambda file, query_params: opened.append(query_params) or None
@@ -117,12 +117,12 @@ def test_a_pressed_mark_opens_its_cases(
     (query,) = opened
     question_set = views.runs.question_set(every_probe, key[PAGES[page]])
     assert query["set"] == question_set.key and query["model"] in question_set.models
-    stored = views.estimates.choices(every_probe, question_set)
-    of_kind = stored[(stored["kind"] == query["kind"])]
+    choices = views.estimates.choices(every_probe, question_set)
+    of_kind = choices[(choices["kind"] == query["kind"])]
     assert query.get("type", "") in set(of_kind["subtype"])
 
 
-def test_bins_of_strength_open_as_many_cases_as_they_say(open_probe, every_probe, key):
+def test_bins_of_strength_open_as_many_cases_as_the_labels_count(open_probe, every_probe, key):
     query = {"set": key["lgip"], "model": RANDOM}
     at = open_probe("breakdown", **query, metric="positive_rate", by="strength_bin")
     links = [link.proto.label for link in at.get("page_link") if "**" in link.proto.label]
@@ -137,7 +137,7 @@ def test_bins_of_strength_open_as_many_cases_as_they_say(open_probe, every_probe
 
 
 @pytest.mark.parametrize("by", tiers(["caption_length", "word_frequency"], ["word_frequency"]))
-def test_bins_of_captions_open_as_many_cases_as_they_say(open_probe, every_probe, key, by):
+def test_bins_of_captions_open_as_many_cases_as_the_labels_count(open_probe, every_probe, key, by):
     query = {"set": key["lgip"], "model": RANDOM}
     at = open_probe("breakdown", **query, metric="positive_rate", by=by)
     assert not at.exception
@@ -183,7 +183,7 @@ def state_questions(store: Store, key: str, monkeypatch: pytest.MonkeyPatch) -> 
     return state.page_subject(key)
 
 
-def test_a_pressed_example_opens_its_case(open_probe, key, monkeypatch):
+def test_a_clicked_example_opens_its_case(open_probe, key, monkeypatch):
     at = open_probe("pairs", set=key["eqben"], model=RANDOM)
     opened: list[dict[str, str]] = []
     monkeypatch.setattr(
@@ -196,7 +196,7 @@ def test_a_pressed_example_opens_its_case(open_probe, key, monkeypatch):
 
 
 @pytest.mark.full
-def test_breakdown_has_no_row_of_cards_if_none_of_their_pictures_is_here(
+def test_breakdown_has_no_row_of_cards_if_all_their_pictures_are_missing(
     show_page, tmp_path, monkeypatch
 ):
     monkeypatch.delenv(shipped.SETTING)  # photographs are bundled, too
@@ -216,7 +216,7 @@ def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(open_probe, key)
     assert any(f'href="explore?set={key["lgip"]}&amp;model=' in body for body in tables)
 
 
-def test_the_matrix_has_a_row_a_model_and_a_control_that_fails_is_no_alarm(open_probe):
+def test_the_matrix_has_one_row_per_model_and_does_not_flag_a_failing_control(open_probe):
     at = open_probe("models")
     assert not at.exception and not at.error
     (matrix,) = [body for body in html_bodies(at) if ">Verdict<" in body]
@@ -227,7 +227,7 @@ def test_the_matrix_has_a_row_a_model_and_a_control_that_fails_is_no_alarm(open_
     assert "is a control" in at.info[0].value and "as it should" in at.info[0].value
 
 
-def test_a_warning_is_one_line_a_model_with_the_way_to_its_checks(open_probe, key, every_probe):
+def test_a_warning_has_one_line_per_model_and_links_to_the_checks(open_probe, key, every_probe):
     at = open_probe("breakdown", set=key["lgip"])
     lines = at.info[-1].value.replace("\\", "").splitlines()
     assert sorted(line.partition(":")[0] for line in lines) == ["- Always the same", "- Coin flip"]
@@ -243,7 +243,7 @@ def rename(at: AppTest, name: str, display: str) -> AppTest:
     return at
 
 
-def test_a_model_is_renamed_everywhere_and_back(open_probe, key, every_probe):
+def test_a_model_is_renamed_and_an_empty_name_restores_the_default(open_probe, key, every_probe):
     try:
         rename(open_probe("models"), RANDOM, "<b>Dice</b> & co")
         at = open_probe("breakdown", set=key["lgip"])
@@ -258,7 +258,7 @@ def test_a_model_is_renamed_everywhere_and_back(open_probe, key, every_probe):
     assert display_names.read(every_probe) == {}
 
 
-def test_nothing_is_renamed_where_nothing_may_be_written(open_probe, monkeypatch):
+def test_a_read_only_dashboard_does_not_offer_to_rename(open_probe, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")
     at = open_probe("models")
     assert not at.exception and not [box for box in at.selectbox if box.key == "rename_stored"]

@@ -53,7 +53,7 @@ def metric(probe: str, name: str) -> Metric:
         ("MMRB", "", ""),
     ],
 )
-def test_a_search_leads_to_the_page_of_what_it_finds(open_probe, monkeypatch, word, page, says):
+def test_a_search_opens_the_page_of_its_result(open_probe, monkeypatch, word, page, says):
     opened: list[tuple[str, dict[str, str]]] = []
     monkeypatch.setattr(
         st, "switch_page", lambda file, query_params: opened.append((file, query_params))
@@ -66,7 +66,7 @@ def test_a_search_leads_to_the_page_of_what_it_finds(open_probe, monkeypatch, wo
     assert at.selectbox(key="lookup_field").value is None
 
 
-def test_what_is_found_is_selected_on_its_page(open_probe, monkeypatch):
+def test_a_metric_found_by_the_search_is_selected_on_its_page(open_probe, monkeypatch):
     at = open_probe("models")
     (gap,) = matching_options(at, "(E_sens)")
     opened: list[dict[str, str]] = []
@@ -77,7 +77,7 @@ def test_what_is_found_is_selected_on_its_page(open_probe, monkeypatch):
     assert at.segmented_control(key="up").value == "sensitivity_gap"
 
 
-def test_the_keys_are_below_the_search(open_probe):
+def test_the_keyboard_shortcuts_are_listed_below_the_search(open_probe):
     text = bodies(open_probe("models"))
     assert all(f"{keys}</th><td>{use}" in text for keys, use in KEYS.items())
 
@@ -96,7 +96,7 @@ def test_every_symbol_has_a_worked_example_that_a_test_computes(name: str):
     assert f"({symbols.SYMBOLS[name]})" in axis(of_symbol, "cosine")
 
 
-def test_an_example_is_that_of_its_own_metric():
+def test_an_example_belongs_to_its_metric():
     rows = {METRIC.sub(r"\1", name): f"{line} = {value}" for name, line, value in by_hand("lgip")}
     assert symbols.example(metric("lgip", "positive_rate")) == rows["positive_rate, micro"]
     heading = explained(metric("lgip", "positive_rate"), "rate", 0.5, folded=True)

@@ -1,4 +1,4 @@
-"""Pages over sixty question sets that three models were asked each: any of them is a press away, the newest first."""
+"""Pages over sixty question sets with three models each: one click opens any of them, the newest is first."""
 
 import functools
 import inspect
@@ -28,7 +28,7 @@ MODELS = ("control:random", "first", "second")
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Sixty sets of lgip's questions about twelve tables, with five seeds, each asked a minute after the last."""
+    """Return sixty LGIP question sets on twelve tables with five seeds, each run a minute after the previous one."""
     folder = tmp_path_factory.mktemp("many")
     small, store = Store(folder / "small"), Store(folder / "cache")
     request = Request(MODELS[:1], make_tiny(folder / "tiny"), "lgip", examine=False)
@@ -59,7 +59,7 @@ def show_page(monkeypatch: pytest.MonkeyPatch, many: Store):
 
 
 def seconds_and_seed(number: int) -> tuple[str, int]:
-    """What has to stand in the label of a question set."""
+    """Return the expected parts of the label of a question set."""
     return f"{number % N_TABLES}.csv", 42 + number // N_TABLES
 
 
@@ -86,7 +86,7 @@ def test_another_table_on_explore_leads_to_its_newest_questions(show_page):
     assert at.query_params["set"] == f"{N_SETS - N_TABLES:016x}"
 
 
-def test_the_trade_off_of_any_question_set_is_a_press_away(show_page):
+def test_the_trade_off_page_offers_every_question_set(show_page):
     at = show_page("tradeoff")
     picker = at.selectbox(key="set")
     assert len(set(picker.options)) == N_SETS
@@ -96,7 +96,7 @@ def test_the_trade_off_of_any_question_set_is_a_press_away(show_page):
     assert {model for (model,) in marks_of(figure_of(at, "tradeoff"))} <= set(MODELS)
 
 
-def test_run_offers_many_tables_as_one_list_to_search_in(show_page):
+def test_run_offers_many_tables_as_one_searchable_list(show_page):
     at = show_page("run")
     picker = at.selectbox(key="run_dataset")
     tables = [label for label in picker.options if ".csv" in label]
@@ -122,11 +122,11 @@ def test_home_parses_each_manifest_once_however_many_runs_there_are(
     at = open_page(monkeypatch, store, "home")
     assert not at.exception
     of_runs = [content for content in parsed if b'"spread"' in content]
-    assert len(of_runs) < 1.2 * n_runs  # and those of single entries, whose tables are opened
+    assert len(of_runs) < 1.2 * n_runs  # plus those of single entries, whose tables are opened
 
 
 @pytest.mark.parametrize("page", tiers(["breakdown", "compare"], ["compare"]))
-def test_a_page_lists_the_runs_once_for_all_that_it_asks(
+def test_a_page_lists_the_runs_only_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, many: Store, page: str
 ):
     store = Store(shutil.copytree(many.root, tmp_path / "cache"))
@@ -137,7 +137,7 @@ def test_a_page_lists_the_runs_once_for_all_that_it_asks(
     assert listed.count(store.root) == 1
 
 
-def test_what_a_run_that_ends_meanwhile_may_be_in_is_not_kept(
+def test_an_answer_is_not_cached_if_a_run_ends_while_it_is_computed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, many: Store
 ):
     store = Store(tmp_path / "cache")
@@ -158,7 +158,7 @@ def test_what_a_run_that_ends_meanwhile_may_be_in_is_not_kept(
     assert len(answered) == 2
 
 
-def test_a_view_with_another_named_option_is_another_answer_and_keeps_its_type(show_page):
+def test_a_cached_view_depends_on_keyword_arguments_and_keeps_its_type(show_page):
     def double(store: Store, number: int, *, plus: int = 0) -> int:
         return 2 * number + plus
 
@@ -167,7 +167,7 @@ def test_a_view_with_another_named_option_is_another_answer_and_keeps_its_type(s
 
 
 @pytest.mark.parametrize("page", tiers(["home", "explore", "compare", "tradeoff"], ["home"]))
-def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(
+def test_a_page_reads_the_display_names_and_the_bundled_folders_at_most_a_few_times(
     show_page, monkeypatch, page
 ):
     show_page(page)
@@ -186,10 +186,10 @@ def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(
     counted(display_names, "read")
     show_page(page)
     assert n_calls["read"] <= 2  # the page, and the caption of a figure to export
-    assert n_calls["folders"] <= 3  # the frame's own; a model's name alone took one each
+    assert n_calls["folders"] <= 3  # all from the frame; each model name once took one more
 
 
-def test_visitors_do_not_share_the_pages_that_streamlit_marks_as_called(show_page, monkeypatch):
+def test_visitors_do_not_share_streamlit_s_page_objects(show_page, monkeypatch):
     given: list[list[StreamlitPage]] = []
     original = navigation.st.navigation
 

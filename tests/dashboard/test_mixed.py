@@ -1,4 +1,4 @@
-"""The view of mixed pictures, without a browser: what it says equals what the views say, whoever can be asked."""
+"""The view of mixed pictures, without a browser: it shows the numbers of the views, with or without loaded models."""
 
 import dataclasses
 import functools
@@ -34,14 +34,14 @@ def question_set(mixed_store: Store) -> QuestionSet:
 
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has been asked yet."""
+    """Start with no model loaded and no cached answers."""
     monkeypatch.setattr(mixed, "_scores", SingleFlightCache(100))
     monkeypatch.setattr(mixed, "_refused", {})
 
 
 @pytest.fixture
 def at_hand(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> list[str]:
-    """Models of the store that load at once; returns who was loaded."""
+    """Let the models of the store load at once; return the names of the loaded models."""
     names: list[str] = []
 
     def load(name: str) -> Player:
@@ -59,15 +59,15 @@ def show_search(monkeypatch: pytest.MonkeyPatch, mixed_store: Store):
 
 
 def values(at: AppTest) -> dict:
-    """What the component was given."""
+    """Return the component's data."""
     ((_, given),) = component_values(at, "mixed")
     return given
 
 
 def one(at: AppTest, name: str) -> str:
-    """A parameter of the address that is shown now."""
-    given = at.query_params.get(name, "")
-    return given if isinstance(given, str) else given[0]
+    """Return a parameter of the current address."""
+    value = at.query_params.get(name, "")
+    return value if isinstance(value, str) else value[0]
 
 
 def rows(at: AppTest) -> dict[str, dict]:
@@ -78,7 +78,7 @@ def button(at: AppTest, key: str):
     return next(each for each in at.button if each.key == key)
 
 
-def test_the_first_case_is_one_that_is_lost_to_its_own_mixture_and_fools_all(
+def test_the_first_case_loses_to_its_own_mixture_and_fools_every_model(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
     at = show_search(model=ONE)
@@ -99,7 +99,7 @@ def test_the_first_case_is_one_that_is_lost_to_its_own_mixture_and_fools_all(
     assert not card_ids(at)
 
 
-def test_models_are_asked_once_and_each_ones_turn_is_shown(
+def test_each_model_scores_the_mixtures_once_and_its_crossover_share_is_shown(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
     at = show_search(model=ONE)
@@ -120,11 +120,11 @@ def test_models_are_asked_once_and_each_ones_turn_is_shown(
     last = data["steps"][-1]
     assert last["style"] in ("true", "lie") and len(last["order"]) == 5
     assert "tests it again; in all others, 80 % of the original picture remains" in data["note"]
-    again = show_search(model=ONE)  # somebody else
+    again = show_search(model=ONE)  # another visitor
     assert not values(again)["pending"] and len(at_hand) == 4
 
 
-def test_next_and_previous_lead_along_and_the_address_names_the_case(
+def test_next_and_previous_change_the_case_in_the_address(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
     at = show_search(model=ONE)
@@ -140,7 +140,7 @@ def test_next_and_previous_lead_along_and_the_address_names_the_case(
     assert values(at)["id"] == first and not at.exception
 
 
-def test_another_mixture_and_another_model_show_cases_of_theirs(
+def test_another_mixture_or_another_model_shows_its_own_cases(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
     at = show_search(model=ONE)
@@ -157,7 +157,7 @@ def test_another_mixture_and_another_model_show_cases_of_theirs(
     assert values(at)["id"] and not at.exception
 
 
-def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
+def test_all_cases_opens_exactly_these_cases_on_the_wall(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
     at = show_search(model=ONE)
@@ -186,7 +186,7 @@ def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
     assert component_values(at, "mixed") == []
 
 
-def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
+def test_a_search_that_was_not_lost_is_described_as_such(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
     of_model = views.mixed.searches.outcomes(mixed_store, question_set, ONE)
@@ -204,7 +204,7 @@ def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
         assert "is enough to lose" not in words(at)
 
 
-def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(
+def test_a_model_that_is_not_loaded_has_results_only_at_the_shares_of_its_runs(
     show_search, forgotten: None
 ):
     at = show_search(model=ONE)
@@ -216,7 +216,7 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(
     assert button(at, "mixed_load").label == "Test 1, 2, 3 on every mixture"
 
 
-def test_a_press_loads_models_that_are_not_at_hand(
+def test_a_click_loads_the_models_that_are_not_loaded(
     show_search, forgotten: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(mixed, "load_player", lambda name: Player(mixing.load(name)))
@@ -227,7 +227,7 @@ def test_a_press_loads_models_that_are_not_at_hand(
     assert rows(at)["1"]["segments"] and len(values(at)["steps"]) == 26
 
 
-def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_asked_again(
+def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_scored_again(
     show_search, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     def load(name: str) -> Player:
@@ -258,7 +258,7 @@ def test_a_read_only_dashboard_loads_no_heavy_model(
     assert values(at)["steps"] and not [each for each in at.button if each.key == "mixed_load"]
 
 
-def test_a_run_without_stored_first_candidates_says_run_it_again(
+def test_a_run_without_stored_first_candidates_asks_to_be_run_again(
     show_search, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     assert values(show_search(model=ONE))["strips"]
@@ -279,11 +279,11 @@ def test_the_wall_is_shown_where_a_link_narrows_it(show_search, at_hand: list[st
         assert component_values(at, "mixed") == [] and card_ids(at), query
 
 
-def test_pictures_that_are_gone_leave_their_captions(
+def test_the_captions_remain_if_the_pictures_are_missing(
     mixed_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
 ):
-    own = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
-    shown = functools.partial(open_page, monkeypatch, own, "explore", kind="t2i", model=ONE)
+    store = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
+    shown = functools.partial(open_page, monkeypatch, store, "explore", kind="t2i", model=ONE)
     moved = mixed_store.root.parent / "tiny"
     monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
     aside = moved.rename(tmp_path / "aside")
@@ -299,7 +299,7 @@ def test_pictures_that_are_gone_leave_their_captions(
 
 @pytest.fixture
 def single_model_store(mixed_store: Store, tmp_path: Path) -> Iterator[Store]:
-    """A store of one model."""
+    """Return a store with one model."""
     store = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
     for run in store.runs():
         if run["run"]["model"] != ONE:
@@ -333,7 +333,7 @@ def test_facets_of_lost_searches_count_all_searches(mixed_store: Store, question
         assert row.n_fooled == len(views.cases.passing(mixed_store, question_set, of_value)[0])
 
 
-def test_no_lost_search_is_said(
+def test_a_note_explains_that_no_search_was_lost(
     single_model_store: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
 ):
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Every page, without a browser: what it shows equals what the views say, and nothing that is data becomes Markdown."""
+"""Every page, without a browser: it shows the numbers of the views, and data are never interpreted as Markdown."""
 
 import html
 import re
@@ -43,7 +43,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def open_page(
     monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "home", **query: str
 ) -> AppTest:
-    """Opens a page on a store, with these parameters in the URL."""
+    """Open a page on a store, with these parameters in the URL."""
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
     monkeypatch.chdir(ROOT)
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
@@ -55,25 +55,25 @@ def open_page(
 
 
 def open_form(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
-    """Opens the Run page with all that can be set unfolded."""
+    """Open the Run page with all options unfolded."""
     folds = ["machine", *(f"how_{name}" for name in registry.names("probes"))]
     return open_page(monkeypatch, store, "run", open=BETWEEN.join(folds))
 
 
 def bodies(at: AppTest) -> str:
-    """The page's HTML, without its style."""
+    """Return the page's HTML, without its style."""
     return " ".join(
         element.proto.body for element in at.get("html") if "<style>" not in element.proto.body
     )
 
 
 def words(at: AppTest) -> str:
-    """What the page's HTML says, without its elements."""
+    """Return the text of the page's HTML."""
     return html.unescape(re.sub(r"<[^>]+>", "", bodies(at)))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_answers_with_an_empty_store(show_page, store: Store, page: str):
+def test_a_page_opens_on_an_empty_store(show_page, store: Store, page: str):
     at = show_page(store, page)
     assert not at.exception
     assert not at.error
@@ -89,7 +89,7 @@ def test_a_page_answers_with_an_empty_store(show_page, store: Store, page: str):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_answers_with_results(show_page, filled: Store, page: str):
+def test_a_page_opens_on_results(show_page, filled: Store, page: str):
     at = show_page(filled, page)
     assert not at.exception
     assert not at.error
@@ -121,9 +121,7 @@ def test_a_link_to_a_page_on_a_fresh_server_gets_the_frame(monkeypatch, filled: 
     assert not at.title
 
 
-def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(
-    monkeypatch, filled: Store
-):
+def test_the_overview_opens_at_its_former_path_with_a_link_s_parameters(monkeypatch, filled: Store):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", filled.root)
     monkeypatch.chdir(ROOT)
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
@@ -154,10 +152,10 @@ def test_the_numbers_are_those_of_the_views(
     for row in views.estimates.estimates(
         filled, question_set_of(filled), "all", average, unit
     ).itertuples():
-        own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
+        shown_unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         assert (
-            numbers.number(row.value, own)
-            + numbers.interval(row.low, row.high, own)
+            numbers.number(row.value, shown_unit)
+            + numbers.interval(row.low, row.high, shown_unit)
             + f"n = {row.n_items}"
             in text
         )
@@ -168,7 +166,7 @@ def test_notes_of_untrained_models_are_shown(show_page, filled: Store):
         assert "random embeddings" in at.info[0].value
 
 
-def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(show_page, filled: Store):
+def test_a_changed_picker_is_written_to_the_url_and_shows_the_first_page(show_page, filled: Store):
     at = show_page(filled, "failures", kind="combined", outcome="all", page="2")
     at.selectbox(key="kind").set_value("paraphrase").run()
     assert at.query_params["kind"] == "paraphrase"
@@ -197,7 +195,7 @@ def test_a_link_reopens_exactly_that_view(show_page, filled: Store, monkeypatch)
         assert card["name"].endswith(texts[0])
 
 
-def test_nonsense_in_the_url_falls_back_to_what_there_is(show_page, filled: Store):
+def test_invalid_url_parameters_fall_back_to_stored_results(show_page, filled: Store):
     at = show_page(
         filled, "failures", page="-3", outcome="x", sort="y", case="z", tag="q", cards="w"
     )
@@ -206,12 +204,10 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(show_page, filled: Stor
     assert card_ids(at)
 
 
-def test_a_link_to_results_that_are_not_here_says_so_and_shows_nothing_else(
-    show_page, filled: Store
-):
+def test_a_link_to_missing_results_shows_only_a_warning(show_page, filled: Store):
     at = show_page(filled, "failures", set="../..", model="no*pe", kind="<b>", sort="up")
-    told = at.warning[0].value
-    assert told == (
+    warning = at.warning[0].value
+    assert warning == (
         "This link refers to results that are not on this computer: question set “../..”, "
         r"model “no\*pe”, kind “\<b\>”."
     )
@@ -231,7 +227,7 @@ def test_after_a_choice_unknown_results_in_the_address_are_dropped(show_page, fi
     assert at.query_params["set"] != "gone"
 
 
-def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(show_page, filled: Store):
+def test_a_link_to_stored_results_and_a_changed_picker_show_no_warning(show_page, filled: Store):
     key = case_key_of(filled)
     at = show_page(
         filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT
@@ -240,7 +236,7 @@ def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(show_page, 
     at.selectbox(key="kind").set_value("paraphrase").run()  # which has no such type
     assert at.selectbox(key="kind").value == "paraphrase"
     assert not at.warning
-    at.selectbox(key="model").set_value(CONSTANT).run()  # nobody is beside oneself
+    at.selectbox(key="model").set_value(CONSTANT).run()  # a model is not compared with itself
     assert not at.warning
     at.selectbox(key="sort").set_value("best").run()
     assert not at.warning
@@ -270,7 +266,7 @@ def test_details_open_from_the_url_and_name_the_command(show_page, filled: Store
     assert run[:8] in commands[0]
 
 
-def test_no_case_left_says_so(show_page, filled: Store):
+def test_a_search_without_results_explains_why_and_offers_to_drop_it(show_page, filled: Store):
     at = show_page(filled, "failures", words="zebra crossing in space")
     assert "No questions match these filters." in words(at)
     total = views.cases.outcomes(
@@ -365,7 +361,7 @@ def _one_slice_missing():
     )
 
 
-def test_what_was_left_out_stands_beside_the_numbers(show_page, filled: Store):
+def test_dropped_cases_are_counted_next_to_the_numbers(show_page, filled: Store):
     at = show_page(filled, "breakdown")
     dropped = views.runs.facts(filled, question_set_of(filled))["dropped"]
     assert dropped

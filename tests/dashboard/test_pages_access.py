@@ -1,4 +1,4 @@
-"""Sign-in and the read-only mode, as a person meets them on the pages."""
+"""Sign-in and the read-only mode on the pages."""
 
 from pathlib import Path
 
@@ -13,16 +13,14 @@ from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import selection
 
 
-def test_nobody_is_asked_to_sign_in_unless_the_server_says_so(
-    every_probe: Store, monkeypatch: pytest.MonkeyPatch
-):
+def test_sign_in_is_off_by_default(every_probe: Store, monkeypatch: pytest.MonkeyPatch):
     at = open_page(monkeypatch, every_probe, "home")
     assert component_values(at, "home")
     assert not [button for button in at.button if button.key in ("sign_in", "sign_out")]
 
 
 @pytest.mark.parametrize("page", tiers(["home", "failures", "run"], ("home", "run")))
-def test_who_has_not_signed_in_sees_nothing_but_a_button(
+def test_a_visitor_who_has_not_signed_in_sees_only_the_sign_in_button(
     every_probe: Store, page: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(access.SIGN_IN, "*")
@@ -32,7 +30,7 @@ def test_who_has_not_signed_in_sees_nothing_but_a_button(
     assert len(at.title) == 1
 
 
-def test_a_sign_in_without_a_provider_says_what_is_missing_and_lets_nobody_in(
+def test_a_sign_in_without_a_provider_fails_with_an_error(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(access.SIGN_IN, "*")
@@ -53,7 +51,7 @@ def test_a_sign_in_without_a_provider_says_what_is_missing_and_lets_nobody_in(
         ({"is_logged_in": False, "email": "ada@example.org"}, False),
     ],
 )
-def test_only_the_people_who_are_named_get_in(
+def test_only_the_listed_people_can_sign_in(
     every_probe: Store, user: dict, seen: bool, monkeypatch: pytest.MonkeyPatch
 ):
     from streamlit.testing.v1 import AppTest
@@ -67,7 +65,7 @@ def test_only_the_people_who_are_named_get_in(
     assert bool(component_values(at, "home")) is seen
 
 
-def test_a_read_only_dashboard_shows_results_and_no_way_to_run(
+def test_a_read_only_dashboard_shows_results_but_cannot_start_a_run(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(access.READ_ONLY, "1")
@@ -111,7 +109,7 @@ def test_a_read_only_dashboard_shows_the_details_of_a_case_and_only_the_names_of
     )
 
 
-def test_a_damaged_list_of_saved_views_takes_no_card_away(
+def test_a_damaged_list_of_saved_views_does_not_hide_the_cards(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
     file = every_probe.root / "mine" / "bookmarks.json"

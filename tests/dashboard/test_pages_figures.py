@@ -59,7 +59,7 @@ def test_a_page_draws_its_paper_s_figures(
     assert figures <= chart_keys(at)
 
 
-def test_a_figure_is_made_once_for_an_address_and_again_for_another(open_probe, key, monkeypatch):
+def test_a_figure_is_drawn_once_per_address(open_probe, key, monkeypatch):
     made: list[str] = []
     dots = charts.dots.dots
 
@@ -79,7 +79,7 @@ def test_a_figure_is_made_once_for_an_address_and_again_for_another(open_probe, 
     assert specs[0] == specs[1] != specs[2]
 
 
-def test_a_gallery_too_small_for_an_overlap_is_said(open_probe, key):
+def test_a_gallery_too_small_for_an_overlap_shows_a_note(open_probe, key):
     at = open_probe("rankings", set=key["prsm"])
     assert not at.exception
     assert not any(
@@ -101,7 +101,7 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
     assert text.count("Strongest in row") == 2
 
 
-def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_captions_are_a_download(
+def test_a_click_computes_the_least_influential_words_and_altered_captions_can_be_downloaded(
     open_probe, key, every_probe, monkeypatch
 ):
     at = open_probe("retrieval", set=key["rococo"])
@@ -127,7 +127,7 @@ def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_ca
     assert entries == layouts(reader, {}, rule)[rule].entries == []  # two captions a picture
 
 
-def test_who_only_looks_loads_no_model(open_probe, key, monkeypatch):
+def test_opening_the_page_loads_no_model(open_probe, key, monkeypatch):
     def refuse(name: str):
         raise AssertionError(f"{name} was loaded")
 
@@ -139,15 +139,13 @@ def test_who_only_looks_loads_no_model(open_probe, key, monkeypatch):
     assert 'class="vp-words"' not in bodies(at)
 
 
-def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(
-    open_probe, key, monkeypatch
-):
-    asked = []
-    monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "0")
+def test_a_click_starts_a_job_for_the_missing_strengths_only(open_probe, key, monkeypatch):
+    requests = []
+    monkeypatch.setattr(jobs, "start", lambda request, store: requests.append(request) or "0")
     at = open_probe("retrieval", set=key["rococo"], edit="mix")
     assert "Measured at 10 %; not yet at 20 %, 30 %, 40 %" in bodies(at)
     at.button(key="ask_severity").click().run()
-    (request,) = asked
+    (request,) = requests
     assert (
         request.options["pictures"] == ["mix:0.8", "mix:0.7", "mix:0.6"]
         and request.options["policies"] == []
@@ -178,12 +176,12 @@ def test_the_deviation_of_one_subset_names_its_group_scores(open_probe, every_pr
     table = views.estimates.estimates(
         every_probe, views.runs.question_set(every_probe, key["eqben"]), "subtype"
     ).query("metric == 'group_score'")
-    own = table[table["model"] == RANDOM].iloc[0]
-    at = open_probe("pairs", set=key["eqben"], subset=own["slice"])
-    assert f"Coin flip {100 * own['value']:.1f} %" in bodies(at)
+    deviation = table[table["model"] == RANDOM].iloc[0]
+    at = open_probe("pairs", set=key["eqben"], subset=deviation["slice"])
+    assert f"Coin flip {100 * deviation['value']:.1f} %" in bodies(at)
 
 
-def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least():
+def test_the_least_influential_noun_moves_the_caption_embedding_least_when_it_is_removed():
     captions = ("A red dog on a bench near a fire hydrant.", "Nothing at all.")
     model = registry.load_model(RANDOM)
     scores, least = dashboard_influence._influences(RANDOM, captions)
@@ -203,7 +201,7 @@ def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least(
     assert len(nouns) > 1 and least == [min(nouns, key=nouns.get), ""]
 
 
-def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
+def test_the_influence_of_picture_parts_is_recomputed_when_the_file_changes(tmp_path):
     path = tmp_path / "picture.png"
     Image.new("RGB", (40, 40), "red").save(path)
     name = Picture(path).name
@@ -215,7 +213,7 @@ def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
     assert not np.allclose(before, after)
 
 
-def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
+def test_a_page_about_foils_or_caption_pairs_describes_them_and_has_no_empty_sections(
     monkeypatch, tmp_path
 ):
     row = {"dataset": "SWiG", "linguistic_phenomena": "plurals", "mturk": {"caption": 3}}
@@ -243,7 +241,7 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
     assert "subset" not in {one.key for one in at.selectbox} and "grey cross" not in bodies(at)
 
 
-def test_models_that_are_left_out_are_named_as_they_are_called(open_probe, key, monkeypatch):
+def test_excluded_models_are_listed_by_their_display_names(open_probe, key, monkeypatch):
     monkeypatch.setattr(dashboard_influence, "loads_at_once", lambda name: name != RANDOM)
     monkeypatch.setattr(dashboard_influence, "model_name", lambda name: "ViT-B-32")
     at = open_probe("retrieval", set=key["rococo"])

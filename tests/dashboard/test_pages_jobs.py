@@ -1,4 +1,4 @@
-"""Jobs of the Run page, without a browser: what starts one, what becomes of it, and what cannot start."""
+"""Jobs of the Run page, without a browser: starting one, its progress and its end, and rejected starts."""
 
 import re
 import shutil
@@ -29,7 +29,7 @@ def test_a_bad_job_in_the_url_is_one_line(show_page, compared: Store):
     assert at.button(key="start")
 
 
-def test_start_is_off_until_something_is_chosen(show_page, compared: Store):
+def test_start_is_disabled_until_a_model_and_a_kind_are_chosen(show_page, compared: Store):
     at = show_page(compared, "run", open="how_lgip|machine")
     assert at.button(key="start").disabled
     at.multiselect(key="run_models").set_value([RANDOM]).run()
@@ -38,7 +38,7 @@ def test_start_is_off_until_something_is_chosen(show_page, compared: Store):
     assert at.button(key="start").disabled
 
 
-def test_start_makes_a_job_of_what_was_chosen(show_page, compared: Store, tiny: str, monkeypatch):
+def test_start_creates_the_job_that_was_chosen(show_page, compared: Store, tiny: str, monkeypatch):
     begun: list[Request] = []
     monkeypatch.setattr(jobs, "start", lambda request, store: begun.append(request) or "")
     at = show_page(compared, "run", open="how_lgip|machine")
@@ -52,7 +52,7 @@ def test_start_makes_a_job_of_what_was_chosen(show_page, compared: Store, tiny: 
     assert begun[0].models == (RANDOM, CONSTANT)
     assert begun[0].options["rules"] == "paper"
     assert begun[0].limit == 5
-    assert begun[0].dataset == f"table:{path}"  # the reader of a plain path
+    assert begun[0].dataset == f"table:{path}"  # the reader for a path without a prefix
 
 
 def test_a_job_that_cannot_start_is_one_line(show_page, compared: Store, monkeypatch):
@@ -69,7 +69,7 @@ def test_a_job_that_cannot_start_is_one_line(show_page, compared: Store, monkeyp
     assert not at.exception
 
 
-def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(show_page, tmp_path: Path):
+def test_a_finished_job_links_to_results_and_a_failed_one_can_resume(show_page, tmp_path: Path):
     store = Store(tmp_path / "cache")
     job_id = jobs.write(
         Request((CONSTANT,), make_tiny(tmp_path / "tiny"), "lgip", device="cpu"), store
@@ -88,7 +88,7 @@ def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(show_pag
 
 
 def waiting(store: Store, models: tuple[str, ...], state: str, **facts: object) -> str:
-    """A job that somebody's process is at, as its files say; the process is this one."""
+    """Write the files of a job in this state; this process runs it."""
     job_id = jobs.write(Request(models, "demo", "lgip", device="cpu"), store)
     folder = store.root / "jobs" / job_id
     write_json(folder / "status.json", {"state": state, "updated": time.time(), **facts})
@@ -97,11 +97,11 @@ def waiting(store: Store, models: tuple[str, ...], state: str, **facts: object) 
 
 @pytest.fixture
 def alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is asked whether a job's process lives says yes."""
+    """Treat every job's process as alive."""
     monkeypatch.setattr(jobs, "_reason_of_death", lambda folder: "")
 
 
-def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
+def test_a_running_job_is_shown_at_the_bottom_of_every_page_and_can_be_stopped_there(
     show_page, compared: Store, alive: None
 ):
     job_id = waiting(
@@ -125,7 +125,7 @@ def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
-def test_a_queued_job_waits_with_all_its_models_and_says_for_what(
+def test_a_queued_job_shows_all_its_models_as_waiting_and_names_the_device(
     show_page, compared: Store, alive: None
 ):
     job_id = waiting(compared, (RANDOM, CONSTANT), "queued", label="Waiting for cpu")
@@ -137,7 +137,7 @@ def test_a_queued_job_waits_with_all_its_models_and_says_for_what(
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
-def test_models_of_a_job_are_done_asked_or_next(show_page, compared: Store, alive: None):
+def test_each_model_of_a_job_is_done_running_or_waiting(show_page, compared: Store, alive: None):
     models = ("demo:softmax", RANDOM, CONSTANT)
     job_id = waiting(compared, models, "running", label=f"{RANDOM}: edits", done=1.0, total=4.0)
     try:
@@ -155,7 +155,7 @@ def test_models_of_a_job_are_done_asked_or_next(show_page, compared: Store, aliv
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
-def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
+def test_the_finished_parts_of_a_run_show_how_often_the_model_was_fooled_so_far(
     show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
@@ -181,9 +181,7 @@ def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
         shutil.rmtree(compared.run(row.key).folder / "parts")
 
 
-def test_what_a_model_believed_is_told_as_soon_as_it_is_done(
-    show_page, compared: Store, alive: None
-):
+def test_a_model_s_result_is_shown_as_soon_as_it_is_done(show_page, compared: Store, alive: None):
     dataset = views.runs.run_rows(compared)[0].dataset
     job_id = jobs.write(Request((RANDOM, "demo:weak"), dataset, "lgip", device="cpu"), compared)
     folder = compared.root / "jobs" / job_id
@@ -203,8 +201,8 @@ def test_what_a_model_believed_is_told_as_soon_as_it_is_done(
             views.runs.question_set(compared, row.case_key),
             views.filter.Filter(RANDOM, "flip"),
         )
-        told = words(at)
-        assert f"fooled by {counted['fooled']} of {counted['all']} wrong captions" in told
+        text = words(at)
+        assert f"fooled by {counted['fooled']} of {counted['all']} wrong captions" in text
         assert "See the failures" in [link.proto.label for link in at.get("page_link")]
     finally:
         shutil.rmtree(folder)
@@ -222,7 +220,7 @@ def test_an_earlier_run_opens_below_its_row(show_page, compared: Store, alive: N
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
-def test_only_jobs_that_have_not_ended_are_going(store: Store, alive: None):
+def test_only_running_and_queued_jobs_are_unfinished(store: Store, alive: None):
     ids = {
         state: waiting(store, (RANDOM,), state) for state in ("running", "queued", "done", "failed")
     }
@@ -231,27 +229,27 @@ def test_only_jobs_that_have_not_ended_are_going(store: Store, alive: None):
     assert {job.id for job in jobs.unfinished_jobs(store)} == {ids["running"]}
 
 
-def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
+def test_each_probe_of_a_plan_shows_its_state_and_links_to_its_failures(
     show_page, tmp_path: Path, alive: None
 ):
     store = Store(tmp_path / "cache")
     dataset = make_tiny(tmp_path / "tiny")
     execute(Request((RANDOM,), dataset, "lgip", device="cpu", examine=False), store)
-    asked = [Request((RANDOM, CONSTANT), dataset, probe) for probe in ("lgip", "rococo", "prsm")]
-    job_id = jobs.write(PlanRequest(tuple(asked)), store)
+    requests = [Request((RANDOM, CONSTANT), dataset, probe) for probe in ("lgip", "rococo", "prsm")]
+    job_id = jobs.write(PlanRequest(tuple(requests)), store)
     folder = store.root / "jobs" / job_id
     status = {"state": "running", "label": RANDOM, "done": 1.0, "total": 2.0, "probe": "rococo"}
     status |= {"left_out": ["prsm: It has no words."]}
     write_json(folder / "status.json", status)
     at = show_page(store, "run", job=job_id)
-    told = words(at)
-    names = [presentations()[request.probe].name for request in asked]
+    text = words(at)
+    names = [presentations()[request.probe].name for request in requests]
     first, second, third = names
-    assert f"{first}, {second}, {third}" in told
-    assert f"{first} · " in told and "fooled by" in told
-    assert f"{second} · Scoring" in told
-    assert f"{third} · left out" in told and "Left out prsm: It has no words." in told
-    assert f"{first} · waiting" in told  # of the other model
+    assert f"{first}, {second}, {third}" in text
+    assert f"{first} · " in text and "fooled by" in text
+    assert f"{second} · Scoring" in text
+    assert f"{third} · left out" in text and "Left out prsm: It has no words." in text
+    assert f"{first} · waiting" in text  # for the other model
     job = jobs.read(store, job_id)
     assert progress.overall_fraction(job) == pytest.approx((1 + 1 / 2) / 3 / 2)
     assert [link.proto.label for link in at.get("page_link")][:2] == [
@@ -276,7 +274,7 @@ def test_a_limit_on_pictures_is_an_upper_limit(show_page, compared: Store, alive
 
 
 def end(store: Store, job_id: str, **facts: object) -> None:
-    """Let a waiting job have ended."""
+    """End a waiting job."""
     write_json(
         store.root / "jobs" / job_id / "status.json", {"updated": time.time(), "label": "", **facts}
     )
@@ -305,7 +303,7 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
         assert link.proto.page == "explore" and row.case_key in link.proto.query_string
         at.switch_page(page_file("published")).run()
         assert "Done: Coin flip" in words(at)
-        at.query_params["job"] = job_id  # as behind the link
+        at.query_params["job"] = job_id  # as after a click on the link
         assert "Done: Coin flip" not in words(at.run())
         del at.query_params["job"]
         assert "Done: Coin flip" not in words(at.run())
@@ -346,9 +344,7 @@ def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
-def test_a_way_to_another_page_and_back_keeps_the_progress_and_the_form(
-    show_page, compared: Store, alive: None
-):
+def test_visiting_another_page_keeps_the_progress_and_form(show_page, compared: Store, alive: None):
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
     try:
         at = show_page(compared, "run", job=job_id)
@@ -373,7 +369,7 @@ def test_a_way_to_another_page_and_back_keeps_the_progress_and_the_form(
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
-def test_a_run_that_has_ended_is_among_the_earlier_ones_although_its_progress_is_shown(
+def test_a_finished_run_is_listed_as_an_earlier_run_while_its_progress_is_shown(
     show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
@@ -388,28 +384,30 @@ def test_a_run_that_has_ended_is_among_the_earlier_ones_although_its_progress_is
 
 
 class Labels(Progress):
-    """Keeps what a run reports."""
+    """A list of the progress that a run reports."""
 
     def __init__(self) -> None:
         self.updates: list[tuple[str, float, float]] = []
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Keep one more."""
+        """Append one report."""
         self.updates.append((label, done, total))
 
 
-def test_every_stage_of_a_run_is_said_in_words_and_counts_what_it_reads(tmp_path: Path):
+def test_every_stage_of_a_run_has_a_readable_label_with_the_number_of_pictures_read(tmp_path: Path):
     labels = Labels()
     dataset = make_tiny(tmp_path / "tiny")
     request = Request(("demo:weak",), dataset, "lgip", device="cpu")
     execute(request, Store(tmp_path / "cache"), labels)
-    said = [
+    stages = [
         progress.stage(
             Job(id="a", request=request, state="running", label=label, done=done, total=total)
         )
         for label, done, total in labels.updates
     ]
-    assert not [line for line in said if "demo:" in line or dataset in line or "(" in line]
-    assert {"Loading the model", "Reading the data", "Scoring", "Computing intervals"} <= set(said)
-    counted = [re.fullmatch(r"Reading pictures (\d+) of (\d+)", line) for line in said]
-    assert [found for found in counted if found and found[1] == found[2]]
+    assert not [line for line in stages if "demo:" in line or dataset in line or "(" in line]
+    assert {"Loading the model", "Reading the data", "Scoring", "Computing intervals"} <= set(
+        stages
+    )
+    counted = [re.fullmatch(r"Reading pictures (\d+) of (\d+)", line) for line in stages]
+    assert [match for match in counted if match and match[1] == match[2]]

@@ -1,4 +1,4 @@
-"""The Playground without a browser: what it says equals what `play` says, and an upload leaves no trace."""
+"""The Playground without a browser: it shows the results of `play`, and an upload is not stored."""
 
 import dataclasses
 import io
@@ -32,8 +32,8 @@ CONTROLS = ["control:random", "control:constant"]
 @pytest.fixture
 def show_try_it(monkeypatch: pytest.MonkeyPatch, store: Store):
     def show(**query) -> AppTest:
-        asked = {"models": CONTROLS, **query}
-        return open_page(monkeypatch, store, "try", **asked)
+        options = {"models": CONTROLS, **query}
+        return open_page(monkeypatch, store, "try", **options)
 
     return show
 
@@ -48,7 +48,7 @@ def store_files(store: Store) -> list[Path]:
     return [path for path in store.root.rglob("*") if path.is_file()]
 
 
-def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
+def test_the_page_opens_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
     show_try_it, store: Store
 ):
     at = show_try_it(models=[])
@@ -62,7 +62,7 @@ def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
     assert not store_files(store)
 
 
-def test_every_edit_of_what_is_typed_is_shown_with_its_scores(show_try_it):
+def test_every_edit_of_the_typed_caption_is_shown_with_its_scores(show_try_it):
     at = show_try_it()
     at.text_input(key="caption").set_value(f"  {CAPTION} ").run()
     players = [Player(registry.load_model(name)) for name in CONTROLS]
@@ -81,7 +81,7 @@ def test_every_edit_of_what_is_typed_is_shown_with_its_scores(show_try_it):
             assert number(float(score), "cosine") in text
 
 
-def test_a_tie_fools(show_try_it):
+def test_a_tie_counts_as_fooled(show_try_it):
     text = words(show_try_it(caption=CAPTION, models=["control:constant"], show="fools"))
     wrong = sum(one.wrong for one in runs_playground.edits(CAPTION)[0])
     assert f"fooled by {wrong} of {wrong} wrong captions" in text
@@ -101,7 +101,7 @@ def answer(scores: list[float], true: float = 0.5) -> runs_playground.Answer:
         ([0.1, 0.1, 0.1], math.nan, "- unknown for all 3 wrong captions"),
     ],
 )
-def test_what_is_unknown_is_not_held(scores: list[float], true: float, told: str):
+def test_an_unknown_score_does_not_count_as_not_fooled(scores: list[float], true: float, told: str):
     edits = [one for one in runs_playground.edits(CAPTION)[0] if one.wrong][:3]
     looks = charts.styles.styles(["half"])
     assert told in playground.glance(edits, [answer(scores, true)], looks)
@@ -110,7 +110,7 @@ def test_what_is_unknown_is_not_held(scores: list[float], true: float, told: str
     assert body.count('<td data-model="half">-</td>') == unknown
 
 
-def test_a_mixed_picture_beside_one_without_a_score_is_no_verdict():
+def test_a_mixed_picture_next_to_one_without_a_score_has_no_verdict():
     scores = {"half": np.array([[math.nan, 0.1], [0.2, 0.1], [0.1, 0.3]]), "texts": None}
     body = playground.mixed(("a", "b"), scores, charts.styles.styles(["half", "texts"]))
     assert "your picture: -" in body
@@ -118,7 +118,7 @@ def test_a_mixed_picture_beside_one_without_a_score_is_no_verdict():
     assert body.count("sees no pictures") == 2
 
 
-def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(show_try_it):
+def test_a_picture_of_a_few_pixels_shows_one_line_and_the_rest_of_the_page(show_try_it):
     at = show_try_it()
     buffer = io.BytesIO()
     Image.new("RGB", (2, 2), "red").save(buffer, "PNG")
@@ -129,7 +129,7 @@ def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(show_try_it):
     assert {"Mix in another picture", "Keep it"} <= {header.value for header in at.header}
 
 
-def test_what_a_model_makes_of_an_upload_is_the_sessions_own(show_try_it):
+def test_embeddings_of_an_upload_are_stored_in_the_session_only(show_try_it):
     at = show_try_it(models=["control:random"])
     common = loaded.load_player("control:random")
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
@@ -160,14 +160,14 @@ def test_a_link_reopens_caption_picture_and_models(show_try_it):
                 assert word in text
 
 
-def test_another_picture_brings_its_own_caption(show_try_it):
+def test_another_picture_sets_its_caption(show_try_it):
     at = show_try_it(caption=CAPTION)
     at.selectbox(key="item").set_value("demo-00001").run()
     assert at.text_input(key="caption").value.startswith("A red dog is flanked")
     assert at.query_params["item"] == "demo-00001"
 
 
-def test_an_upload_leaves_no_trace_until_it_is_kept(show_try_it, store: Store, tmp_path: Path):
+def test_an_upload_is_not_stored_until_the_user_saves_it(show_try_it, store: Store, tmp_path: Path):
     at = show_try_it()
     at.file_uploader(key="play_file").set_value(("../red.png", red_picture(), "image/png")).run()
     assert at.text_input(key="caption").value == ""
@@ -187,7 +187,7 @@ def test_an_upload_leaves_no_trace_until_it_is_kept(show_try_it, store: Store, t
 @pytest.mark.parametrize(
     "before", [None, red_picture()], ids=["a picture of the shelf", "an upload"]
 )
-def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_another_picture_stays(
+def test_a_file_that_is_not_a_picture_shows_one_line_and_clears_the_previous_answers(
     show_try_it, before
 ):
     at = show_try_it(caption=CAPTION)
@@ -212,7 +212,7 @@ def photographs(at: AppTest) -> list[str]:
     return [one.value for one in at.warning if "trained on drawings" in one.value]
 
 
-def test_small_models_that_judge_photographs_say_what_they_know(
+def test_a_note_explains_that_small_models_guess_on_photographs(
     show_try_it, store: Store, tiny: str
 ):
     at = show_try_it(caption=CAPTION, models=["demo:weak", *CONTROLS])
@@ -240,20 +240,20 @@ def test_words_that_a_model_never_learned_are_named(show_try_it):
     player = loaded.load_player("demo:weak")
     assert player.unlearned(["two", "leopards", "church", "dogs"]) == {"leopards", "church"}
     assert loaded.load_player("control:random").unlearned(["leopards"]) == frozenset()
-    assert "unknown to it: " in text  # of edits that put such a word in
+    assert "unknown to it: " in text  # for edits that insert such a word
 
 
-def test_a_sample_that_is_pressed_becomes_the_picture_with_its_caption(show_try_it):
+def test_a_clicked_sample_becomes_the_picture_and_sets_its_caption(show_try_it):
     at = show_try_it(caption=CAPTION)
-    told = [one.proto for one in at.get("bidi_component") if "samples" in one.proto.id]
-    assert len(told) == 1 and "data:image/webp" in str(told[0])
+    samples = [one.proto for one in at.get("bidi_component") if "samples" in one.proto.id]
+    assert len(samples) == 1 and "data:image/webp" in str(samples[0])
     at.session_state["samples"] = {"open": "demo-00006"}
     at.run()
     assert at.query_params["item"] in ("demo-00006", ["demo-00006"])
     assert at.text_input(key="caption").value != CAPTION
 
 
-def test_another_picture_to_mix_with_is_no_model_to_compare_with(show_try_it):
+def test_the_picture_to_mix_with_does_not_change_the_compared_model(show_try_it):
     at = show_try_it(caption=CAPTION)
     at.session_state["carried_with"] = "demo:weak"
     at.run()
@@ -261,30 +261,28 @@ def test_another_picture_to_mix_with_is_no_model_to_compare_with(show_try_it):
     assert at.session_state["carried_with"] == "demo:weak"
 
 
-def test_a_link_loads_no_model_that_is_not_at_hand(show_try_it, monkeypatch: pytest.MonkeyPatch):
-    asked = []
+def test_a_link_does_not_load_a_model_before_a_click(show_try_it, monkeypatch: pytest.MonkeyPatch):
+    loaded_names = []
     load = registry.load_model
     monkeypatch.setattr(
-        registry, "load_model", lambda name: asked.append(name) or load("control:random")
+        registry, "load_model", lambda name: loaded_names.append(name) or load("control:random")
     )
     at = show_try_it(caption=CAPTION, models=["openclip:ViT-B-32:openai"])
-    assert asked == []
+    assert loaded_names == []
     assert "Choose a model" in at.info[0].value
     at.button(key="load_openclip:ViT-B-32:openai").click().run()
-    assert asked == ["openclip:ViT-B-32:openai"]
+    assert loaded_names == ["openclip:ViT-B-32:openai"]
     assert "wrong captions" in words(at)
 
 
-def test_a_model_that_is_not_known_is_one_line(show_try_it):
+def test_an_unknown_model_shows_one_line(show_try_it):
     at = show_try_it(caption=CAPTION, models=["control:rendom", "control:constant"])
     assert "No model named 'control:rendom'" in at.error[0].value.replace("\\", "")
     assert "Always the same · " in words(at)
     assert "Always the same is fooled by" in at.title[0].value
 
 
-def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(
-    show_try_it, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_read_only_playground_cannot_upload_or_save(show_try_it, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     at = show_try_it(caption=CAPTION, models=["openclip:ViT-B-32:openai", *CONTROLS])
     assert not at.get("file_uploader")
@@ -296,7 +294,7 @@ def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(
     assert "wrong captions" in words(at)
 
 
-def test_captions_are_data(show_try_it):
+def test_captions_are_escaped(show_try_it):
     at = show_try_it(caption="A <b>red</b> dog & $5 *here*")
     bodies = " ".join(element.proto.body for element in at.get("html"))
     assert "<b>red" not in bodies
@@ -326,17 +324,17 @@ def test_pictures_of_a_dataset_that_was_run_can_be_picked_and_no_others(
         ("a <b> & dog", "a <b> & cat", "a &lt;b&gt; &amp; <del>dog</del> <ins>cat</ins>"),
     ],
 )
-def test_changed_words_stand_side_by_side(before: str, after: str, shown_as: str):
+def test_changed_words_are_shown_side_by_side(before: str, after: str, shown_as: str):
     assert playground.changed(before, after) == shown_as
 
 
 def rows_of(at: AppTest) -> dict:
-    """What the first screen of Try it was given."""
+    """Return the data of the first screen of Try it."""
     ((_, sent),) = component_values(at, "tryit")
     return sent
 
 
-def test_the_first_screen_has_one_edit_of_each_kind_which_is_renewed_singly(show_try_it):
+def test_the_first_screen_has_one_edit_of_each_kind_and_renews_one_at_a_time(show_try_it):
     at = show_try_it(models=["demo:softmax"])
     first = rows_of(at)
     assert [row["kind"] for row in first["rows"]] == [*tryit.FIRST]
@@ -350,7 +348,7 @@ def test_the_first_screen_has_one_edit_of_each_kind_which_is_renewed_singly(show
     assert "defocus-blur" not in [chip["kind"] for chip in second["chips"]]
 
 
-def test_verdicts_on_the_first_screen_are_those_of_the_scores(show_try_it):
+def test_verdicts_on_the_first_screen_follow_from_the_scores(show_try_it):
     at = show_try_it(models=["demo:softmax"])
     claim = "Four purple dogs floating above four green boats."
     at.session_state[tryit.KEY] = {"claim": claim}
@@ -382,7 +380,7 @@ def test_verdicts_on_the_first_screen_are_those_of_the_scores(show_try_it):
     assert at.title[0].value.endswith("of 22 wrong captions.")
 
 
-def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(show_try_it):
+def test_a_tie_by_an_unknown_word_does_not_beat_a_model(show_try_it):
     at = show_try_it(models=["demo:softmax"])
     true = at.text_input(key="caption").set_value("A wall with zyx on it.").run().text_input
     at.session_state[tryit.KEY] = {"claim": "A wall with xyz on it."}
@@ -403,7 +401,9 @@ def test_a_tie_by_an_unknown_word_is_no_win_over_a_model(show_try_it):
     )
 
 
-def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_named(show_try_it):
+def test_the_user_s_wrong_caption_is_cleared_with_its_picture_and_the_true_one_is_rejected(
+    show_try_it,
+):
     at = show_try_it(models=["demo:softmax"])
     at.session_state[tryit.KEY] = {"claim": at.text_input(key="caption").value.upper()}
     at.run()
@@ -419,7 +419,7 @@ def test_a_wrong_caption_of_the_user_goes_with_its_picture_and_the_true_one_is_n
     assert beat["text"] == "" and beat["verdicts"] == []
 
 
-def test_a_changed_picture_is_made_once_and_goes_with_the_upload(show_try_it):
+def test_a_changed_picture_is_computed_once_and_deleted_with_the_upload(show_try_it):
     at = show_try_it(caption=CAPTION)
     upload = at.file_uploader(key="play_file")
     upload.set_value(("red.png", red_picture(), "image/png")).run()
@@ -440,7 +440,7 @@ def test_a_changed_picture_is_made_once_and_goes_with_the_upload(show_try_it):
 @pytest.mark.parametrize(
     "move, words", [(-0.0004, "score 0.000"), (0.0004, "score 0.000"), (-0.0006, "score -0.001")]
 )
-def test_a_score_that_stays_has_no_sign(move, words):
+def test_an_unchanged_score_has_no_sign(move, words):
     assert tryit._moved(move)["text"] == words
 
 
@@ -448,13 +448,13 @@ def test_the_headline_and_the_models_line_have_the_same_count_and_name_ties_on_u
     edits = [one for one in runs_playground.edits(CAPTION)[0] if one.wrong][:3]
     words = {"half": {word for one in edits[1:] for word in runs_playground.words_of(one.text)}}
     given = dataclasses.replace(answer([0.6, 0.5, 0.5]), unseen=np.array([False, True, True]))
-    told = playground.headline(edits, [given], unlearned=words)
+    heading = playground.headline(edits, [given], unlearned=words)
     ties = "2 ties on words that it does not know"
-    assert told == f"half is fooled by 3 of 3 wrong captions ({ties})."
+    assert heading == f"half is fooled by 3 of 3 wrong captions ({ties})."
     line = playground.glance(edits, [given], charts.styles.styles(["half"]), unlearned=words)
     assert f"fooled by 3 of 3 wrong captions ({ties})" in line
     held = dataclasses.replace(answer([0.1, 0.1, 0.1]), model="other")
     given = dataclasses.replace(given, scores=np.array([0.1, 0.5, 0.5], np.float32))
-    told = playground.headline(edits, [held, given], unlearned=words)
-    assert told == f"half is fooled by 2 of 3 wrong captions ({ties})."
+    heading = playground.headline(edits, [held, given], unlearned=words)
+    assert heading == f"half is fooled by 2 of 3 wrong captions ({ties})."
     assert playground.headline(edits, [given]) == "half is fooled by 2 of 3 wrong captions."

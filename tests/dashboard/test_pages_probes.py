@@ -1,4 +1,4 @@
-"""What the pages show of each probe's cases and papers, on a small store that holds all five."""
+"""The pages on each probe's cases and papers, on a small store with all five probes."""
 
 import html
 import json
@@ -41,7 +41,7 @@ def key(every_probe: Store) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("probe", tiers(registry.names("probes"), ("eqben", "lgip", "pictures")))
-def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_not(
+def test_breakdown_shows_every_known_metric_of_a_probe_and_names_the_unknown_ones(
     open_probe, every_probe, key, probe: str
 ):
     at = open_probe("breakdown", set=key[probe])
@@ -73,12 +73,12 @@ def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_
     ("probe", "unit", "average"),
     [("lgip", True, True), ("eqben", True, False), ("visla", False, False)],
 )
-def test_switches_are_there_only_where_they_change_something(
+def test_switches_are_shown_only_if_they_change_the_numbers(
     open_probe, key, probe: str, unit: bool, average: bool
 ):
     at = open_probe("breakdown", set=key[probe])
-    there = {element.key for element in at.get("button_group")}
-    assert ("unit" in there, "average" in there) == (unit, average)
+    keys = {element.key for element in at.get("button_group")}
+    assert ("unit" in keys, "average" in keys) == (unit, average)
 
 
 @pytest.mark.parametrize("page", tiers(PROBES, ("retrieval", "triplets")))
@@ -95,13 +95,13 @@ def test_a_paper_s_table_has_the_runs_and_the_printed_rows(open_probe, every_pro
             metric = views.runs.metrics(PROBES[page])[table.columns[cell.column].metric]
             unit = numbers.unit_of(metric, "cosine")
             assert numbers.number(cell.value, unit).removesuffix(" %") in text
-        called = model_name(cell.model) if cell.source == "run" else html.unescape(cell.model)
-        assert called in text
+        name = model_name(cell.model) if cell.source == "run" else html.unescape(cell.model)
+        assert name in text
         assert cell.note in text
     assert text.index("Your runs") < text.index("Published")
 
 
-def test_the_trade_off_of_lgip_has_table_2_and_rings_unless_they_are_hidden(open_probe, key):
+def test_the_trade_off_of_lgip_shows_table_2_and_published_marks_unless_hidden(open_probe, key):
     at = open_probe("tradeoff", set=key["lgip"], open="paper")
     assert "CLIP ViT-B/16 (OpenAI)" in words(at)
     drawn = json.dumps(figure_of(at, "tradeoff"))
@@ -112,7 +112,7 @@ def test_the_trade_off_of_lgip_has_table_2_and_rings_unless_they_are_hidden(open
 
 
 @pytest.mark.parametrize("page", tiers(PROBES, ("pairs",)))
-def test_one_press_asks_the_demo_models_this_probe_s_questions(
+def test_one_click_starts_the_probe_of_the_page_with_the_demo_models(
     monkeypatch, store: Store, page: str
 ):
     begun: list[Request] = []
@@ -128,21 +128,27 @@ FIRST_KINDS = dict(reversed(KINDS)).items()  # of each probe
 
 
 @pytest.mark.parametrize(("probe", "kind"), tiers(KINDS, FIRST_KINDS))
-def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
+def test_cards_use_the_probe_s_name_of_the_kind_and_open(
     open_probe, every_probe, key, probe: str, kind: str
 ):
     chosen = views.filter.Filter(RANDOM, kind, outcome="all")
     question_set = views.runs.question_set(every_probe, key[probe])
     expected, _ = views.cases.failures(every_probe, question_set, chosen, 1, PAGE_SIZE)
-    asked = {"set": key[probe], "kind": kind, "model": RANDOM, "outcome": "all", "cards": "every"}
-    at = open_probe("explore", **asked, case=expected["id"].iloc[0])
+    parameters = {
+        "set": key[probe],
+        "kind": kind,
+        "model": RANDOM,
+        "outcome": "all",
+        "cards": "every",
+    }
+    at = open_probe("explore", **parameters, case=expected["id"].iloc[0])
     assert not at.error
     presentation = registry.load_probe(probe).presentation
     assert at.selectbox(key="kind").label == "Kind of question"
     assert at.selectbox(key="kind").value == kind
     offered = at.selectbox(key="kind").options
-    for own in dict.fromkeys(views.estimates.choices(every_probe, question_set)["kind"]):
-        lie = presentation.kind(own).lie
+    for stored_kind in dict.fromkeys(views.estimates.choices(every_probe, question_set)["kind"]):
+        lie = presentation.kind(stored_kind).lie
         assert lie in offered or f"{lie} ({presentation.name})" in offered
     assert card_ids(at) == expected["id"].tolist()[: len(card_ids(at))]
     assert len(card_ids(at)) >= min(len(expected), 30)
@@ -151,34 +157,34 @@ def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
 
 
 @pytest.mark.parametrize(("probe", "kind"), tiers(KINDS, FIRST_KINDS))
-def test_ties_and_what_is_unknown_have_cards_too(open_probe, key, probe: str, kind: str):
+def test_ties_and_unknown_answers_have_cards(open_probe, key, probe: str, kind: str):
     at = open_probe("failures", set=key[probe], kind=kind, model=CONSTANT, outcome="all")
     assert not at.error
     assert "nan" not in words(at)
 
 
 def details(open_probe, question_set, kind: str, case_id: str, model: str = RANDOM) -> AppTest:
-    """Explore with this case open in its drawer."""
+    """Open Explore with this case in the drawer."""
     query = {"set": question_set, "kind": kind, "model": model, "outcome": "all"}
     return open_probe("explore", **query, case=case_id)
 
 
 def some_cases(every_probe: Store, question_set: str, kind: str, count: int = 3) -> pd.DataFrame:
-    """The first cases of a kind, with what the random control said."""
-    found, _ = views.cases.failures(
+    """Return the first cases of a kind, with the answers of the random control."""
+    cases, _ = views.cases.failures(
         every_probe,
         views.runs.question_set(every_probe, question_set),
         views.filter.Filter(RANDOM, kind, outcome="all"),
         1,
         count,
     )
-    said = views.rows.answers(
-        every_probe, views.runs.question_set(every_probe, question_set), found["case"].tolist()
+    answers = views.rows.answers(
+        every_probe, views.runs.question_set(every_probe, question_set), cases["case"].tolist()
     ).query("model == @RANDOM")
-    return found[["case", "id"]].merge(said, on="case")
+    return cases[["case", "id"]].merge(answers, on="case")
 
 
-def test_a_pair_shows_its_matrix_and_which_comparisons_hold(open_probe, every_probe, key):
+def test_a_pair_shows_its_matrix_and_the_comparisons_that_pass(open_probe, every_probe, key):
     for answer in some_cases(every_probe, key["eqben"], "pair").itertuples():
         at = details(open_probe, key["eqben"], "pair", answer.id)
         (table,) = re.findall(r'<table class="vp-scores vp-matrix">.*?</table>', bodies(at))
@@ -190,7 +196,7 @@ def test_a_pair_shows_its_matrix_and_which_comparisons_hold(open_probe, every_pr
         ]
 
 
-def test_a_search_shows_the_rank_and_what_came_first(open_probe, every_probe, key):
+def test_a_search_shows_the_rank_and_the_first_candidate(open_probe, every_probe, key):
     lost = 0
     for kind in ("i2t", "t2i"):
         for answer in some_cases(every_probe, key["rococo"], kind).itertuples():
@@ -213,7 +219,7 @@ def test_triplets_show_three_cosines(open_probe, every_probe, key):
         assert f"{three:.3f}" in text
 
 
-def test_rankings_move_and_nobody_is_fooled_by_them(open_probe, every_probe, key):
+def test_rankings_move_and_do_not_fool_a_model(open_probe, every_probe, key):
     answer = next(some_cases(every_probe, key["prsm"], "ranking").itertuples())
     at = details(open_probe, key["prsm"], "ranking", answer.id)
     assert "Fooled" not in words(at) and "fooled" not in words(at)
@@ -224,7 +230,7 @@ def test_rankings_move_and_nobody_is_fooled_by_them(open_probe, every_probe, key
     assert "outcome" not in {element.key for element in at.get("button_group")}
 
 
-def test_picking_a_probe_s_page_offers_its_question_sets_only(open_probe, every_probe, key):
+def test_a_probe_s_page_offers_only_its_question_sets(open_probe, every_probe, key):
     at = open_probe("pairs", set=key["lgip"])
     assert at.selectbox(key="set").options == [
         "Pairs (pairs.json) · Near-identical pairs (EqBen) · 14 pictures"

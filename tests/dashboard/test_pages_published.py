@@ -1,4 +1,4 @@
-"""The page of printed numbers: every cell of a paper, with those of a stored run beside them."""
+"""The page of published numbers: every cell of a paper, next to the numbers of a stored run."""
 
 import json
 import math
@@ -18,12 +18,12 @@ RANDOM = "control:random"
 
 
 def table_of(at) -> pd.DataFrame:
-    """The table of the page; AppTest reads the values, and `displayed` what people see."""
+    """Return the values of the page's table; `displayed` returns the texts of its cells."""
     return at.dataframe[0].value
 
 
 def displayed(at) -> pd.DataFrame:
-    """The texts of the table's cells, as the browser draws them."""
+    """Return the texts of the table's cells, as the browser draws them."""
     return convert_arrow_bytes_to_pandas_df(at.dataframe[0].proto.arrow_data.styler.display_values)
 
 
@@ -56,7 +56,7 @@ def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
             assert values["95 % interval"] == ends
 
 
-def test_a_table_a_remark_and_words_narrow_what_is_shown(open_probe):
+def test_the_table_number_the_remark_and_words_filter_the_rows(open_probe):
     at = open_probe("published", paper="lgip", table="5", remark="doubted", words="siglip2 strong")
     table = table_of(at)
     assert table["Model"].tolist() == ["SigLIP2 base-p16-224"] and table["Table"].tolist() == [5]

@@ -1,4 +1,4 @@
-"""The Repair page, without a browser: what moved, what a press asks, and a training from its start to its end."""
+"""The Repair page, without a browser: changed metrics, started jobs, and a training from its start to its end."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ LOG = [
 
 @pytest.fixture(autouse=True)
 def nothing_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages whose defaults are what a test itself has put there."""
+    """Hide the bundled results, so that pages have no defaults but those of the test."""
     monkeypatch.setattr(
         dashboard_repair, "FIRST", {"before": "demo:softmax", "control": "", "after": ""}
     )
@@ -47,14 +47,14 @@ def nothing_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list:
-    """The requests of jobs that were started, none of which runs."""
+    """Return the requests of the started jobs, none of which runs."""
     started: list = []
     monkeypatch.setattr(jobs, "start", lambda request, _: started.append(request) or "")
     return started
 
 
 def left(store: Store, request: jobs.JobRequest, state: str) -> str:
-    """A job as its process leaves it on disk."""
+    """Write a job as its process leaves it on disk."""
     job_id = f"{len(jobs.jobs(store)) + 1:x}"
     folder, now = store.root / "jobs" / job_id, time.time()
     folder.mkdir(parents=True)
@@ -73,7 +73,7 @@ def left(store: Store, request: jobs.JobRequest, state: str) -> str:
 
 
 def training(store: Store, state: str, loss: str = "clip+eqsim") -> tuple[str, TrainRequest]:
-    """The job of a training, with its log and its weights."""
+    """Write the job of a training, with its log and its weights."""
     output = str(store.root / "trained" / "t.safetensors")
     request = TrainRequest("demo:softmax", ("demo-train",), output, loss, 4, device="cpu")
     request.path.parent.mkdir(parents=True)
@@ -86,7 +86,7 @@ def labels(at: AppTest) -> list[str]:
     return [button.label for button in at.button]
 
 
-def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch, store: Store):
+def test_without_results_repair_names_its_requirements_and_can_train(monkeypatch, store: Store):
     at = open_page(monkeypatch, store, "repair")
     assert not at.error
     assert "Three models" in at.info[0].value
@@ -95,9 +95,7 @@ def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch,
     assert not at.get("plotly_chart")
 
 
-def test_shipped_models_are_picked_and_can_be_asked_at_a_press(
-    monkeypatch, store: Store, begun: list
-):
+def test_one_click_evaluates_the_default_bundled_models(monkeypatch, store: Store, begun: list):
     shipped = {"before": "demo:softmax", "control": "demo:weak", "after": "demo:sigmoid"}
     monkeypatch.setattr(dashboard_repair, "FIRST", shipped)
     at = open_page(monkeypatch, store, "repair")
@@ -109,7 +107,7 @@ def test_shipped_models_are_picked_and_can_be_asked_at_a_press(
     ]
 
 
-def test_a_control_that_was_trained_otherwise_is_told(monkeypatch, store: Store):
+def test_a_control_with_other_training_options_shows_a_warning(monkeypatch, store: Store):
     training(store, "done")
     output = str(store.root / "trained" / "c.safetensors")
     control = TrainRequest("demo:softmax", ("demo-train",), output, "clip", 8, device="cpu")
@@ -160,7 +158,7 @@ def test_the_table_and_the_words_have_the_numbers_of_the_views(
     ]
 
 
-def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: Store):
+def test_queued_jobs_are_shown_and_not_offered_again(monkeypatch, store: Store):
     picked = {"before": "demo:softmax", "control": "demo:sigmoid", "after": "demo:weak"}
     for probe in ("lgip", "prsm"):
         left(store, Request(tuple(picked.values()), "demo", probe), "queued")
@@ -178,7 +176,7 @@ def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: St
     assert "ask_missing" in [button.key for button in at.button]
 
 
-def test_start_asks_for_the_training_that_was_chosen(monkeypatch, store: Store, begun: list):
+def test_start_requests_the_chosen_training(monkeypatch, store: Store, begun: list):
     at = open_page(monkeypatch, store, "repair")
     at.radio(key="train_kind").set_value("scvc")
     at.selectbox(key="train_start").set_value("demo:sigmoid")
@@ -242,13 +240,13 @@ def test_the_same_choices_name_the_same_file_and_others_another(monkeypatch, sto
     assert dashboard_training.tuning_request(*given[:2], "plain", 5.0, *given[4:]).loss == "clip"
 
 
-def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(
+def test_a_finished_training_shows_losses_and_can_be_evaluated(
     monkeypatch, store: Store, begun: list
 ):
     _, request = training(store, "done")
     at = open_page(monkeypatch, store, "repair")
     assert not at.error
-    assert at.selectbox(key="after").value == request.tuned  # the newest that is no control
+    assert at.selectbox(key="after").value == request.tuned  # the newest one that is not a control
     assert request.tuned in [code.value for code in at.code]
     assert "cost +3 % a step" in words(at)
     held_out, trainings = at.dataframe
@@ -265,7 +263,7 @@ def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(
     assert at.query_params["after"] == request.tuned
 
 
-def test_other_seeds_are_trainings_that_differ_by_the_seed_alone(monkeypatch, store: Store):
+def test_other_seeds_are_trainings_that_differ_only_by_the_seed(monkeypatch, store: Store):
     monkeypatch.setattr(dashboard_training, "store", lambda: store)
     made = {}
     for loss in ("clip", "clip+eqsim"):
@@ -274,14 +272,12 @@ def test_other_seeds_are_trainings_that_differ_by_the_seed_alone(monkeypatch, st
             request = TrainRequest("demo:softmax", ("demo-train",), output, loss, steps, seed=seed)
             made[loss, seed, steps] = request.tuned
             left(store, request, "failed" if (loss, seed) == ("clip", 2) else "done")
-    asked = (made["clip", 0, 4], made["clip+eqsim", 0, 4])
-    assert dashboard_training.other_seeds(*asked) == [
-        (made["clip", 1, 4], made["clip+eqsim", 1, 4])
-    ]
-    assert dashboard_training.other_seeds("demo:plain", asked[1]) == []
+    pair = (made["clip", 0, 4], made["clip+eqsim", 0, 4])
+    assert dashboard_training.other_seeds(*pair) == [(made["clip", 1, 4], made["clip+eqsim", 1, 4])]
+    assert dashboard_training.other_seeds("demo:plain", pair[1]) == []
 
 
-def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, begun: list):
+def test_other_seeds_are_shown_next_to_the_selected_one(monkeypatch, filled: Store, begun: list):
     monkeypatch.setattr(dashboard_repair, "_other_seeds", lambda _: [(MODELS[0], MODELS[2])])
     at = open_page(monkeypatch, filled, "repair", **PICKED)
     table = views.repair.repair_seeds(
@@ -289,14 +285,14 @@ def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, b
     )
     for row in table.itertuples():
         unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], "spread")
-        told = [numbers.signed(one, unit) for one in (*row.differences, row.mean)]
-        assert "".join(told) in words(at)
+        cells = [numbers.signed(one, unit) for one in (*row.differences, row.mean)]
+        assert "".join(cells) in words(at)
     monkeypatch.setattr(dashboard_repair, "_other_seeds", lambda _: [("demo:weak", "demo:sigmoid")])
     at.run().button(key="ask_seeds").click().run()
     assert [(one.probe, one.models) for one in begun] == [("lgip", ("demo:weak", "demo:sigmoid"))]
 
 
-def test_gained_lost_and_unmoved_are_told_apart():
+def test_gains_losses_and_unclear_changes_are_listed_separately():
     rows = [
         ("positive_rate", "better", 0.1),
         ("sensitivity_gap", "worse", -0.2),
@@ -335,7 +331,7 @@ def test_a_plain_training_is_the_control(monkeypatch, store: Store, begun: list)
     assert at.query_params["control"] == request.tuned
 
 
-def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch, store: Store):
+def test_a_running_training_shows_its_speed_and_can_be_cancelled(monkeypatch, store: Store):
     job_id, _ = training(store, "running")
     monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     at = open_page(monkeypatch, store, "repair")
@@ -349,9 +345,7 @@ def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch
     assert "killed" in at.error[0].value
 
 
-def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page_was_drawn(
-    monkeypatch, store: Store
-):
+def test_panel_and_table_agree_on_a_training_that_starts_meanwhile(monkeypatch, store: Store):
     job_id, _ = training(store, "queued")
     monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     status = store.root / "jobs" / job_id / "status.json"
@@ -367,7 +361,7 @@ def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page
     assert re.findall("Running|Waiting", words(at) + states) == ["Running", "Running"]
 
 
-def test_a_read_only_dashboard_starts_nothing(monkeypatch, store: Store):
+def test_a_read_only_repair_page_has_no_buttons(monkeypatch, store: Store):
     training(store, "done")
     monkeypatch.setenv(access.READ_ONLY, "1")
     at = open_page(monkeypatch, store, "repair", control="demo:weak", after="demo:sigmoid")
@@ -377,7 +371,7 @@ def test_a_read_only_dashboard_starts_nothing(monkeypatch, store: Store):
     assert len(at.get("plotly_chart")) == 1
 
 
-def test_the_page_begins_with_cases_that_fooled_the_model_before_alone(monkeypatch, filled: Store):
+def test_the_page_begins_with_cases_that_fool_only_the_original_model(monkeypatch, filled: Store):
     at = open_page(monkeypatch, filled, "repair", **PICKED)
     (sentence,) = [element.value for element in at.markdown if "do not fool" in element.value]
     ((_, values),) = component_values(at, "wall")
@@ -392,7 +386,7 @@ def test_the_page_begins_with_cases_that_fooled_the_model_before_alone(monkeypat
     assert {card["id"] for card in values["cards"]} <= set(table["id"])
 
 
-def test_ticks_of_rates_are_not_rounded_onto_each_other():
+def test_tick_labels_of_rates_are_not_rounded_to_the_same_text():
     levels = pd.DataFrame(
         [
             ("lgip", "positive_rate", model, value, value - 0.01, value + 0.01, 9)

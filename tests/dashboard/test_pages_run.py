@@ -1,4 +1,4 @@
-"""The Run page's form, without a browser: every option of every probe reaches the job, what is wrong is told first."""
+"""The Run page's form, without a browser: all options of a probe reach the job, and errors are shown before a start."""
 
 import io
 import itertools
@@ -30,7 +30,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types.options import Option
 
 CONTROLS = ("control:random", "control:constant")
-TYPED = {  # beyond what is listed; the others take a listed value that is not the default
+TYPED = {  # unlisted values; the other fields take a listed value that is not the default
     "policies": "rand-voca:3",
     "pictures": "mix:0.85",
     "picture_seeds": "7",
@@ -50,7 +50,7 @@ TYPED = {  # beyond what is listed; the others take a listed value that is not t
 
 
 def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
-    """Sets a field to what is not its default; returns what the request should then hold."""
+    """Set a field to a value other than its default; return the expected value in the request."""
     typed = TYPED.get(option.name, "").format(folder=folder)
     if option.type == "flag":
         at.toggle(key=key).set_value(not option.default)
@@ -65,7 +65,7 @@ def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
         return [
             *listed,
             *([type((*listed, "")[0])(typed)] if typed else []),
-        ]  # what is listed comes first
+        ]  # listed values come first
     value = typed or next(choice for choice in option.choices if choice != option.default)
     if option.choices or option.name == "gallery":
         at.selectbox(key=key).set_value(value)
@@ -75,7 +75,7 @@ def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
 
 
 def choose_probe(at: AppTest, probe: str) -> AppTest:
-    """Asks this question alone."""
+    """Choose only this probe."""
     for name in PROBES:
         at.checkbox(key=f"run_probe_{name}").set_value(name == probe)
     return at
@@ -86,7 +86,7 @@ def requests(store: Store) -> list[Request]:
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "series")))
-def test_start_is_on_for_every_probe_as_it_stands(
+def test_the_default_options_of_every_probe_can_be_started(
     monkeypatch, store: Store, unspawned: None, probe: str
 ):
     at = open_page(monkeypatch, store, "run")
@@ -136,7 +136,7 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     assert {key for key, value in defaults.items() if value == expected[key]} == left
 
 
-def test_a_vocabulary_and_types_of_flips_reach_the_job(
+def test_the_vocabulary_and_the_flip_types_reach_the_job(
     monkeypatch, store: Store, unspawned: None, tmp_path
 ):
     words = tmp_path / "words.txt"
@@ -155,7 +155,7 @@ def test_a_vocabulary_and_types_of_flips_reach_the_job(
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "rococo")))
-def test_a_job_begun_by_the_form_runs_to_its_end(
+def test_a_job_started_from_the_form_runs_to_completion(
     monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
 ):
     at = open_form(monkeypatch, store)
@@ -190,7 +190,7 @@ def test_a_job_begun_by_the_form_runs_to_its_end(
         ("cocoo:/nope", "No dataset named"),
     ],
 )
-def test_a_wrong_dataset_is_told_at_the_form_and_starts_nothing(
+def test_an_invalid_dataset_shows_an_error_in_the_form_and_disables_start(
     monkeypatch, store: Store, unspawned: None, own: str, said: str, tmp_path: Path
 ):
     (tmp_path / "wrong.csv").write_text("picture,caption\n")
@@ -204,7 +204,7 @@ def test_a_wrong_dataset_is_told_at_the_form_and_starts_nothing(
     assert not at.error and not at.button(key="start").disabled
 
 
-def test_a_dataset_that_goes_before_the_press_starts_nothing(
+def test_a_dataset_that_is_deleted_before_the_click_starts_no_job(
     monkeypatch, store: Store, unspawned: None, tmp_path: Path
 ):
     at = open_page(monkeypatch, store, "run")
@@ -237,7 +237,7 @@ def test_a_dataset_that_goes_before_the_press_starts_nothing(
         ("lgip", "run_lgip_edits", "/nope.jsonl", "'/nope.jsonl' does not exist"),
     ],
 )
-def test_a_value_that_means_nothing_is_told_in_one_line(
+def test_an_invalid_value_shows_one_line_and_disables_start(
     monkeypatch, store: Store, probe: str, field: str, value, said: str
 ):
     at = open_form(monkeypatch, store)
@@ -255,7 +255,7 @@ def test_a_value_that_means_nothing_is_told_in_one_line(
     assert at.button(key="start").disabled
 
 
-def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_starts(
+def test_imported_answers_are_checked_before_a_job_starts(
     monkeypatch, store: Store, unspawned: None, tmp_path: Path
 ):
     (tmp_path / "s.csv").write_text("label,score\na_c0_i0,0.5\n")
@@ -278,7 +278,7 @@ def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_st
     assert [request.models for request in requests(store)] == [(matrix,)]
 
 
-def test_a_score_file_that_a_test_cannot_use_starts_nothing_and_the_test_that_it_fits_is_one_press_away(
+def test_a_score_file_for_another_test_disables_start_and_one_click_chooses_that_test(
     monkeypatch, store: Store, unspawned: None, tmp_path: Path
 ):
     (tmp_path / "sc").mkdir()
@@ -300,7 +300,7 @@ def test_a_score_file_that_a_test_cannot_use_starts_nothing_and_the_test_that_it
 
 
 @pytest.mark.parametrize("has_ids", [True, False])
-def test_a_score_file_of_a_bundled_set_is_refused_on_drawn_scenes_and_the_set_is_one_press_away(
+def test_a_score_file_of_a_bundled_dataset_is_refused_elsewhere_and_one_click_chooses_it(
     monkeypatch, store: Store, unspawned: None, tmp_path: Path, has_ids: bool
 ):
     rows = "".join(f"swap_obj,{number},0.9,0.2\n" for number in range(246))
@@ -327,10 +327,10 @@ def test_a_score_file_of_a_bundled_set_is_refused_on_drawn_scenes_and_the_set_is
     ]
 
 
-def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):
+def test_an_unavailable_device_starts_no_job(monkeypatch, store: Store, unspawned: None):
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
-    # typed: the test's own selectbox knows what is listed
+    # AppTest accepts only listed options, so this adds the typed one
     at.selectbox(key="run_device").options.append("cuda:99")
     at.selectbox(key="run_device").set_value("cuda:99").run()
     at.selectbox(key="run_device").options.append("cuda:99")
@@ -339,9 +339,7 @@ def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, uns
     assert requests(store) == []
 
 
-def test_the_order_in_which_values_are_picked_makes_no_other_run(
-    monkeypatch, store: Store, unspawned: None
-):
+def test_the_order_of_picked_values_does_not_matter(monkeypatch, store: Store, unspawned: None):
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
     at.multiselect(key="run_lgip_kinds").set_value(["combined", "paraphrase", "flip"]).run()
@@ -349,9 +347,7 @@ def test_the_order_in_which_values_are_picked_makes_no_other_run(
     assert requests(store)[0].options == registry.load_probe("lgip").defaults
 
 
-def test_kinds_that_are_not_lgip_s_are_chosen_beside_them(
-    monkeypatch, store: Store, unspawned: None
-):
+def test_kinds_beyond_lgip_can_be_added_to_its_kinds(monkeypatch, store: Store, unspawned: None):
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
     kinds = at.multiselect(key="run_lgip_kinds")
@@ -362,7 +358,7 @@ def test_kinds_that_are_not_lgip_s_are_chosen_beside_them(
     assert requests(store)[0].options["kinds"] == ["flip", *kind_edits.OFFERED]
 
 
-def test_a_served_dashboard_says_the_same_of_what_is_there_and_of_what_is_not(
+def test_a_served_dashboard_does_not_reveal_whether_a_file_exists(
     monkeypatch, store: Store, tmp_path: Path
 ):
     (tmp_path / "root").mkdir()
@@ -370,17 +366,15 @@ def test_a_served_dashboard_says_the_same_of_what_is_there_and_of_what_is_not(
     monkeypatch.setenv(access.ROOTS, str(tmp_path / "root"))
     at = open_page(monkeypatch, store, "run")
     at.multiselect(key="run_models").set_value(["control:random"])
-    told = set()
+    errors = set()
     for name in ("aaaa", "bbbb"):
         at.text_input(key="run_own").set_value(f"csv:{tmp_path / name}.csv").run()
-        told.add(at.error[0].value.replace(name, ""))
+        errors.add(at.error[0].value.replace(name, ""))
         assert at.button(key="start").disabled
-    assert len(told) == 1 and "outside the folders" in told.pop()
+    assert len(errors) == 1 and "outside the folders" in errors.pop()
 
 
-def test_all_questions_are_asked_of_every_model_by_one_press_in_one_plan(
-    monkeypatch, store: Store, unspawned: None
-):
+def test_one_click_plans_all_tests_for_every_model(monkeypatch, store: Store, unspawned: None):
     at = open_page(monkeypatch, store, "run")
     at.checkbox(key="run_model_demo:softmax").set_value(True)
     at.multiselect(key="run_models").set_value(["control:random", "demo:softmax"])
@@ -400,7 +394,7 @@ def test_all_questions_are_asked_of_every_model_by_one_press_in_one_plan(
     assert at.query_params["job"] in (job.id, [job.id])
 
 
-def test_a_dataset_of_an_earlier_run_is_asked_about_by_every_question(
+def test_every_chosen_test_uses_the_dataset_of_an_earlier_run(
     monkeypatch, filled: Store, unspawned: None
 ):
     at = open_page(monkeypatch, filled, "run")
@@ -412,7 +406,7 @@ def test_a_dataset_of_an_earlier_run_is_asked_about_by_every_question(
     assert {request.dataset for request in requests(filled)} == {dataset}
 
 
-def test_nothing_chosen_is_told_without_an_alarm(monkeypatch, store: Store):
+def test_a_missing_choice_shows_a_hint_and_not_an_error(monkeypatch, store: Store):
     at = open_page(monkeypatch, store, "run")
     assert not at.error and "Choose at least one model." in words(at)
     at.checkbox(key="run_model_demo:weak").set_value(True)
@@ -421,7 +415,7 @@ def test_nothing_chosen_is_told_without_an_alarm(monkeypatch, store: Store):
     assert at.button(key="start").disabled
 
 
-def test_the_time_that_a_run_will_take_is_told_before_it_starts(monkeypatch, filled: Store):
+def test_the_form_estimates_the_time_of_a_run(monkeypatch, filled: Store):
     at = open_page(monkeypatch, filled, "run")
     dataset = views.runs.runs(filled)["dataset"].iloc[0]
     at.text_input(key="run_own").set_value(dataset)
@@ -452,7 +446,7 @@ def test_a_card_is_named_in_plain_text_for_screen_readers(
     assert "![**loud**](http://a.example/x.png) one" in words(at)
 
 
-def test_a_typed_path_is_previewed_and_one_that_cannot_be_read_is_one_line(
+def test_a_typed_path_is_previewed_and_an_unreadable_one_shows_one_line(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     at = open_page(monkeypatch, store, "run")
@@ -479,7 +473,7 @@ def png(color: str) -> bytes:
     return buffer.getvalue()
 
 
-def test_what_a_typed_model_is_stands_below_its_field_and_it_is_asked(
+def test_the_type_of_a_typed_model_is_shown_below_its_field(
     monkeypatch: pytest.MonkeyPatch, store: Store, unspawned: None, tmp_path: Path
 ):
     np.save(tmp_path / "m.npy", np.zeros((2, 3)))
@@ -502,7 +496,7 @@ def test_what_a_typed_model_is_stands_below_its_field_and_it_is_asked(
 @pytest.mark.parametrize(
     "typed", ["embeddings:/p/a.npz", "openclip:N@x.npz", "hf-itm:a.csv", "scores:a.npy", "a.npz"]
 )
-def test_only_a_plain_path_of_a_file_gains_a_prefix(monkeypatch: pytest.MonkeyPatch, typed: str):
+def test_only_a_path_without_a_prefix_gets_a_prefix(monkeypatch: pytest.MonkeyPatch, typed: str):
     monkeypatch.setattr(form.st, "text_input", lambda *args, **kwargs: typed)
     monkeypatch.setattr(form, "_card", lambda *args: False)
     expected = typed if ":" in typed else f"scores:{typed}"
@@ -538,7 +532,7 @@ def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(
     assert not folder.exists()
 
 
-def test_pictures_in_the_folders_of_a_dropped_table_are_read_and_go_a_day_later_if_nothing_was_run(
+def test_a_dropped_table_may_name_subfolders_and_is_deleted_after_a_day_if_it_has_no_run(
     monkeypatch: pytest.MonkeyPatch, store: Store, unspawned: None
 ):
     at = open_page(monkeypatch, store, "run")
@@ -565,7 +559,7 @@ def test_pictures_in_the_folders_of_a_dropped_table_are_read_and_go_a_day_later_
     assert sorted(folder.parent.iterdir()) == sorted([second, third])
 
 
-def test_a_table_may_name_a_folder_that_is_called_like_itself(tmp_path: Path):
+def test_a_table_may_name_a_folder_with_the_name_of_the_table(tmp_path: Path):
     contents = {"all.csv": b"image,caption\nall.csv/1.png,A dog.\n", "1.png": png("red")}
     files = [
         SimpleNamespace(name=name, size=len(content), getvalue=lambda content=content: content)
@@ -581,7 +575,7 @@ def test_dropped_pictures_are_chosen_even_if_old_ones_cannot_be_removed(
 ):
     (store.root / "dropped").mkdir(parents=True)
     gone = store.root / "dropped" / "gone"
-    gone.symlink_to("nowhere")  # as if another session removed it while this one looks
+    gone.symlink_to("nowhere")  # as if another session removed it meanwhile
     assert verify.unused_drops(store) == []
     gone.unlink()
 
@@ -617,7 +611,7 @@ def test_dropped_pictures_are_chosen_even_if_old_ones_cannot_be_removed(
         ),
     ],
 )
-def test_what_cannot_be_dropped_is_one_line_and_the_choice_stays(
+def test_rejected_files_show_one_line_and_keep_the_chosen_dataset(
     monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path, files: list, said: str
 ):
     at = open_page(monkeypatch, store, "run")
@@ -630,7 +624,7 @@ def test_what_cannot_be_dropped_is_one_line_and_the_choice_stays(
 
 
 def photographed(shared_data: Path, folder: Path) -> str:
-    """A folder of the first 6 photographs of COCO, 160 pixels wide, with their captions."""
+    """Write the first 6 photographs of COCO, 160 pixels wide, with their captions; return the dataset."""
     folder.mkdir()
     coco = shared_data / "coco_real"
     listed = json.loads((coco / "annotations" / "captions_val2017.json").read_text())

@@ -1,4 +1,4 @@
-"""What is stored, checked on the page: damage is named in plain words, and a press makes it anew."""
+"""The check of stored results: the page names damaged files in plain words, and a click rebuilds them."""
 
 import html
 import re
@@ -31,15 +31,15 @@ from vlprobe.storage.store import Store
 def verified_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Store]:
     folder = tmp_path_factory.mktemp("verified")
     store = Store(folder / "cache")
-    asked = Request(
+    request = Request(
         ("control:random", "control:constant"),
         make_tiny(folder / "<tiny>"),
         "lgip",
         {"k_same": 2},
         limit=2,
     )
-    execute(asked, store)
-    return asked, store
+    execute(request, store)
+    return request, store
 
 
 @pytest.fixture
@@ -50,13 +50,13 @@ def copied(verified_run: tuple[Request, Store], store: Store) -> Store:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
-    """What would be started, each told only; a child process would take seconds."""
-    asked: list[Request] = []
+    """Return the requests of the jobs to start without running them; a child process would take seconds."""
+    requests: list[Request] = []
     monkeypatch.setattr(
-        jobs, "write", lambda request, store: asked.append(request) or f"ab{len(asked)}"
+        jobs, "write", lambda request, store: requests.append(request) or f"ab{len(requests)}"
     )
     monkeypatch.setattr(jobs, "resume", lambda store, job_id: None)
-    return asked
+    return requests
 
 
 def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
@@ -67,7 +67,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
 
 
 def links_to_lab(at: AppTest) -> list[str]:
-    """Labels of the page's links to Lab but for the way back; others may lead to cases."""
+    """Return the labels of the page's links to Lab, without the link back; other links may open cases."""
     links = [link.proto for link in at.get("page_link")]
     return [link.label for link in links if link.page == "lab" and link.label != "Lab"]
 
@@ -78,41 +78,41 @@ def run_of(store: Store, model: str) -> Path:
     )
 
 
-def test_what_is_whole_is_said_so(monkeypatch, verified_run):
+def test_matching_checksums_are_reported(monkeypatch, verified_run):
     at = checked(monkeypatch, verified_run[1])
     assert re.fullmatch(r"\d\d \w+, \d\d:\d\d: all checksums match\.", at.success[0].value)
     assert not [button for button in at.button if button.key == "mend_stored"]
 
 
-def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
+def test_damaged_files_are_named_and_removed_and_a_new_run_restores_the_results(
     monkeypatch, verified_run, copied, started
 ):
-    asked, whole = verified_run
+    request, whole = verified_run
     damaged = run_of(copied, "control:constant") / "scores.parquet"
     damage_file(damaged, "flipped")
     damage_file(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
     at = checked(monkeypatch, copied)
     assert at.warning[0].value.endswith(": 2 stored files are damaged.")
-    assert 'data-title="Repair"' in bodies(at)  # a narrow screen has no head above its cells
-    told = words(at)
-    assert f"Answers of control:constant to {asked.dataset} · lgip" in told
-    assert "scores.parquet" in told
+    assert 'data-title="Repair"' in bodies(at)  # a narrow screen shows no table head
+    text = words(at)
+    assert f"Answers of control:constant to {request.dataset} · lgip" in text
+    assert "scores.parquet" in text
     assert "<tiny>" not in "".join(element.proto.body for element in at.get("html"))
-    assert "1 run will start again" in told
+    assert "1 run will start again" in text
     at.button(key="mend_stored").click().run()
     assert not at.exception
     assert [(one.models, one.dataset, one.options["k_same"], one.limit) for one in started] == [
-        (("control:constant",), asked.dataset, 2, 2)
+        (("control:constant",), request.dataset, 2, 2)
     ]
     assert not damaged.exists()
     assert "2 files removed" in at.success[0].value
     assert runs_verify.damages(copied) == []
     execute(started[0], copied)
-    execute(asked, copied)
+    execute(request, copied)
     assert forks.results(copied.root) == forks.results(whole.root)
 
 
-def test_questions_that_are_damaged_are_asked_again_of_all_who_were_asked_in_one_job(
+def test_a_damaged_question_set_is_rebuilt_for_all_its_models_in_one_job(
     monkeypatch, verified_run, copied, started
 ):
     damage_file(next(copied.root.glob("cases/*/cases.parquet")), "truncated")
@@ -122,7 +122,7 @@ def test_questions_that_are_damaged_are_asked_again_of_all_who_were_asked_in_one
     assert [sorted(one.models) for one in started] == [["control:constant", "control:random"]]
 
 
-def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
+def test_a_damaged_manifest_shows_a_link_to_the_repair_button(
     monkeypatch, verified_run, copied, started
 ):
     manifest = run_of(copied, "control:random") / "manifest.json"
@@ -134,7 +134,7 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
     assert "verify" not in at.warning[0].value
     assert links_to_lab(at) == ["Check stored results and compute them again"]
     at = checked(monkeypatch, copied)
-    assert "Answers of control:random to" in words(at)  # its key proves what run it was
+    assert "Answers of control:random to" in words(at)  # its key identifies the run
     at.button(key="mend_stored").click().run()
     assert [one.models for one in started] == [("control:random",)]
     manifest.write_text("{")
@@ -145,7 +145,7 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
     assert not at.error
 
 
-def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
+def test_a_file_name_that_contains_the_command_is_not_treated_as_damage(monkeypatch):
     named = InvalidInput(f"'{REPAIR}' is not a readable path. Check the name.")
     assert widgets.error_text(named) == str(named)
     assert widgets.error_text(StoredDamage(f"'{REPAIR}' is damaged.")) == (
@@ -159,9 +159,7 @@ def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
     assert links == ["pages/lab.py"]
 
 
-def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(
-    monkeypatch, verified_run, copied
-):
+def test_a_job_stopped_by_damage_names_the_repair_button(monkeypatch, verified_run, copied):
     def stop(request: Request, store: Store, report: object) -> list[str]:
         raise StoredDamage("'scores.parquet' is damaged.")
 
@@ -173,7 +171,7 @@ def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(
     assert at.error[0].value == state.plain(f"'scores.parquet' is damaged. {widgets.PRESS}")
 
 
-def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, started):
+def test_a_file_restored_after_the_check_is_not_removed(monkeypatch, copied, started):
     damaged = run_of(copied, "control:random") / "sums.parquet"
     kept = damaged.read_bytes()
     damage_file(damaged, "truncated")
@@ -184,7 +182,7 @@ def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, st
     assert started == []
 
 
-def test_a_second_press_leaves_what_the_first_one_s_job_has_done(monkeypatch, copied, started):
+def test_a_second_click_keeps_the_work_of_the_first_click_s_job(monkeypatch, copied, started):
     run = run_of(copied, "control:random")
     (run / "scores.parquet").unlink()
     first, second = checked(monkeypatch, copied), checked(monkeypatch, copied)
@@ -196,19 +194,19 @@ def test_a_second_press_leaves_what_the_first_one_s_job_has_done(monkeypatch, co
     assert "Nothing was removed" in second.success[0].value
 
 
-def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
+def test_a_stale_click_keeps_the_files_that_another_machine_restored_in_a_bucket(
     monkeypatch, tmp_path, verified_run, started
 ):
     monkeypatch.setenv(MIRROR, str(tmp_path / "mirror"))
     store = Store(f"memory://{tmp_path.name}")
-    asked = replace(verified_run[0], models=("control:random",))
-    execute(asked, store)
+    request = replace(verified_run[0], models=("control:random",))
+    execute(request, store)
     remote = store.mirror
     remote.remove([name for name in remote.names("runs") if "scores" in name])
-    found = tuple(runs_verify.damages(store))
-    assert [widgets.why for widgets in found] == ["it is missing"]
-    runs_verify.repair(list(found))
-    execute(asked, store)
+    stale_damages = tuple(runs_verify.damages(store))
+    assert [widgets.why for widgets in stale_damages] == ["it is missing"]
+    runs_verify.repair(list(stale_damages))
+    execute(request, store)
     whole = remote.names("index")
     monkeypatch.setattr(page, "store", lambda: store)
 
@@ -217,14 +215,14 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
 
         page._mend(damages)
 
-    at = AppTest.from_function(press, args=(found,), default_timeout=300).run()
+    at = AppTest.from_function(press, args=(stale_damages,), default_timeout=300).run()
     assert not at.exception
     assert "Nothing was removed" in at.session_state[page.MENDED]
     assert remote.names("index") == whole
     assert started == []
 
 
-def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, verified_run, copied):
+def test_runs_of_a_queued_job_are_not_removed(monkeypatch, verified_run, copied):
     run = run_of(copied, "control:random")
     (run / "scores.parquet").unlink()
     at = checked(monkeypatch, copied)
@@ -259,7 +257,7 @@ def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(
     assert "being rebuilt" not in at.success[0].value
 
 
-def test_nothing_goes_where_no_job_can_be_written(monkeypatch, copied):
+def test_nothing_is_removed_if_the_job_cannot_be_written(monkeypatch, copied):
     run = run_of(copied, "control:random")
     (run / "scores.parquet").unlink()
     at = checked(monkeypatch, copied)
@@ -292,7 +290,7 @@ def test_repair_never_deletes_annotations(monkeypatch, copied, started):
     assert not [button for button in at.button if button.key == "mend_stored"]
 
 
-def test_a_read_only_dashboard_offers_neither(monkeypatch, copied):
+def test_a_read_only_dashboard_offers_no_check_and_no_repair(monkeypatch, copied):
     monkeypatch.setenv(access.READ_ONLY, "1")
     damage_file(run_of(copied, "control:random") / "manifest.json", "truncated")
     assert not open_page(monkeypatch, copied, "run").button

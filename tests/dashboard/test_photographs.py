@@ -1,4 +1,4 @@
-"""The button that downloads photographs: announced first, resumable, refused where nothing may be written."""
+"""The button that downloads photographs: it announces the size, can continue, and needs write access."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ N_MISSING = 4
 
 @pytest.fixture(scope="module")
 def photographed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with all photographs of SugarCrepe but the first four that are not bundled."""
+    """Return a cache with all photographs of SugarCrepe except the first four that are not bundled."""
     root = tmp_path_factory.mktemp("photographed")
     addresses, _ = photographs.missing(registry.load_dataset(DATASET, root).items)
     photograph = jpeg(1)
@@ -37,7 +37,7 @@ def photographed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path, photographed: Path, coco: str, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """The results that a fresh installation shows, above a copy of that cache."""
+    """Return the results of a fresh installation, above a copy of that cache."""
     monkeypatch.delenv(shipped.SETTING)
     monkeypatch.setattr(photographs, "HOST", coco)
     monkeypatch.setattr(page, "_downloads", {})
@@ -46,7 +46,7 @@ def store(tmp_path: Path, photographed: Path, coco: str, monkeypatch: pytest.Mon
 
 
 def open_case(monkeypatch: pytest.MonkeyPatch, store: Store) -> tuple[AppTest, Path]:
-    """Explore with the drawer of a case whose photograph is missing, and the photograph's file."""
+    """Open a case whose photograph is missing in Explore's drawer; return the page and the photograph's file."""
     rows = views.runs.question_set_rows(store)
     key = next(row.case_key for row in rows if row.dataset == DATASET)
     question_set = views.runs.question_set(store, key)
@@ -62,7 +62,7 @@ def open_case(monkeypatch: pytest.MonkeyPatch, store: Store) -> tuple[AppTest, P
 
 
 def wait(download: page.Download) -> None:
-    """Wait until nothing is measured or downloaded."""
+    """Wait until the measurement or the download has ended."""
     while download.is_running:
         time.sleep(0.001)
 
@@ -83,7 +83,7 @@ def press(at: AppTest, label: str) -> AppTest:
     return at.run()
 
 
-def test_the_number_and_the_size_are_announced_and_a_download_that_failed_continues(
+def test_the_page_announces_number_and_size_and_continues_a_failed_download(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     at, file = open_case(monkeypatch, store)
@@ -129,7 +129,7 @@ def test_the_whole_page_is_drawn_again_when_a_download_starts_and_when_it_ends(
         page._draw(download, "ended", was_running=True)
 
 
-def test_a_download_that_is_stopped_keeps_what_it_has(store: Store):
+def test_a_stopped_download_keeps_the_downloaded_photographs(store: Store):
     class StoppedAfterOne(page.Download):
         def _note(self, n_done: int, n_total: int) -> None:
             self.stop.set()
@@ -159,7 +159,7 @@ def test_a_download_that_is_stopped_keeps_what_it_has(store: Store):
         (access.ROOTS, "Download pictures in a terminal: vlprobe pictures bundled:SugarCrepe"),
     ],
 )
-def test_a_dashboard_that_may_not_write_or_is_confined_says_so_in_one_line(
+def test_a_read_only_or_confined_dashboard_explains_in_one_line_why_it_cannot_download(
     store: Store, name: str, line: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(name, "1" if name == access.READ_ONLY else str(store.root))

@@ -1,4 +1,4 @@
-"""Pictures as large as pages show them: their size, what changes them, and what cannot be read."""
+"""Large pictures of the pages: their size, changed files, and unreadable files."""
 
 import base64
 import io
@@ -39,7 +39,7 @@ def test_a_picture_fits_its_place_and_a_small_one_is_not_made_larger(tmp_path: P
     assert opened(large_picture(name, 2000)).size == (900, 600)
 
 
-def test_a_picture_that_takes_too_much_is_kept_below_the_limit(tmp_path: Path):
+def test_a_large_picture_is_compressed_below_the_size_limit(tmp_path: Path):
     noise = np.random.default_rng(0).integers(0, 256, (1000, 1000, 3), np.uint8)
     Image.fromarray(noise).save(tmp_path / "noise.png")
     address = large_picture(str(tmp_path / "noise.png"), 1000)
@@ -47,13 +47,13 @@ def test_a_picture_that_takes_too_much_is_kept_below_the_limit(tmp_path: Path):
     assert 6 * len(address) < 1_000_000
 
 
-def test_a_drawn_scene_is_drawn_at_the_size_that_is_asked_for(tmp_path: Path):
+def test_a_drawn_scene_is_drawn_at_the_requested_size(tmp_path: Path):
     (scene,) = folder_of_scenes(tmp_path, 1)
     assert opened(large_picture(scene.name, 860, 672)).size == (672, 672)
     assert opened(large_picture(scene.name, 300)).size == (300, 300)
 
 
-def test_a_changed_file_is_shown_anew(tmp_path: Path):
+def test_a_changed_picture_file_is_read_again(tmp_path: Path):
     name = write(tmp_path / "a.png", "red")
     before = large_picture(name, 60)
     assert large_picture(name, 60) is before
@@ -61,7 +61,7 @@ def test_a_changed_file_is_shown_anew(tmp_path: Path):
     assert opened(large_picture(name, 60)).getpixel((5, 5))[2] > 200
 
 
-def test_a_mixed_picture_is_mixed_anew_when_its_partner_changes(tmp_path: Path):
+def test_a_mixed_picture_is_mixed_again_when_its_partner_changes(tmp_path: Path):
     write(tmp_path / "a.png", "red")
     write(tmp_path / "b.png", "red")
     edit = PictureEdit("mix", tmp_path / "b.png", lam=0.5, seed=0)

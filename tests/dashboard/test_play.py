@@ -1,4 +1,4 @@
-"""Spot the lie, without a browser: a round alone, a room of two, what a browser may send and what it is told."""
+"""Spot the lie, without a browser: a round for one person, a room of two, hostile values, and data sent to browsers."""
 
 import functools
 import json
@@ -27,7 +27,7 @@ HOSTILE = [None, "", "1", 1, -1, 2, True, 0.0, [], {}, {"question": 0}, {"questi
 
 
 class Screen:
-    """The component as a browser has it: what it was told, and what is sent from it."""
+    """The component in a browser: the data that it receives, and the events that it sends."""
 
     def __init__(self) -> None:
         self.told: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 
 @pytest.fixture
 def rooms(monkeypatch: pytest.MonkeyPatch) -> Rooms:
-    """A server with rooms."""
+    """Return the rooms of a server that allows rooms."""
     monkeypatch.setenv(access.QUIZ, "1")
     of_server = Rooms()
     monkeypatch.setattr(page, "all_rooms", lambda: of_server)
@@ -67,13 +67,13 @@ def key(every_probe: Store) -> dict[str, str]:
 
 
 def parameter(at: AppTest, name: str) -> str:
-    """What the address says of this; "" where it says nothing."""
+    """Return a parameter of the address, or "" if it is missing."""
     value = at.query_params.get(name, "")
     return value if isinstance(value, str) else value[0]
 
 
 def send(at: AppTest, component: str, **events: object) -> AppTest:
-    """What a press in the component sends, and the run that follows."""
+    """Send events of the component, and run the page."""
     at.session_state[component] = events
     at.run()
     assert not at.exception, at.exception[0].message
@@ -89,41 +89,43 @@ def solo(at: AppTest) -> page.Solo:
     return at.session_state["quiz_solo"]
 
 
-def test_a_round_alone_from_its_first_question_to_the_next_round(
+def test_one_person_plays_a_round_from_its_first_question_to_the_next_round(
     show_quiz, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ):
     at = show_quiz(round="3", quiz="fair")
     assert [block.proto.popover.label for block in at.get("popover")] == ["Search", "Questions"]
     quiz = solo(at).quiz
     assert len(quiz.questions) == 10
-    for index, asked in enumerate(quiz.questions):
-        told = screen.told
-        assert told["place"] == f"Question {index + 1} of 10" and told["open"]
-        assert told["heading"] == "Which caption is true?" and not told["next"]
+    for index, question in enumerate(quiz.questions):
+        data = screen.told
+        assert data["place"] == f"Question {index + 1} of 10" and data["open"]
+        assert data["heading"] == "Which caption is true?" and not data["next"]
         choice = index % 2
         vote(at, choice, index)
-        assert screen.told["heading"].startswith("Right" if choice == asked.true_index else "Wrong")
-        assert [one["state"] for one in screen.told["captions"]][asked.true_index] == "was-true"
+        assert screen.told["heading"].startswith(
+            "Right" if choice == question.true_index else "Wrong"
+        )
+        assert [one["state"] for one in screen.told["captions"]][question.true_index] == "was-true"
         assert screen.told["captions"][choice]["own"] == "You" and not screen.told["open"]
         pips = screen.told["scores"][0]["pips"]
         assert len(pips) == index + 1 and pips[-1] == (
-            "right" if choice == asked.true_index else "wrong"
+            "right" if choice == question.true_index else "wrong"
         )
         if index < 9:
             assert screen.told["next"] == "Next question"
             send(at, page.KEY, next=index)
     assert screen.told["next"] == "See the result"
     send(at, page.KEY, next=9)
-    told = screen.told
-    assert told["heading"].startswith("You spotted") and told["next"] == "Ten more"
-    you, *models = told["end"]["rows"]
+    data = screen.told
+    assert data["heading"].startswith("You spotted") and data["next"] == "Ten more"
+    you, *models = data["end"]["rows"]
     assert you["name"] == "You" and int(you["total"]) == solo(at).person.total
-    assert len(models) == len(quiz.models) and len(told["end"]["pictures"]) == 10
-    for row in told["end"]["rows"]:
+    assert len(models) == len(quiz.models) and len(data["end"]["pictures"]) == 10
+    for row in data["end"]["rows"]:
         assert len(row["pips"]) == 10 and int(row["total"]) == row["pips"].count("right")
         assert row["unit"] == "of 10"
-    assert told["end"]["credits"] == [] and told["end"]["source"].endswith(", vlprobe.")
-    assert told["note"] == how_drawn(quiz)
+    assert data["end"]["credits"] == [] and data["end"]["source"].endswith(", vlprobe.")
+    assert data["note"] == how_drawn(quiz)
     opened: list[object] = []
     monkeypatch.setattr(page, "open_page", lambda *link: opened.append(link))
     send(at, page.KEY, slides=True)
@@ -133,7 +135,7 @@ def test_a_round_alone_from_its_first_question_to_the_next_round(
 
 
 @pytest.mark.parametrize("in_room", [False, True])
-def test_the_truth_is_not_sent_before_it_is_told(
+def test_the_true_caption_is_not_sent_before_it_is_revealed(
     show_quiz, screen: Screen, rooms: Rooms, in_room: bool
 ):
     at = show_quiz(round="3", quiz="fair")
@@ -141,17 +143,17 @@ def test_the_truth_is_not_sent_before_it_is_told(
         at.button(key="open_room").click().run()
         vote(at, 0, 0, page.ROOM_KEY)
         assert screen.told["heading"] == "Your vote is in."
-    told = screen.told
+    data = screen.told
     assert all(
-        not one["state"] and not one["label"] and not one["models"] for one in told["captions"]
+        not one["state"] and not one["label"] and not one["models"] for one in data["captions"]
     )
-    assert all(not style for one in told["captions"] for _, style in one["runs"])
-    asked = solo(at).quiz.questions[0]
-    assert told["alt"] != asked.captions[asked.true_index] and not told["ahead"]
-    assert "true_index" not in json.dumps(told)
+    assert all(not style for one in data["captions"] for _, style in one["runs"])
+    question = solo(at).quiz.questions[0]
+    assert data["alt"] != question.captions[question.true_index] and not data["ahead"]
+    assert "true_index" not in json.dumps(data)
 
 
-def test_what_no_press_sends_changes_nothing(show_quiz, screen: Screen, rooms: Rooms):
+def test_hostile_values_from_the_component_change_nothing(show_quiz, screen: Screen, rooms: Rooms):
     at = show_quiz(round="3", quiz="fair")
     for sent in HOSTILE:
         send(at, page.KEY, vote=sent, next=sent, voter=sent)
@@ -166,7 +168,7 @@ def test_what_no_press_sends_changes_nothing(show_quiz, screen: Screen, rooms: R
         assert counted == (0, 0, False, 0), sent
 
 
-def test_a_vote_counts_once_and_a_late_one_not_at_all(show_quiz, screen: Screen):
+def test_a_vote_counts_once_and_a_late_vote_does_not_count(show_quiz, screen: Screen):
     at = show_quiz(round="3", quiz="fair")
     vote(at, 0, 0)
     vote(at, 1, 0)
@@ -178,9 +180,7 @@ def test_a_vote_counts_once_and_a_late_one_not_at_all(show_quiz, screen: Screen)
     assert solo(at).votes == [0]
 
 
-def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_same(
-    show_quiz, screen: Screen
-):
+def test_a_new_round_has_other_questions_and_a_link_opens_the_same_round(show_quiz, screen: Screen):
     at = show_quiz(round="3", quiz="fair")
     before = solo(at).quiz
     assert solo(show_quiz(round="3", quiz="fair")).quiz == before
@@ -189,19 +189,21 @@ def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_s
     assert before.draw == "fair" and "Drawn at random" in screen.told["note"]
 
 
-def test_controls_know_nothing_so_the_draw_is_by_lot_and_that_is_said(show_quiz, screen: Screen):
+def test_with_only_controls_the_questions_are_drawn_at_random_and_the_page_explains_it(
+    show_quiz, screen: Screen
+):
     at = show_quiz(round="3")
     assert solo(at).quiz.draw == "fair" and "drawn at random" in words(at)
 
 
 @pytest.mark.parametrize("nonsense", ["-1", "<b>", "9" * 40, "٣", "1e3"])
-def test_a_round_that_is_none_becomes_a_new_one(show_quiz, screen: Screen, nonsense: str):
+def test_an_invalid_round_in_the_url_starts_a_new_round(show_quiz, screen: Screen, nonsense: str):
     at = show_quiz(round=nonsense)
     assert parameter(at, "round").isdecimal() and screen.told["open"]
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
-def test_what_was_asked_can_be_picked_where_it_has_a_lie_beside_a_picture(
+def test_the_quiz_offers_the_question_sets_with_a_wrong_caption_for_a_picture(
     show_quiz, key, screen: Screen, probe: str
 ):
     at = show_quiz(set=key[probe])
@@ -213,7 +215,7 @@ def test_what_was_asked_can_be_picked_where_it_has_a_lie_beside_a_picture(
         assert not at.exception and parameter(at, "kind") == kind
 
 
-def test_a_choice_that_cannot_be_asked_here_stays_for_the_other_pages(
+def test_a_question_set_that_the_quiz_cannot_use_stays_selected_on_other_pages(
     show_quiz, key, screen: Screen
 ):
     at = show_quiz()
@@ -231,20 +233,20 @@ def test_a_picture_that_cannot_be_read_is_named_and_the_captions_stay(
     assert screen.told["picture"] == "" and screen.told["alt"] and len(screen.told["captions"]) == 2
 
 
-def test_with_nothing_stored_it_says_how_to_begin(monkeypatch, store: Store, screen: Screen):
+def test_without_results_the_quiz_links_to_run_a_test(monkeypatch, store: Store, screen: Screen):
     monkeypatch.setenv("VLPROBE_SHIPPED", "")
     at = open_page(monkeypatch, store, "present", tab="quiz")
     assert "Nothing has been run yet" in at.info[0].value and not screen.told
     assert [link.proto.label for link in at.get("page_link")] == ["Run a test"]
 
 
-def test_without_the_setting_there_are_no_rooms(show_quiz, screen: Screen):
+def test_without_the_setting_the_quiz_offers_no_rooms(show_quiz, screen: Screen):
     at = show_quiz(room="K7DP2M")
     assert "open_room" not in [button.key for button in at.button] and not at.error
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_two_people_in_one_room(
+def test_two_people_play_in_one_room(
     show_quiz, screen: Screen, rooms: Rooms, monkeypatch, read_only: bool
 ):
     if read_only:
@@ -258,16 +260,16 @@ def test_two_people_in_one_room(
     guest.text_input(key="room_code").set_value(f" {code[:3].lower()} {code[3:]}")
     next(button for button in guest.button if button.label == "Join").click().run()
     assert parameter(guest, "room") == code and not screen.told["next"]
-    asked = rooms.quiz(code).questions[0]
-    vote(guest, asked.true_index, 0, page.ROOM_KEY)
+    question = rooms.quiz(code).questions[0]
+    vote(guest, question.true_index, 0, page.ROOM_KEY)
     assert screen.told["heading"] == "Your vote is in." and screen.told["open"]
-    vote(guest, 1 - asked.true_index, 0, page.ROOM_KEY)
-    vote(guest, asked.true_index, 0, page.ROOM_KEY)  # a slip of the finger
+    vote(guest, 1 - question.true_index, 0, page.ROOM_KEY)
+    vote(guest, question.true_index, 0, page.ROOM_KEY)  # a click by mistake
     assert "1 of 1 voted." in words(guest)
     assert "The person who opened the room reveals the answer." in words(guest)
-    send(guest, page.ROOM_KEY, next=0)  # a guest leads nobody
+    send(guest, page.ROOM_KEY, next=0)  # a guest cannot reveal the answer
     assert not rooms.tally(code, guest.session_state["quiz_secret"]).is_revealed
-    vote(host, 1 - asked.true_index, 0, page.ROOM_KEY)
+    vote(host, 1 - question.true_index, 0, page.ROOM_KEY)
     send(host, page.ROOM_KEY, next=0)
     assert screen.told["heading"].startswith("Wrong") and screen.told["next"] == "Next question"
     guest.run()
@@ -297,7 +299,7 @@ def test_two_people_in_one_room(
     assert [ballot.is_right for ballot in ballots] == [True, False]
 
 
-def test_a_vote_after_the_question_was_turned_over_is_refused_in_words(
+def test_a_vote_after_the_answer_was_revealed_is_refused_with_a_warning(
     show_quiz, screen: Screen, rooms: Rooms
 ):
     host = show_quiz(round="3", quiz="fair")
@@ -308,7 +310,7 @@ def test_a_vote_after_the_question_was_turned_over_is_refused_in_words(
     assert "after the answer was revealed" in guest.warning[0].value
 
 
-def test_a_browser_that_comes_back_is_who_it_was(show_quiz, screen: Screen, rooms: Rooms):
+def test_a_reloaded_browser_keeps_its_identity_and_vote(show_quiz, screen: Screen, rooms: Rooms):
     host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
@@ -316,15 +318,15 @@ def test_a_browser_that_comes_back_is_who_it_was(show_quiz, screen: Screen, room
     vote(guest, 1, 0, page.ROOM_KEY)
     before = guest.session_state["quiz_secret"]
     again = show_quiz(room=code)  # a reload: a new session
-    own = [one["own"] for one in screen.told["captions"]]
-    assert own == ["", ""] and rooms.tally(code, before).n_people == 2
+    own_marks = [one["own"] for one in screen.told["captions"]]
+    assert own_marks == ["", ""] and rooms.tally(code, before).n_people == 2
     send(again, page.ROOM_KEY, voter=before)
     assert again.session_state["quiz_secret"] == before
     assert [one["own"] for one in screen.told["captions"]] == ["", "You"]
     assert rooms.tally(code, before).n_people == 1
 
 
-def test_a_guest_of_a_room_has_no_slides_and_a_host_who_comes_back_has_them_again(
+def test_a_guest_of_a_room_has_no_slides_and_a_host_keeps_them_after_a_reload(
     show_quiz, screen: Screen, rooms: Rooms
 ):
     def has_slides(at: AppTest) -> bool:
@@ -348,7 +350,7 @@ def test_a_guest_of_a_room_has_no_slides_and_a_host_who_comes_back_has_them_agai
     assert not screen.told["end"]["back"]
 
 
-def test_the_host_asks_another_round_and_closes_the_room(
+def test_the_host_starts_another_round_and_closes_the_room(
     show_quiz,
     screen: Screen,
     rooms: Rooms,
@@ -376,7 +378,7 @@ def test_the_host_asks_another_round_and_closes_the_room(
         assert parameter(at, "tab") == "quiz"
 
 
-def test_who_leaves_is_not_counted(show_quiz, screen: Screen, rooms: Rooms):
+def test_a_guest_who_leaves_is_not_counted(show_quiz, screen: Screen, rooms: Rooms):
     host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
@@ -386,7 +388,7 @@ def test_who_leaves_is_not_counted(show_quiz, screen: Screen, rooms: Rooms):
 
 
 @pytest.mark.parametrize("typed", ["", "AAAAAA", "<img src=x onerror=alert(1)>", "x" * 20])
-def test_a_code_that_is_none_is_refused_in_one_line(
+def test_an_invalid_room_code_is_refused_in_one_line(
     show_quiz, screen: Screen, rooms: Rooms, typed: str
 ):
     at = show_quiz(round="3", quiz="fair")
@@ -396,8 +398,8 @@ def test_a_code_that_is_none_is_refused_in_one_line(
     assert not at.query_params.get("room")
 
 
-def test_a_visitor_who_clears_streamlit_s_caches_clears_no_room_and_no_model():
-    """What the server does for the message `clear_cache`, which it takes from anybody."""
+def test_clearing_streamlit_s_caches_keeps_the_rooms_and_the_models():
+    """Clear the caches as the server does on the message `clear_cache`, which anyone may send."""
     names = ("control:random", f"demo:weak@{FOLDER / 'weak.safetensors'}")
     rooms, models = page.all_rooms(), [loaded.load_player(name) for name in names]
     st.cache_resource.clear()
@@ -406,7 +408,7 @@ def test_a_visitor_who_clears_streamlit_s_caches_clears_no_room_and_no_model():
     assert all(loaded.load_player(name) is model for name, model in zip(names, models, strict=True))
 
 
-def test_where_all_rooms_are_taken_that_is_said(
+def test_opening_a_room_above_the_limit_shows_an_error(
     show_quiz, screen: Screen, rooms: Rooms, monkeypatch
 ):
     monkeypatch.setattr("vlprobe.dashboard.play.rooms.MAX_ROOMS", 1)
@@ -417,7 +419,7 @@ def test_where_all_rooms_are_taken_that_is_said(
     assert "in use" in at.error[0].value
 
 
-def test_no_parameter_of_the_quiz_is_one_of_try_it():
+def test_the_quiz_and_try_it_share_no_url_parameters():
     quiz = {"game", "round", "room", "set", "kind", "quiz", "tab"}
     assert not quiz & set(navigation.TRY_PARAMETERS)
 

@@ -1,4 +1,4 @@
-"""Present, without a browser: its pickers, its slides for every probe, the next case, the file."""
+"""Present, without a browser: the pickers, the slides of every probe, the next case, the exported file."""
 
 import base64
 import io
@@ -35,13 +35,13 @@ from vlprobe.views.story import opener, order, story
 
 
 def talk(at: AppTest) -> dict:
-    """What the slides were given."""
+    """Return the data of the slides."""
     ((_, sent),) = component_values(at, "slides")
     return sent
 
 
 def first_of(value: str | list[str]) -> str:
-    """A parameter of the address, which is a list once a page has set it."""
+    """Return a parameter of the address, which is a list once a page has set it."""
     return value if isinstance(value, str) else value[0]
 
 
@@ -59,7 +59,7 @@ def test_every_probe_has_a_talk(show_page, every_probe: Store, probe: str):
     assert "HTML" in [element.proto.label for element in at.get("download_button")]
 
 
-def test_another_one_opens_the_next_case_and_the_address_keeps_it(show_page, compared: Store):
+def test_another_one_opens_the_next_case_and_writes_it_to_the_address(show_page, compared: Store):
     at = show_page(compared, "present", model="guess")
     first = talk(at)["slides"][0]
     at.button(key="another").click().run()
@@ -69,25 +69,25 @@ def test_another_one_opens_the_next_case_and_the_address_keeps_it(show_page, com
     assert talk(again)["slides"] == talk(at)["slides"]
 
 
-def test_only_the_case_that_it_begins_with_is_looked_up_again(show_page, compared: Store):
+def test_another_opening_case_keeps_the_standings_and_the_mixture(show_page, compared: Store):
     question_set = question_set_of(compared)
-    told = story(compared, question_set, "flip")
-    assert told.opener is not None
-    at = show_page(compared, "present", kind="flip", case=told.opener.next)
-    whole = story(compared, question_set, "flip", told.opener.next)
+    talk_story = story(compared, question_set, "flip")
+    assert talk_story.opener is not None
+    at = show_page(compared, "present", kind="flip", case=talk_story.opener.next)
+    whole = story(compared, question_set, "flip", talk_story.opener.next)
     slides = deck.slides(whole, {})
     assert [slide["id"] for slide in talk(at)["slides"]] == [slide.id for slide in slides]
-    assert whole.standings == told.standings and whole.mixture == told.mixture
+    assert whole.standings == talk_story.standings and whole.mixture == talk_story.mixture
 
 
-def test_the_tabs_lead_there_and_back(show_page, compared: Store):
+def test_each_tab_shows_its_content_when_selected_again(show_page, compared: Store):
     at = show_page(compared, "present")
     for tab in ("quiz", "slides", "quiz", "slides"):
         at.segmented_control(key="tab").set_value(tab).run()
         assert not at.exception and at.segmented_control(key="tab").value == tab
 
 
-def test_another_kind_is_another_talk(show_page, compared: Store):
+def test_another_kind_has_another_talk(show_page, compared: Store):
     at = show_page(compared, "present", kind="flip")
     believed = talk(at)["slides"]
     at.selectbox(key="kind").set_value("paraphrase").run()
@@ -100,7 +100,7 @@ def test_another_kind_is_another_talk(show_page, compared: Store):
     assert first_of(at.query_params["kind"]) == "paraphrase"
 
 
-def test_a_case_of_another_kind_opens_the_kind_s_own_first(show_page, compared: Store):
+def test_a_case_of_another_kind_opens_the_first_case_of_the_chosen_kind(show_page, compared: Store):
     question_set = question_set_of(compared)
     other = views.cases.failures(
         compared, question_set, views.filter.Filter("guess", "paraphrase", outcome="all")
@@ -139,7 +139,7 @@ def test_after_another_one_the_deck_has_two_cases(show_page, compared: Store):
 
 
 def sent_deck(at: AppTest, sent: dict) -> AppTest:
-    """Has the slides send an arrangement, and all the slides that they have."""
+    """Send an arrangement from the slides, with the keys of all their slides."""
     known = [slide["id"] for slide in talk(at)["slides"]]
     return send(at, "slides", "deck", {**sent, "known": known})
 
@@ -356,7 +356,7 @@ def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its
     phone.run()
     assert kept["text"] and '"kept":null' in files[-1]()
     again = show_page(store, "present", kind="flip")  # after a reload
-    sent_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # what was added before the deck came
+    sent_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # a slide added before the deck arrived
     send(again, "slides", "kept", json.loads(kept["text"]))
     expected = [*ids[:2], f"{TEXT}1", *ids[2:-1], f"{TEXT}2", ids[-1]]
     assert [slide["id"] for slide in talk(again)["slides"]] == expected
@@ -403,7 +403,7 @@ def test_a_figure_of_a_page_is_a_slide_until_it_is_removed(
     assert "data:image" not in text
 
 
-def test_a_deck_takes_a_limited_number_of_figures_and_of_pictures_only():
+def test_a_deck_accepts_a_limited_number_of_figures_and_only_embedded_pictures():
     arrangement = Arrangement()
     for number in range(arrangements.MOST_FIGURES):
         arrangement = arrangement.with_figure(f"figure:{number}", arrangements.PICTURE, "A finding")
@@ -444,14 +444,14 @@ def test_a_deck_is_saved_as_the_one_that_was_drawn_and_keeps_what_was_added_sinc
     assert list(saved.figures) == ["figure:new"] and decks.read("set other") == other
 
 
-def test_titles_of_added_cases_in_earlier_decks_are_theirs():
+def test_an_added_case_keeps_its_title_from_an_earlier_deck():
     case = Slide(id="case:k1", heading=(("Found", ""),), case="k1")
     deck_before = {"order": ["case:k1"], "included": {}, "titles": {"case:k1": "Mine"}}
     (slide,) = arrangements.arrange([case], arrangements.parse(deck_before))
     assert slide.title == "Mine"
 
 
-def test_nothing_stored_is_said(show_page, tmp_path):
+def test_without_results_present_shows_a_note(show_page, tmp_path):
     at = show_page(Store(tmp_path / "none"), "present")
     assert not component_values(at, "slides")
     assert any("No results yet" in element.proto.body for element in at.get("html"))
@@ -483,7 +483,7 @@ def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Stor
                 assert not any("believe" in slide.spoken for slide in slides)
 
 
-def test_a_mixture_has_its_slide_beside_other_questions(mixed_store: Store):
+def test_a_mixture_has_a_slide_in_the_talks_of_other_kinds(mixed_store: Store):
     key = case_key_of(mixed_store)
     slides, _ = build_slides(mixed_store, key, "i2t")
     mixed = next(slide for slide in slides if slide.id == "mixed")
@@ -523,22 +523,22 @@ def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
     failed = question_set.run(everyone[0])
     digests = {(failed.model_digest, failed.dataset_digest)}
     monkeypatch.setattr(views.paired_tests.examine, "models_at_chance", lambda store: digests)
-    told = story(mixed_store, question_set, "i2t")
-    assert told.models == everyone[1:] and len(everyone) == 3
+    talk_story = story(mixed_store, question_set, "i2t")
+    assert talk_story.models == everyone[1:] and len(everyone) == 3
     fooled = [
         {row["case"] for row in rows if row["kind"] == "i2t" and row["margin"] <= 0}
-        for model in told.models
+        for model in talk_story.models
         for rows in [mixed_store.run(question_set.run(model).key).table("scores").to_pylist()]
     ]
     n_fooled = [
         sum(case in each for each in fooled) for case in order(mixed_store, question_set, "i2t")
     ]
     assert n_fooled == sorted(n_fooled, reverse=True) and len(set(n_fooled)) > 1
-    assert told.mixture is not None and told.mixture.n_models == 2
-    assert deck.describe_questions(told, presentations()["rococo"].kind("i2t")).startswith(
+    assert talk_story.mixture is not None and talk_story.mixture.n_models == 2
+    assert deck.describe_questions(talk_story, presentations()["rococo"].kind("i2t")).startswith(
         "Two models, "
     )
-    both = replace(told, mixture=replace(told.mixture, n_fooled=2))
+    both = replace(talk_story, mixture=replace(talk_story.mixture, n_fooled=2))
     (mixed,) = (slide for slide in deck.slides(both) if slide.id == "mixed")
     assert mixed.detail.endswith(" Both models lose this picture to its own mixture.")
 
@@ -552,9 +552,9 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     kept = pictures.pop()
     for picture in pictures:
         picture.unlink()
-    told = opener(store, question_set, "flip")
-    assert told is not None
-    assert [Path(image).name for image in told.card.images] == [kept.name]
+    opening = opener(store, question_set, "flip")
+    assert opening is not None
+    assert [Path(image).name for image in opening.card.images] == [kept.name]
     kept.unlink()
     slides, _ = build_slides(store, key, "flip")
     assert not values.picture_names(slides)
@@ -581,7 +581,7 @@ def test_a_slide_credits_the_photographer_whom_the_data_name(tmp_path: Path):
     assert credits == {"red": expected, "blue": None}
 
 
-def test_a_deck_of_many_pictures_has_large_ones_near_the_open_slide_only(
+def test_a_deck_of_many_pictures_loads_large_ones_only_near_the_open_slide(
     show_page, compared: Store, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(present, "MANY_PICTURES", 1)
@@ -601,5 +601,5 @@ def test_a_deck_of_many_pictures_has_large_ones_near_the_open_slide_only(
     assert {Path(name).name for name in large} == shots
 
 
-def test_streamlit_has_the_font_of_exported_slides_where_it_is_looked_for():
+def test_the_font_of_exported_slides_is_found_in_streamlit():
     assert present._font().startswith(b"wOF2")

@@ -1,4 +1,4 @@
-"""A model that was renamed is called so on every page; its stored name stands in tooltips, commands and data alone."""
+"""Every page shows the display name of a model; its stored name is only in tooltips, commands and data."""
 
 import html
 import json
@@ -19,7 +19,7 @@ from vlprobe.storage.store import Store
 STORED, PLAIN, RENAMED = "control:constant", "Always the same", "Zebra & Sons"
 PROBES = ("lgip", "rococo", "eqben", "visla", "prsm")
 PROBE_OF = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
-# What nobody reads: tooltips, keys, addresses, and what a mark or a press tells the page.
+# Not visible: tooltips, keys, addresses, and the data that a mark or a click sends to the page.
 UNSEEN = {
     *("help", "tooltip", "helpText", "id", "userKey", "queryString", "formId", "key", "href"),
     *("stored", "model", "pinned", "customdata", "elementId", "pageScriptHash"),
@@ -36,15 +36,15 @@ def renamed(every_probe: Store) -> Iterator[Store]:
 
 
 def strings(value: object, name: str = "") -> Iterator[str]:
-    """All texts in what a page sends to the browser, but for those that nobody sees."""
+    """Yield all visible texts in the data that a page sends to the browser."""
     if name in UNSEEN:
         return
     if isinstance(value, dict):
-        for part, own in value.items():
-            yield from strings(own, part)
+        for part, item in value.items():
+            yield from strings(item, part)
     elif isinstance(value, list):
-        for own in value:
-            yield from strings(own, name)
+        for item in value:
+            yield from strings(item, name)
     elif isinstance(value, str):
         if name in ("json", "spec", "figure") and value[:1] in "{[":
             yield from strings(json.loads(value))
@@ -53,7 +53,7 @@ def strings(value: object, name: str = "") -> Iterator[str]:
 
 
 def page_texts(at: AppTest) -> list[str]:
-    """All that a page says."""
+    """Return all texts of a page."""
     return [
         f"{element.type}: {text}"
         for element in walk(at._tree)
@@ -75,7 +75,7 @@ TYPED = ("rename_stored", "run_models")  # pickers of stored names
 
 
 def addresses() -> list:
-    """Every page, and of those that show any probe, every probe; in the default suite the first alone."""
+    """List every page, with every probe if it shows any probe; the default suite uses only the first probe."""
     several = ("home", "explore", "compare", "tradeoff", "present", "breakdown")
     every = [(page, PROBE_OF.get(page, "")) for page in {**ROW, **BELOW} if page not in several]
     by_probe = [(page, probe) for probe in PROBES for page in several]
@@ -89,7 +89,7 @@ def assert_renamed(at: AppTest) -> None:
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, store: Store, page: str, probe: str, **query: str):
-    """A page about the renamed model."""
+    """Open a page about the renamed model."""
     if probe:
         sets = views.runs.question_sets(store).set_index("probe")["case_key"]
         query = {"set": sets[probe]} | query
@@ -97,13 +97,13 @@ def opened(monkeypatch: pytest.MonkeyPatch, store: Store, page: str, probe: str,
 
 
 @pytest.mark.parametrize(("page", "probe"), addresses())
-def test_a_renamed_model_is_called_so(renamed, monkeypatch, page, probe):
+def test_every_page_shows_the_display_name_of_a_model(renamed, monkeypatch, page, probe):
     folds = {"open": FOLDS[page]} if page in FOLDS else {}
     assert_renamed(opened(monkeypatch, renamed, page, probe, **folds))
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "prsm")))
-def test_a_renamed_model_is_called_so_beside_a_case(renamed, monkeypatch, probe):
+def test_the_drawer_shows_the_display_name_of_a_model(renamed, monkeypatch, probe):
     sets = views.runs.question_sets(renamed).set_index("probe")["case_key"]
     question_set = views.runs.question_set(renamed, sets[probe])
     case = views.rows.questions(renamed, question_set, [0])["id"][0]
@@ -112,12 +112,12 @@ def test_a_renamed_model_is_called_so_beside_a_case(renamed, monkeypatch, probe)
     assert_renamed(at)
 
 
-def test_a_renamed_model_is_called_so_where_it_searches_among_mixed_pictures(renamed, monkeypatch):
+def test_the_view_of_mixed_pictures_shows_the_display_name_of_a_model(renamed, monkeypatch):
     at = opened(monkeypatch, renamed, "explore", "rococo", kind="t2i")
     assert_renamed(at)
 
 
-def test_a_renamed_model_is_called_so_when_it_is_asked(renamed, monkeypatch):
+def test_pages_that_load_a_model_show_its_display_name(renamed, monkeypatch):
     at = opened(monkeypatch, renamed, "try", "", models=STORED)
     assert_renamed(at)
     at = opened(monkeypatch, renamed, "retrieval", "rococo", reader=STORED, looker=STORED)

@@ -32,7 +32,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 
 def answers(model: str) -> dict[tuple[str, ...], bool]:
-    """Right or wrong by picture and captions, from the authors' table."""
+    """Return right or wrong by picture and captions, from the authors' table."""
     with (REAL / f"SUGARCREPE_CORRECT_{FILES[model]}.csv").open(encoding="utf-8") as rows:
         return {
             tuple(row[name] for name in QUESTION): row["correct"] == "1"
@@ -58,12 +58,12 @@ def test_repair_opens_on_clip_before_its_control_and_its_repair(opened):
         "CLIP ViT-B/32 fine-tuned with hard negative texts.",
     ):
         assert sentence in text
-    # These models cannot answer anything here, so nothing offers to ask them.
+    # The weights of these models are missing here, so the page offers no evaluation.
     assert "ask_missing" not in [button.key for button in at.button]
     assert "Other seeds" not in [heading.value for heading in at.subheader]
 
 
-def test_each_example_is_one_press_away_and_named_in_the_address(opened):
+def test_a_click_on_an_example_selects_its_models_and_writes_them_to_the_address(opened):
     at = opened()
     examples = {**PUBLISHED, "Tiny CLIP, EqSim": ("demo:softmax", "demo:plain", "demo:eqsim")}
     for label, models in reversed(examples.items()):
@@ -84,10 +84,10 @@ def test_the_repaired_cases_show_photographs_first(opened):
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="../shared/data/real is not here")
 @pytest.mark.parametrize("models", PUBLISHED.values())
-def test_the_numbers_are_those_of_the_authors_tables(opened, models: tuple[str, str, str]):
+def test_the_numbers_match_the_authors_tables(opened, models: tuple[str, str, str]):
     at = opened(**dict(zip(ROLES, models, strict=True)))
     before, control, after = map(answers, models)
-    # 7,512 cases: some questions are in SugarCrepe twice, and are answered alike.
+    # 7,512 cases: some questions are in SugarCrepe twice, with equal answers.
     questions = [question for question in before if question in control and question in after]
     assert len(questions) == len(before) == len(control) == len(after)
     n_repaired = sum(after[question] and not before[question] for question in questions)

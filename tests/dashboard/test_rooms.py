@@ -1,4 +1,4 @@
-"""Rooms of the quiz: one vote a person and question, limits, hostile callers, many at once."""
+"""Rooms of the quiz: one vote per person and question, limits, hostile callers, many people at once."""
 
 import dataclasses
 import threading
@@ -25,7 +25,7 @@ HOSTILE = [
 
 
 def questions(count: int = 3) -> tuple[QuizQuestion, ...]:
-    """Made-up ones, of which every second has its true caption first."""
+    """Return invented questions; every second one has its true caption first."""
     segments = ((("one", True),), (("two", True),))
     return tuple(
         QuizQuestion(
@@ -42,7 +42,7 @@ def quiz(count: int = 3, draw: str = "fair") -> QuizRound:
 
 
 class Clock:
-    """Time that a test moves."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -68,7 +68,7 @@ def joined(rooms: Rooms, code: str, count: int) -> list[str]:
     return secrets
 
 
-def test_people_vote_the_host_turns_over_and_everybody_sees_the_outcome(rooms: Rooms):
+def test_people_vote_and_all_see_the_outcome_once_the_host_reveals_it(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
     ann, bob = joined(rooms, code, 2)
@@ -87,7 +87,7 @@ def test_people_vote_the_host_turns_over_and_everybody_sees_the_outcome(rooms: R
     assert later.is_host
 
 
-def test_a_person_has_one_vote_a_question_which_can_be_changed_until_the_answer(rooms: Rooms):
+def test_a_person_has_one_vote_per_question_and_can_change_it_until_the_answer(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
     (ann,) = joined(rooms, code, 1)
@@ -102,7 +102,7 @@ def test_a_person_has_one_vote_a_question_which_can_be_changed_until_the_answer(
     assert rooms.tally(code, ann).votes == (0, 1)
 
 
-def test_no_vote_counts_once_the_question_is_turned_over(rooms: Rooms):
+def test_a_vote_after_the_answer_is_refused(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
     (ann,) = joined(rooms, code, 1)
@@ -115,7 +115,7 @@ def test_no_vote_counts_once_the_question_is_turned_over(rooms: Rooms):
     rooms.vote(code, ann, 0, 1, 0)
 
 
-def test_only_the_host_leads(rooms: Rooms):
+def test_only_the_host_can_reveal_advance_close_and_start_a_round(rooms: Rooms):
     code = rooms.open(quiz(), new_secret())
     (ann,) = joined(rooms, code, 1)
     for action in (rooms.reveal, rooms.advance, rooms.close):
@@ -125,7 +125,7 @@ def test_only_the_host_leads(rooms: Rooms):
         rooms.new_round(code, ann, quiz())
 
 
-def test_a_question_has_to_be_turned_over_before_the_next_and_the_last_stays(rooms: Rooms):
+def test_advancing_needs_a_revealed_answer_and_stops_at_the_last_question(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(2), host)
     rooms.advance(code, host)
@@ -140,14 +140,14 @@ def test_a_question_has_to_be_turned_over_before_the_next_and_the_last_stays(roo
 
 
 @pytest.mark.parametrize("typed", HOSTILE)
-def test_what_is_no_code_is_refused_in_one_short_line(rooms: Rooms, typed: str):
+def test_an_invalid_code_is_refused_in_one_short_line(rooms: Rooms, typed: str):
     with pytest.raises(InvalidInput) as refused:
         rooms.join(typed, new_secret())
     assert str(refused.value) == "A room code has 6 letters and digits, such as K7DP2M."
 
 
 @pytest.mark.parametrize("secret", [*HOSTILE, "g" * 32, "A" * 32, "0" * 33])
-def test_what_is_no_secret_lets_nobody_in(rooms: Rooms, secret: str):
+def test_an_invalid_secret_is_refused(rooms: Rooms, secret: str):
     code = rooms.open(quiz(), new_secret())
     for action in (rooms.join, rooms.tally, rooms.reveal):
         with pytest.raises(InvalidInput):
@@ -169,7 +169,7 @@ def test_what_is_no_secret_lets_nobody_in(rooms: Rooms, secret: str):
         (0, 0, None),
     ],
 )
-def test_a_vote_that_is_none_is_refused_and_changes_nothing(rooms: Rooms, vote: tuple):
+def test_an_invalid_vote_is_refused_and_changes_nothing(rooms: Rooms, vote: tuple):
     code = rooms.open(quiz(), new_secret())
     (ann,) = joined(rooms, code, 1)
     with pytest.raises(InvalidInput):
@@ -177,7 +177,7 @@ def test_a_vote_that_is_none_is_refused_and_changes_nothing(rooms: Rooms, vote: 
     assert rooms.tally(code, ann).n_votes == 0
 
 
-def test_strangers_neither_vote_nor_look(rooms: Rooms):
+def test_people_outside_a_room_can_neither_vote_nor_see_the_votes(rooms: Rooms):
     code = rooms.open(quiz(), new_secret())
     stranger = new_secret()
     with pytest.raises(InvalidInput, match="not in this room"):
@@ -188,14 +188,14 @@ def test_strangers_neither_vote_nor_look(rooms: Rooms):
         rooms.join("AAAAAA" if code != "AAAAAA" else "BBBBBB", stranger)
 
 
-def test_codes_are_random_easy_to_read_and_told_as_they_are_typed(rooms: Rooms):
+def test_codes_are_random_and_readable_and_are_parsed_as_people_type_them(rooms: Rooms):
     codes = [rooms.open(quiz(), new_secret()) for _ in range(play_rooms.MAX_ROOMS)]
     assert len(set(codes)) == len(codes) and not set("".join(codes)) & set("IO01")
     assert parse_code(f" {codes[0][:3].lower()}-{codes[0][3:]} ") == codes[0]
     assert len(play_rooms.LETTERS) ** play_rooms.CODE_LENGTH > 1e9
 
 
-def test_a_room_is_gone_after_a_day(rooms: Rooms, clock: Clock):
+def test_a_room_is_deleted_after_a_day(rooms: Rooms, clock: Clock):
     host = new_secret()
     code = rooms.open(quiz(), host)
     clock.now = play_rooms.LIFETIME - 1
@@ -206,7 +206,7 @@ def test_a_room_is_gone_after_a_day(rooms: Rooms, clock: Clock):
         rooms.tally(code, host)
 
 
-def test_there_are_twenty_rooms_and_one_that_nobody_uses_makes_way(rooms: Rooms, clock: Clock):
+def test_an_idle_room_is_replaced_when_all_rooms_are_open(rooms: Rooms, clock: Clock):
     hosts = [new_secret() for _ in range(play_rooms.MAX_ROOMS)]
     codes = [rooms.open(quiz(), host) for host in hosts]
     clock.now = play_rooms.IDLE - 1
@@ -220,24 +220,24 @@ def test_there_are_twenty_rooms_and_one_that_nobody_uses_makes_way(rooms: Rooms,
         rooms.tally(codes[1], hosts[1])
 
 
-def test_there_are_two_hundred_people_in_all_rooms(rooms: Rooms):
+def test_the_number_of_people_in_all_rooms_is_limited(rooms: Rooms):
     codes = [rooms.open(quiz(), new_secret()) for _ in range(2)]
     known = joined(rooms, codes[0], play_rooms.MAX_PEOPLE - 2)
     with pytest.raises(InvalidInput, match="All rooms are full"):
         rooms.join(codes[1], new_secret())
     with pytest.raises(InvalidInput, match="All rooms are full"):
         rooms.open(quiz(), new_secret())
-    rooms.join(codes[0], known[0])  # who is in stays in
+    rooms.join(codes[0], known[0])  # a person in the room stays in it
     assert rooms.tally(codes[0], known[0]).n_people == play_rooms.MAX_PEOPLE - 2
 
 
-def test_places_of_closed_pages_are_free_for_others_and_votes_stay(rooms: Rooms, clock: Clock):
+def test_a_closed_page_frees_its_place_and_its_vote_still_counts(rooms: Rooms, clock: Clock):
     host = new_secret()
     code = rooms.open(quiz(), host)
     voter, watcher, *gone = joined(rooms, code, play_rooms.MAX_PEOPLE - 1)
     rooms.vote(code, voter, 0, 0, 1)
     clock.now = play_rooms.AWAY
-    rooms.tally(code, watcher)  # as an open page does every moment
+    rooms.tally(code, watcher)  # as an open page does regularly
     with pytest.raises(InvalidInput, match="All rooms are full"):
         rooms.join(code, new_secret())
     clock.now += 1
@@ -250,7 +250,7 @@ def test_places_of_closed_pages_are_free_for_others_and_votes_stay(rooms: Rooms,
     assert rooms.tally(code, gone[0]).n_people == 4
 
 
-def test_rounds_of_a_room_are_bounded_and_empty_ones_refused(rooms: Rooms):
+def test_the_number_of_rounds_is_limited_and_empty_rounds_are_refused(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
     for _ in range(play_rooms.MAX_ROUNDS - 1):
@@ -262,7 +262,7 @@ def test_rounds_of_a_room_are_bounded_and_empty_ones_refused(rooms: Rooms):
         rooms.open(nothing, new_secret())
 
 
-def test_ballots_are_first_votes_on_fair_questions_that_were_turned_over(rooms: Rooms):
+def test_ballots_are_the_first_votes_on_revealed_questions_drawn_at_random(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
     hard = rooms.open(quiz(draw="hard"), new_secret())
@@ -277,7 +277,7 @@ def test_ballots_are_first_votes_on_fair_questions_that_were_turned_over(rooms: 
     assert [(ballot.case, ballot.is_right) for ballot in ballots] == [(0, True), (0, False)]
     assert isinstance(ballots[0], Ballot)
     assert rooms.ballots(SET, "combined") == rooms.ballots("b" * 16, "flip") == []
-    # A person is the same one in another room.
+    # A person has the same identity in another room.
     again = rooms.open(quiz(), new_secret())
     rooms.join(again, ann)
     rooms.vote(again, ann, 0, 0, 1)
@@ -287,7 +287,7 @@ def test_ballots_are_first_votes_on_fair_questions_that_were_turned_over(rooms: 
     assert people[0] == people[2] != people[1]
 
 
-def test_a_hundred_people_at_once_lose_no_vote_and_count_once_each(rooms: Rooms):
+def test_every_vote_of_a_hundred_simultaneous_people_counts_once(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(5), host)
     secrets = [new_secret() for _ in range(100)]

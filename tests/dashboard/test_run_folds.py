@@ -1,4 +1,4 @@
-"""What can be set on the Run page stands in folds that are made only while they are open."""
+"""The options of the Run page are in folds that are drawn only while they are open."""
 
 from tests.dashboard.test_pages import open_form
 from tests.dashboard.test_pages_run import requests
@@ -9,7 +9,7 @@ GALLERY = "Edits, before and after"
 MACHINE = "Advanced"
 
 
-def test_what_was_set_in_a_fold_is_asked_when_it_is_closed_and_stands_there_when_it_is_opened_again(
+def test_options_set_in_a_fold_are_used_while_it_is_closed_and_shown_when_it_opens_again(
     monkeypatch, store: Store, unspawned: None
 ):
     at = open_form(monkeypatch, store)

@@ -1,4 +1,4 @@
-"""The gallery of the Run page shows the edits that a run would make of a picture and its captions."""
+"""The gallery of the Run page shows the edits that a run would make to a picture and its captions."""
 
 import html
 import re
@@ -34,11 +34,11 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
     assert table.count("<tr>") == len(gallery.CAPTION_KINDS)
     lgip = registry.load_probe("lgip")
     edits, _ = lgip.cases(item, {**lgip.defaults, "kinds": list(gallery.lgip.OFFERED_KINDS)}, 42)
-    made = {case.edit.subtype for case in edits if case.edit.kind != "combined"}
+    subtypes = {case.edit.subtype for case in edits if case.edit.kind != "combined"}
     every = [re.findall(r"<td.*?>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", table)]
     rows = [row for row in every if len(row) == 3]  # the others are not in the caption
     texts = {case.texts[:2]: case.roles[1] for case in edits}
-    for label, *texts_of_row in rows:  # each caption stands next to its own edit
+    for label, *texts_of_row in rows:  # each caption is next to its edit
         before, after = (re.sub("<.*?>", "", text) for text in texts_of_row)
         meaning = gallery.MEANINGS[texts[before, after]]
         assert label.removesuffix(" (not in this run)").endswith(f": {meaning}")
@@ -48,7 +48,7 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
             re.escape(value_label(kind)) + r"( \(not in this run\))?</td><td>not in this caption"
         )
         is_missing = re.search(f">{absent}", table) is not None
-        assert is_missing == (kind not in made)
+        assert is_missing == (kind not in subtypes)
     options = {"changes": list(picture_changes.KINDS), "severities": [severity]}
     cases, dropped = registry.load_probe("pictures").cases(item, options, 42)
     captions = [image.caption for grid in at.get("image") for image in grid.proto.imgs]
@@ -58,9 +58,7 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
     assert all(label in text for label in missing)
 
 
-def test_the_gallery_begins_with_the_edits_of_the_run_and_a_picture_that_has_them(
-    monkeypatch, store: Store
-):
+def test_the_gallery_begins_with_the_edits_of_the_run(monkeypatch, store: Store):
     at = open_form(monkeypatch, store)
     at.query_params["open"] = "gallery"
     at.session_state["run_lgip_flips"], at.session_state["run_lgip_kinds"] = ["number"], ["flip"]
@@ -71,7 +69,7 @@ def test_the_gallery_begins_with_the_edits_of_the_run_and_a_picture_that_has_the
     assert all(label.endswith(" (not in this run)") for label in rows[1:12])
 
 
-def test_the_gallery_shows_the_edits_of_a_run_of_a_chosen_picture(monkeypatch, store: Store):
+def test_the_gallery_shows_the_run_s_edits_of_the_chosen_picture(monkeypatch, store: Store):
     at = open_form(monkeypatch, store)
     assert not at.get("image")
     at.query_params["open"] = "gallery"

@@ -1,4 +1,4 @@
-"""Where small models that know drawn scenes were asked about other pictures, each page with their answers says so."""
+"""Each page with results of the small models on pictures other than drawn scenes notes that they guess."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ SAID = "On photographs they mostly guess."
 
 @pytest.fixture(scope="module")
 def photographed(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """One control's answers about pictures of a folder, and the same under the names of two demo models."""
+    """Return a control's results on pictures of a folder, also stored under the names of two demo models."""
     folder = tmp_path_factory.mktemp("strangers")
     store = Store(folder / "cache")
     (manifest,) = execute(Request(("control:random",), make_tiny(folder / "tiny"), "lgip"), store)
@@ -28,7 +28,7 @@ def photographed(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.mark.parametrize("page", tiers(PAGES, ("explore", "compare", "present")))
-def test_small_models_are_said_to_guess_on_other_pictures(photographed, monkeypatch, page: str):
+def test_pages_note_that_small_models_guess_on_other_pictures(photographed, monkeypatch, page: str):
     query = {"model": "demo:weak", "with": "demo:softmax"} if page == "compare" else {}
     query |= {"tab": "quiz"} if page == "quiz" else {}
     at = open_page(monkeypatch, photographed, "present" if page == "quiz" else page, **query)
@@ -36,13 +36,13 @@ def test_small_models_are_said_to_guess_on_other_pictures(photographed, monkeypa
 
 
 @pytest.mark.parametrize("page", ["home", "explore"])
-def test_on_drawn_scenes_nothing_is_said_of_guesses(monkeypatch, tmp_path: Path, page: str):
+def test_on_drawn_scenes_pages_do_not_mention_guesses(monkeypatch, tmp_path: Path, page: str):
     monkeypatch.delenv(shipped.SETTING)
     store = StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
     assert SAID not in words(open_page(monkeypatch, store, page))
 
 
-def test_only_the_small_ones_are_named_beside_others(photographed, monkeypatch):
+def test_only_the_small_models_are_named_in_a_comparison_with_others(photographed, monkeypatch):
     query = {"model": "control:random", "with": "demo:weak"}
     at = open_page(monkeypatch, photographed, "compare", **query)
     assert "Half-trained was trained on drawings." in words(at)

@@ -1,4 +1,4 @@
-"""The page of suspect labels: a verdict per key, stored at once."""
+"""The page of suspect labels: each key stores a verdict at once."""
 
 from pathlib import Path
 
@@ -27,26 +27,26 @@ def page(store: Store, monkeypatch: pytest.MonkeyPatch) -> AppTest:  # noqa: F81
 
 def test_each_key_stores_its_verdict_and_opens_the_next_case(page: AppTest, store: Store):  # noqa: F811
     assert not page.exception
-    asked = question_set(store)
-    first, second = views.suspects.suspects(store, asked, kind_of(store), 0.7).suspects
+    questions = question_set(store)
+    first, second = views.suspects.suspects(store, questions, kind_of(store), 0.7).suspects
     page.button("suspect_wrong").click().run()
     page.button("suspect_both").click().run()
-    assert {each.case: each.tags for each in annotations.read(store, asked.key).current} == {
+    assert {each.case: each.tags for each in annotations.read(store, questions.key).current} == {
         first.case: ("wrong label",),
         second.case: ("both acceptable",),
     }
 
 
 def test_the_same_verdict_again_removes_it(page: AppTest, store: Store):  # noqa: F811
-    asked = question_set(store)
-    first = views.suspects.suspects(store, asked, kind_of(store), 0.7).suspects[0]
+    questions = question_set(store)
+    first = views.suspects.suspects(store, questions, kind_of(store), 0.7).suspects[0]
     page.query_params["case"] = first.id
     page.run()
     page.button("suspect_unsure").click().run()
     page.query_params["case"] = first.id
     page.run()
     page.button("suspect_unsure").click().run()
-    assert annotations.read(store, asked.key).current == ()
+    assert annotations.read(store, questions.key).current == ()
 
 
 def test_the_open_case_is_marked_in_the_list_and_its_picture_is_above_the_verdicts(page: AppTest):
@@ -71,14 +71,14 @@ def test_published_answers_strong_models_and_the_command_for_errata_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.delenv(shipped.SETTING)
-    own = Store(tmp_path / "cache")
-    page = open_page(monkeypatch, own, "suspects")
+    cache = Store(tmp_path / "cache")
+    page = open_page(monkeypatch, cache, "suspects")
     text = words(page)
     assert "Published by its authors, not computed here" in text
     assert "Strong models: CLIP_TROHN-Text, GPT-4V and CLIP_TROHN-Img." in text
     (command,) = [code.value for code in page.code]
     key = command.split()[3]
-    assert shipped.opened(own.root).find(key)["run"]["dataset"] == "bundled:SugarCrepe"
+    assert shipped.opened(cache.root).find(key)["run"]["dataset"] == "bundled:SugarCrepe"
     before = page.dataframe[-1].value
     assert before["right, %"].tolist() == before["without, %"].tolist()
     page.button("suspect_wrong").click().run()

@@ -1,4 +1,4 @@
-"""Trade-off, without a browser: the finding, the figure, what a selection shows and opens, the folds, hostile names."""
+"""Trade-off, without a browser: the finding, the figure, selections, the folds, hostile names."""
 
 import base64
 import html
@@ -45,12 +45,12 @@ def key(filled: Store) -> str:
 
 
 def marks_by_model(at: AppTest) -> dict[str, dict]:
-    """The marks of the figure by model."""
+    """Return the marks of the figure by model."""
     return {model: mark for (model,), mark in marks_of(figure_of(at, "tradeoff")).items()}
 
 
 def pinned(at: AppTest) -> str:
-    """The model whose worst mistake is shown."""
+    """Return the model whose worst mistake is shown."""
     return at.session_state["pinned"]
 
 
@@ -104,11 +104,11 @@ def shows_published(at: AppTest) -> bool:
 
 
 def tradeoff_order(table) -> list[str]:
-    """The models by their second value, the highest first, controls last."""
+    """Return the models by their second value, the highest first, controls last."""
     return sorted(table.index, key=lambda model: (model == CONTROL, -table.loc[model]["y"]))
 
 
-def test_a_click_shows_the_worst_mistake_of_a_model_and_the_link_has_it(
+def test_a_click_shows_the_worst_mistake_of_a_model_and_is_stored_in_the_link(
     show_tradeoff, filled: Store, key: str
 ):
     at = select_marks(show_tradeoff(set=key), "tradeoff", (SECOND,))
@@ -132,7 +132,7 @@ def test_a_button_of_a_model_does_what_a_click_on_its_mark_does(show_tradeoff, k
     assert at.query_params["model"] in (SECOND, [SECOND]) and pinned(at) == SECOND
 
 
-def test_the_link_opens_as_many_wrong_captions_as_it_says(show_tradeoff, filled: Store, key: str):
+def test_the_link_opens_the_counted_wrong_captions(show_tradeoff, filled: Store, key: str):
     at = show_tradeoff(set=key, model=FIRST)
     count = views.cases.outcomes(
         filled, views.runs.question_set(filled, key), Filter(FIRST, "flip")
@@ -144,12 +144,12 @@ def test_the_link_opens_as_many_wrong_captions_as_it_says(show_tradeoff, filled:
 
 
 def model_picker(at: AppTest) -> Multiselect:
-    """The picker of the models shown. Its key depends on the models that it offers."""
+    """Return the picker of the models to show. Its key depends on the models that it offers."""
     (picker,) = [each for each in at.multiselect if str(each.key).startswith("shown_of_")]
     return picker
 
 
-def test_an_area_shows_only_its_models_and_show_all_brings_back_the_others(show_tradeoff, key: str):
+def test_a_selected_area_shows_only_its_models_until_show_all_is_clicked(show_tradeoff, key: str):
     at = select_marks(show_tradeoff(set=key), "tradeoff", (FIRST,), (SECOND,), is_area=True)
     assert at.query_params["shown"] in (f"{FIRST}|{SECOND}", [f"{FIRST}|{SECOND}"])
     assert set(marks_by_model(at)) == {FIRST, SECOND}
@@ -160,7 +160,7 @@ def test_an_area_shows_only_its_models_and_show_all_brings_back_the_others(show_
     assert "shown" not in empty.query_params
 
 
-def test_the_picker_of_models_shows_some_and_none_are_all(show_tradeoff, key: str):
+def test_the_picker_shows_the_chosen_models_and_an_empty_choice_shows_all(show_tradeoff, key: str):
     at = show_tradeoff(set=key, shown=f"{FIRST}|{SECOND}")
     assert set(marks_by_model(at)) == {FIRST, SECOND}
     model_picker(at).set_value([SECOND]).run()
@@ -170,23 +170,23 @@ def test_the_picker_of_models_shows_some_and_none_are_all(show_tradeoff, key: st
     assert len(model_picker(at).value) == len(MODELS)
 
 
-def test_a_link_to_a_model_that_is_not_here_says_so_and_shows_what_is(show_tradeoff, key: str):
+def test_a_link_to_a_missing_model_shows_a_warning_and_the_stored_models(show_tradeoff, key: str):
     at = show_tradeoff(set=key, model="nobody", shown="nobody|else")
     assert "model “nobody”" in at.warning[0].value.replace("\\", "")
     assert pinned(at) in MODELS and len(model_picker(at).value) == len(MODELS)
 
 
-def test_an_address_of_the_overview_about_another_probe_leads_to_its_numbers(
+def test_an_overview_link_to_another_probe_opens_its_numbers(
     monkeypatch: pytest.MonkeyPatch, every_probe: Store
 ):
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
-    # `navigation` adds what opens the numbers.
+    # `navigation` adds the parameter that opens the numbers.
     at = open_page(monkeypatch, every_probe, "overview", set=sets["prsm"], open="numbers")
     assert at.selectbox(key="metric").options and not figure_of(at, "tradeoff")
     assert at.selectbox(key="set").value == sets["prsm"]
 
 
-def test_a_link_about_questions_without_two_sides_says_so_and_what_is_here(
+def test_a_link_to_questions_without_a_trade_off_explains_it_and_links_to_one(
     monkeypatch: pytest.MonkeyPatch, every_probe: Store
 ):
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
@@ -201,7 +201,9 @@ def test_a_link_about_questions_without_two_sides_says_so_and_what_is_here(
     )
 
 
-def test_controls_alone_are_no_finding(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+def test_the_heading_for_controls_is_not_a_finding(
+    monkeypatch: pytest.MonkeyPatch, every_probe: Store
+):
     at = open_page(monkeypatch, every_probe, "tradeoff")
     assert heading(at) == "These are controls, which should fail."
     assert all(trace["mode"] != "lines" for trace in figure_of(at, "tradeoff")["data"])
@@ -218,13 +220,13 @@ def test_the_worst_mistake_of_a_pair_shows_both_pictures_and_what_the_model_chos
     assert '<th scope="row">Right picture</th>' in shown and "✗ failed" in shown
 
 
-def test_without_results_a_press_asks_the_demo_models(monkeypatch, store: Store):
+def test_without_results_the_trade_off_page_offers_a_demo_run(monkeypatch, store: Store):
     at = open_page(monkeypatch, store, "tradeoff")
     assert [button.label for button in at.button] == ["Run it on the demo data"]
 
 
 @pytest.mark.parametrize("fold", tiers(["kinds", "numbers", "paper", "details"], ["kinds"]))
-def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(show_tradeoff, key: str, fold: str):
+def test_a_fold_is_drawn_only_if_the_link_opens_it(show_tradeoff, key: str, fold: str):
     closed = show_tradeoff(set=key)
     opened = show_tradeoff(set=key, open=fold)
     assert [element.key for element in closed.get("plotly_chart")] == ["tradeoff"]
@@ -268,7 +270,7 @@ def test_a_panel_s_links_and_marks_lead_to_the_failures_of_that_type(
     assert not opened
 
 
-def test_panels_share_axes_that_hold_every_interval_and_have_the_numbers_of_the_view(
+def test_panels_share_axes_that_contain_every_interval_and_show_the_numbers_of_the_view(
     show_tradeoff, key: str, filled: Store
 ):
     at = show_tradeoff(set=key, open="kinds")
@@ -288,7 +290,7 @@ def test_panels_share_axes_that_hold_every_interval_and_have_the_numbers_of_the_
     assert len(axes) == 1
 
 
-def test_of_many_models_only_the_two_that_matter_are_named_and_colored(
+def test_with_many_models_only_the_two_that_matter_are_named(
     show_tradeoff, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("vlprobe.render.charts.styles", "vlprobe.features.tradeoff.data"):
@@ -303,30 +305,30 @@ def test_of_many_models_only_the_two_that_matter_are_named_and_colored(
     assert not any(model_name(CONTROL) in name for name in names)
 
 
-def test_names_and_captions_reach_the_picture_as_text_and_the_page_escaped(
+def test_hostile_names_are_escaped_in_the_figure_and_on_the_page(
     monkeypatch: pytest.MonkeyPatch, filled: Store, tmp_path: Path, key: str
 ):
-    own = Store(shutil.copytree(filled.root, tmp_path / "cache"))
-    display_names.rename(own, FIRST, HOSTILE)
-    display_names.rename(own, SECOND, "**bold** [x](javascript:1) " + "long " * 6)
-    at = open_page(monkeypatch, own, "tradeoff", set=key, open="kinds|numbers")
+    store = Store(shutil.copytree(filled.root, tmp_path / "cache"))
+    display_names.rename(store, FIRST, HOSTILE)
+    display_names.rename(store, SECOND, "**bold** [x](javascript:1) " + "long " * 6)
+    at = open_page(monkeypatch, store, "tradeoff", set=key, open="kinds|numbers")
     assert not at.error
     spec = json.dumps(figure_of(at, "tradeoff"))
     assert "&lt;img src=x" in spec and "<img src=x" not in spec
     assert "<img src=x" not in bodies(at) and "</script>" not in bodies(at)
-    written = [
+    labels = [
         *(one.value for one in at.markdown),
         *(one.proto.label for one in at.get("page_link")),
         *(option for group in at.button_group for option in group.options),
     ]
     assert not [
         one
-        for one in written
+        for one in labels
         if "<img" in one.replace("\\<img", "") or "](java" in one.replace("\\](", "")
     ]
 
 
-def test_a_picture_that_is_gone_is_named_and_the_captions_stay(
+def test_a_missing_picture_is_named_and_the_captions_remain(
     monkeypatch: pytest.MonkeyPatch, filled: Store, key: str
 ):
     monkeypatch.setattr(page, "addresses", lambda root, names: {})
@@ -336,7 +338,7 @@ def test_a_picture_that_is_gone_is_named_and_the_captions_stay(
     assert text.count('class="vp-told"') == 2
 
 
-def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_paper_prints(
+def test_kinds_beyond_lgip_have_a_panel_or_a_row_and_hide_published_numbers_by_default(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     store = Store(tmp_path / "cache")
@@ -345,8 +347,8 @@ def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_
     execute(Request((CONTROL,), folder, "lgip", options, limit=4, examine=False), store)
     at = open_page(monkeypatch, store, "tradeoff", open="kinds")
     assert not at.exception
-    asked = set(views.estimates.choices(store, question_set_of(store))["subtype"])
-    lies = asked & set(kind_edits.LIES)
+    subtypes = set(views.estimates.choices(store, question_set_of(store))["subtype"])
+    lies = subtypes & set(kind_edits.LIES)
     assert {"negation", "relation"} <= lies
     for name in lies:
         assert f"**{value_label(name)}**" in [each.value for each in at.markdown]
@@ -357,7 +359,9 @@ def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_
     assert shows_published(open_page(monkeypatch, store, "tradeoff", printed="shown"))
 
 
-def test_the_picker_of_two_models_says_both(monkeypatch: pytest.MonkeyPatch, compared: Store):
+def test_the_picker_of_two_models_reads_both_models(
+    monkeypatch: pytest.MonkeyPatch, compared: Store
+):
     at = open_page(monkeypatch, compared, "tradeoff")
     assert "both models" in [block.proto.popover.label for block in at.get("popover")]
 

@@ -1,4 +1,4 @@
-"""What a test reads of walls and charts, and how it presses them: AppTest draws components and charts only."""
+"""Functions that read and click walls and charts, because AppTest can only draw components and charts."""
 
 import json
 
@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 
 def component_values(at: AppTest, name: str) -> list[tuple[str, dict]]:
-    """Ids and values of the components of this name that the page has."""
+    """Return the ids and values of the page's components with this name."""
     return [
         (element.proto.id, json.loads(element.proto.json or "{}"))
         for element in at.get("bidi_component")
@@ -16,18 +16,18 @@ def component_values(at: AppTest, name: str) -> list[tuple[str, dict]]:
 
 
 def wall(at: AppTest) -> dict:
-    """What the page's wall was given; no cards where there is no wall."""
+    """Return the data of the page's wall, with no cards if the page has no wall."""
     values = [values for _, values in component_values(at, "wall") if not values["strip"]]
     return values[0] if values else {"cards": [], "heading": ""}
 
 
 def card_ids(at: AppTest) -> list[str]:
-    """Ids of the cases on the wall, in order."""
+    """Return the ids of the cases on the wall, in order."""
     return [card["id"] for card in wall(at)["cards"]]
 
 
 def send(at: AppTest, name: str, event: str, value: object, place: int = 0) -> AppTest:
-    """Has a component, the one at this place of those with the name, tell the page something as a press does."""
+    """Send an event of a component to the page, as a click does; `place` selects among components with the name."""
     return _send(at, component_values(at, name)[place][0], event, value)
 
 
@@ -43,7 +43,7 @@ def _send(at: AppTest, component_id: str, event: str, value: object) -> AppTest:
 
 
 def values_of(at: AppTest, key: str) -> dict:
-    """What the component with this key was given; empty where the page has none."""
+    """Return the data of the component with this key, empty if the page has none."""
     for element in at.get("bidi_component"):
         if element.key == key:
             return json.loads(element.proto.json or "{}")
@@ -51,7 +51,7 @@ def values_of(at: AppTest, key: str) -> dict:
 
 
 def send_to(at: AppTest, key: str, event: str, value: object) -> AppTest:
-    """Has the component with this key tell the page something."""
+    """Send an event of the component with this key to the page."""
     component_id = next(
         element.proto.id for element in at.get("bidi_component") if element.key == key
     )
@@ -59,7 +59,7 @@ def send_to(at: AppTest, key: str, event: str, value: object) -> AppTest:
 
 
 def figure_of(at: AppTest, key: str) -> dict:
-    """Return the data and the layout of the chart with this key; empty where the page has none."""
+    """Return the data and the layout of the chart with this key, empty if the page has none."""
     for element in at.get("plotly_chart"):
         if element.key == key:
             return json.loads(element.proto.spec)
@@ -84,7 +84,7 @@ def marks_of(figure: dict) -> dict[tuple, dict]:
 
 
 def select_marks(at: AppTest, key: str, *marks: tuple, is_area: bool = False) -> AppTest:
-    """Select marks of a chart by their `customdata`, with a box around them if `is_area`; no data: published ones."""
+    """Select marks of a chart by their `customdata`, in a box if `is_area`; published marks have no data."""
     chart = next(element for element in at.get("plotly_chart") if element.key == key)
     points = [{"customdata": list(mark)} if mark else {"x": 1.0} for mark in marks]
     box = [{"xref": "x", "yref": "y", "x": [0, 1], "y": [0, 1]}] if is_area else []
