@@ -58,9 +58,7 @@ def test_every_object_renders_in_every_color_and_count():
 @pytest.mark.full  # draws for 2 s
 def test_every_thing_shows_most_of_its_color_as_that_color():
     # One vote a pixel, for the base color that it is very near to.
-    from vlprobe.datasets.world.sprites import tones
-
-    bases = np.array([tones(color).base for color in COLORS])
+    bases = np.array([sprites.palette(color)["base"] for color in COLORS])
     for name, color in itertools.product(OBJECTS, COLORS):
         rgba = np.asarray(sprite(name, color, 96, False)).astype(int)
         own = rgba[rgba[..., 3] > 200][:, :3]

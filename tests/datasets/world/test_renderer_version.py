@@ -102,7 +102,7 @@ def test_any_pillow_draws_the_same_scenes_under_one_version(renderings):
 
 
 def test_a_changed_color_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypatch):
-    tones = sprites.tones
+    palette = sprites.palette
 
     def redrawn() -> list[int]:
         sprites._small_sprite.cache_clear()
@@ -111,7 +111,7 @@ def test_a_changed_color_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypat
     try:
         with monkeypatch.context() as patch:
             patch.setattr(
-                sprites, "tones", lambda color: tones("pink" if color == "red" else color)
+                sprites, "palette", lambda color: palette("pink" if color == "red" else color)
             )
             reds = {
                 index

@@ -1,8 +1,8 @@
 """Draw single objects for the demo world as smooth, outlined shapes on a transparent square.
 
-The file figures.toml lists the shapes of each object, and describes its format. Each of the eleven colors has a shade,
-a light and an ink for outlines. Shapes are supersampled for soft edges. Pictures are cached by object, color, size and
-direction.
+The file figures.toml lists the shapes of each object and all colors, and describes its format. Each of the
+eleven colors of objects has a shade, a light and an ink for outlines. Shapes are supersampled for soft edges.
+Pictures are cached by object, color, size and direction.
 """
 
 import functools
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageColor, ImageDraw, ImageFilter, ImageOps
+from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
 Point = tuple[float, float]
 Color = tuple[int, int, int]
@@ -144,49 +144,6 @@ class Pen:
         return self._canvas.reduce(self._larger)
 
 
-WHITE = (255, 255, 255)
-_BASE: dict[str, Color] = {
-    "red": (216, 38, 42),
-    "blue": (38, 96, 220),
-    "green": (42, 158, 66),
-    "yellow": (250, 212, 44),
-    "black": (44, 45, 52),
-    "white": (250, 250, 250),
-    "brown": (128, 78, 44),
-    "gray": (146, 150, 156),
-    "orange": (248, 134, 28),
-    "pink": (248, 144, 190),
-    "purple": (124, 60, 188),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Tones:
-    """The color tones used to draw a thing in one color."""
-
-    name: str
-    base: Color
-    shade: Color
-    light: Color
-    ink: Color
-
-
-def tones(name: str) -> Tones:
-    """Return the tones of a color. Black and white have special tones, so that all parts of an object stay visible."""
-    base = _BASE[name]
-    if name == "black":
-        return Tones(name, base, (26, 26, 32), (88, 90, 100), (10, 10, 14))
-    if name == "white":
-        return Tones(name, base, (206, 211, 220), (255, 255, 255), (84, 90, 104))
-    return Tones(
-        name,
-        base,
-        mix(base, (24, 16, 40), 0.26),
-        mix(base, WHITE, 0.42),
-        mix(base, (20, 16, 34), 0.68),
-    )
-
-
 _SHAPES: dict[str, Callable[..., Shape]] = {
     function.__name__: function for function in (poly, blob, limb, ring, oval, disc, box)
 }
@@ -229,19 +186,32 @@ def _figure(name: str) -> list[Step]:
     return list(map(_parse_step, _tables()["figures"][name]))
 
 
-def _palette(color: Tones) -> dict[str, Color]:
-    """Return the colors of all parts, by name, for an object in a color."""
-    codes = _tables()["colors"] | _tables()["colors_of"].get(color.name, {})
-    own = {name: getattr(color, name) for name in ("base", "shade", "light", "ink")}
-    return {name: ImageColor.getrgb(code)[:3] for name, code in codes.items()} | own
+@functools.cache
+def palette(color: str) -> dict[str, Color]:
+    """Return the colors of the parts of an object in a color, by name, including its base, shade, light and ink."""
+    tables = _tables()
+    base = _rgb(tables["bases"][color])
+    derived = {
+        "base": base,
+        "shade": mix(base, (24, 16, 40), 0.26),
+        "light": mix(base, (255, 255, 255), 0.42),
+        "ink": mix(base, (20, 16, 34), 0.68),
+    }
+    codes = tables["colors"] | tables["colors_of"].get(color, {})
+    return derived | {name: _rgb(code) for name, code in codes.items()}
 
 
-def _color(spec: str, palette: dict[str, Color]) -> Color:
+def _rgb(code: str) -> Color:
+    red, green, blue = bytes.fromhex(code.removeprefix("#"))
+    return red, green, blue
+
+
+def _color(spec: str, colors: dict[str, Color]) -> Color:
     """Return the color for a name, or for a mixture such as `ink dark 0.5`."""
     name, *mixture = spec.split()
     if not mixture:
-        return palette[name]
-    return mix(palette[name], palette[mixture[0]], float(mixture[1]))
+        return colors[name]
+    return mix(colors[name], colors[mixture[0]], float(mixture[1]))
 
 
 _LARGER = 2  # of large sprites, whose edges are fine already
@@ -263,10 +233,10 @@ def _small_sprite(name: str, color: str, size: int) -> Image.Image:
 
 def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
     """Draw an object with the pen, facing right, and surround it with a rim that is `rim` pixels wide."""
-    palette = _palette(tones(color))
+    colors = palette(color)
     for step in _figure(name):
-        edge = _color(step.edge, palette) if step.edge else None
-        pen.draw(step.shapes, _color(step.color, palette), edge)
+        edge = _color(step.edge, colors) if step.edge else None
+        pen.draw(step.shapes, _color(step.color, colors), edge)
     drawn = pen.image
     widened = _widened(drawn.getchannel("A"), rim)
     rim_alpha = widened.point([alpha * 150 // 255 for alpha in range(256)])
