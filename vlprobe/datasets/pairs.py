@@ -23,7 +23,7 @@ other array is rejected.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,7 @@ NAMES = ("pairs:FILE", "pairs:FILE@IMAGEDIR")
 UNVALIDATED = "unvalidated"
 OPTIONS = (sources.AVAILABLE, sources.UNPICTURED, UNVALIDATED)
 VOTES = 2  # of VALSE's three annotators
+DOUBTFUL = f"have a foil that fewer than {VOTES} annotators distinguished from the caption and are left out"
 MAX_SUBSETS = 20  # picture folders in one list: more are probably videos, not subsets
 WINOGROUND = ("image_0", "image_1", "caption_0", "caption_1")
 EQBEN = ("image0", "image1", "caption0", "caption1")
@@ -68,11 +69,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
                 doubtful.append(row.item.id)
         notes += sources.unread_columns(file, (row.unread for row in file_rows), [])
     if doubtful and UNVALIDATED not in source.options:
-        why = (
-            f"have a foil that fewer than {VOTES} annotators distinguished from the "
-            "caption and are left out"
-        )
-        notes += sources.count_note(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
+        predicate = f"{DOUBTFUL}; +{UNVALIDATED} keeps them"
+        notes += sources.count_note(doubtful, len(rows), predicate)
         doubtful_ids = set(doubtful)
         rows = [(item, images) for item, images in rows if item.id not in doubtful_ids]
     items, picture_notes = sources.attach_pictures(source, rows, knows_unpictured=True)
@@ -170,22 +168,15 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
         dict.fromkeys(
             picture.path
             for item in items
-            for picture in (item.image, item.foil_image)
-            if picture and picture.path.suffix == ".npy" and not picture.absent
+            for picture in item.pictures
+            if picture.path.suffix == ".npy" and not picture.absent
         )
     )
     frames = {
         path: Picture(_frame(path, cache / "frames" / f"{digest}.bmp"))
         for path, digest in zip(arrays, pictures.file_digests(arrays, cache), strict=True)
     }
-    return [
-        replace(
-            item,
-            image=item.image and frames.get(item.image.path, item.image),
-            foil_image=item.foil_image and frames.get(item.foil_image.path, item.foil_image),
-        )
-        for item in items
-    ]
+    return [item.with_pictures(lambda picture: frames.get(picture.path, picture)) for item in items]
 
 
 def _frame(path: Path, target: Path) -> Path:

@@ -152,7 +152,7 @@ def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
     if rows is not None:
         return audit.check_columns(rows)
     items = []
-    for item, names, _ in cases.rows_of(table, layout, parsed.chosen).rows:
+    for item, names, _ in cases.rows_of(table, layout, parsed.chosen)[0]:
         pictures = [Picture(Path(name), absent=name) for name in names]
         items.append(replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False))))
     return audit.check(items, cache, sees_pictures=False)
@@ -175,12 +175,12 @@ def _read(name: str, cache: Path) -> tuple[TableName, Table, Layout]:
 def load(name: str, cache: Path) -> LoadedDataset:
     """Load the rows in the order of the file. Raises NotFound or InvalidInput."""
     parsed, table, layout = _read(name, cache)
-    rows = cases.rows_of(table, layout, parsed.chosen)
+    rows, row_notes = cases.rows_of(table, layout, parsed.chosen)
     items, notes = sources.attach_pictures(
-        parsed.source, [(row.item, row.images) for row in rows.rows], knows_unpictured=True
+        parsed.source, [(row.item, row.images) for row in rows], knows_unpictured=True
     )
     if layout.kind != "captions":
         items = clustered_by_picture(items, cache)  # by whole pictures, which their crops share
-    boxes = {row.item.id: row.box for row in rows.rows if row.box}
+    boxes = {row.item.id: row.box for row in rows if row.box}
     items = [sources.cropped(item, boxes[item.id]) if item.id in boxes else item for item in items]
-    return validated(name, items, cache, notes + rows.notes)
+    return validated(name, items, cache, notes + row_notes)

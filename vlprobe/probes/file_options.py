@@ -150,7 +150,6 @@ _WORDS = FileOption(
     when_large="Expected a smaller text file with one word per line.",
     when_unreadable="Expected a text file with one word per line.",
 )
-VOCABULARY_POLICY = "rand-voca"
 
 
 def vocabulary_option(uses: str) -> Option:
@@ -163,15 +162,6 @@ def vocabulary_option(uses: str) -> Option:
         f"of the letters a to z {uses}",
         refers_to="file",
     )
-
-
-def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
-    """Raise InvalidInput if a vocabulary is given but no policy uses it."""
-    if vocabulary and not any(policy.partition(":")[0] == VOCABULARY_POLICY for policy in policies):
-        raise InvalidInput(
-            f"A vocabulary is set, but no policy uses it. Add {VOCABULARY_POLICY} to the option "
-            "'policies', or remove the option 'vocabulary'."
-        )
 
 
 def pin_vocabulary(options: Mapping[str, object]) -> Mapping[str, object]:

@@ -150,7 +150,12 @@ def check_settings(settings: RococoOptions) -> None:
         "policies",
         {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
     )
-    file_options.check_vocabulary(settings.get("vocabulary", ""), settings["policies"])
+    uses_words = any(policy.partition(":")[0] == "rand-voca" for policy in settings["policies"])
+    if settings.get("vocabulary") and not uses_words:
+        raise InvalidInput(
+            "A vocabulary is set, but no policy uses it. Add rand-voca to the option 'policies', "
+            "or remove the option 'vocabulary'."
+        )
 
 
 def make_draws(settings: RococoOptions, seed: int) -> Draws:

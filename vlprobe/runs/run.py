@@ -34,7 +34,17 @@ from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage import files, memo
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Entry, Store
-from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, embeds_images, looks_up
+from vlprobe.types import (
+    Dataset,
+    Item,
+    Model,
+    Picture,
+    Probe,
+    Run,
+    answers_cases,
+    embeds_images,
+    looks_up,
+)
 from vlprobe.types.options import parse_options
 
 # Of a run of a known probe: all that its captions and pictures depend on
@@ -288,7 +298,7 @@ def prepare(
         dataset = registry.load_dataset(dataset_name, store.root)
     probe.check_items(dataset.items, options)
     selected, run_selection = selection.select(dataset, request)
-    items = [_with_whole_paths(item) for item in selected]
+    items = [item.with_pictures(_with_whole_path) for item in selected]
     probe, options = _without_foreign(probe, options, items, store)
     run = Run(  # everything that affects results, except the model
         model="",
@@ -380,18 +390,9 @@ def _write_error(store: Store) -> InvalidInput | None:
     return None
 
 
-def _with_whole_paths(item: Item) -> Item:
-    """Return a copy of the item with absolute picture paths, which are valid from any working folder."""
-    pictures = {
-        name: replace(picture, path=picture.path.resolve())
-        for name in ("image", "foil_image")
-        if (picture := getattr(item, name))
-    }
-    series = item.series
-    if series:
-        whole = (replace(picture, path=picture.path.resolve()) for picture in series.pictures)
-        series = replace(series, pictures=tuple(whole))
-    return replace(item, **pictures, series=series)
+def _with_whole_path(picture: Picture) -> Picture:
+    """Return a copy of the picture with an absolute path, which is valid from any working folder."""
+    return replace(picture, path=picture.path.resolve())
 
 
 def metric_names(probe: Probe, options: Mapping[str, object], n_orders: int = 1) -> tuple[str, ...]:

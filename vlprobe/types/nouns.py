@@ -10,7 +10,7 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -145,6 +145,16 @@ class Item:
         """Return all pictures in the item: its image, the image for its foils, and the pictures in its series."""
         series = self.series.pictures if self.series else ()
         return tuple(picture for picture in (self.image, self.foil_image, *series) if picture)
+
+    def with_pictures(self, change: Callable[[Picture], Picture]) -> "Item":
+        """Return a copy of the item in which a function has replaced each picture."""
+        series = self.series
+        if series:
+            series = replace(series, pictures=tuple(map(change, series.pictures)))
+        image, foil_image = (
+            picture and change(picture) for picture in (self.image, self.foil_image)
+        )
+        return replace(self, image=image, foil_image=foil_image, series=series)
 
     @property
     def unit(self) -> str:

@@ -494,7 +494,7 @@ def test_a_role_that_no_column_has_costs_one_list_a_table(tmp_path: Path):
     file = tmp_path / "x.csv"
     file.write_text("image,caption,negative\na.png,A dog.,A cat.\n")
     read = reader.read(file)
-    values = cases.Fields(read, layouts.recognized("x", read.names, "", {}))
+    values = cases.TableReading(read, layouts.recognized("x", read.names, "", {}), {})
     assert values.role("subset") is values.role("id")
     assert values.role("caption") is values.role("caption")
 

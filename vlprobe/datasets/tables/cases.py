@@ -10,15 +10,15 @@ import ast
 import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 
 from vlprobe.datasets import audit, labels, sources
+from vlprobe.datasets.pairs import DOUBTFUL, VOTES
 from vlprobe.datasets.queries import KINDS
 from vlprobe.datasets.tables.layouts import Kind, Layout
 from vlprobe.datasets.tables.reader import Table
@@ -26,16 +26,26 @@ from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
 MOST_LITERAL = 200_000  # characters of a list written as text
+MOST_TAG_VALUES = 1000  # of a column; one with more is text, not a tag
+ATTRIBUTES = {attribute.lower(): attribute for attribute in KINDS}
+SPATIAL_FOILS = 3  # candidates for a triplet of VSR
 
 
-class Fields:
-    """A table and its layout. Each column is extracted only once."""
+class TableReading:
+    """A table while its rows are converted to items. Each column is extracted only once."""
 
-    def __init__(self, table: Table, layout: Layout) -> None:
+    def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
         self.table, self.layout = table, layout
         self._values: dict[str, Sequence[Any]] = {}
         self._names = table.names
         self._no_texts = [""] * table.n_rows  # for a role without a column
+        self.chosen = self._chosen_rows(chosen)
+        self.notes: list[str] = []
+        if layout.votes in table.columns:
+            self._leave_out_doubtful()
+        self.tags, self.unread = self._tag_columns()
+        ids = [self.role("id")[row] for row in self.chosen]
+        self.has_ids = all(ids) and len(set(ids)) == len(ids)
 
     def values(self, column: str) -> Sequence[Any]:
         """Return the values in a column, each of which is text or a list of texts."""
@@ -50,7 +60,7 @@ class Fields:
             return self.values(column)
         return self._no_texts
 
-    def chosen_rows(self, chosen: Mapping[str, str]) -> list[int]:
+    def _chosen_rows(self, chosen: Mapping[str, str]) -> list[int]:
         """Return the numbers of the rows that have the required value in every given column. Raises InvalidInput."""
         rows = list(range(self.table.n_rows))
         for column, value in chosen.items():
@@ -129,61 +139,11 @@ class Fields:
                 raise self.fault(row, column, "a number of pixels") from None
         return "crop={},{},{},{}".format(*sides)
 
-
-def _literal(text: str) -> list[str]:
-    """Parse a list of strings in Python or JSON notation. Any other text is returned as the only entry of a list."""
-    try:
-        value = ast.literal_eval(text.strip()) if len(text) <= MOST_LITERAL else None
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return [text]
-    is_list = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
-    return list(value) if value is not None and is_list else [text]
-
-
-MOST_TAG_VALUES = 1000  # of a column; one with more is text, not a tag
-ATTRIBUTES = {attribute.lower(): attribute for attribute in KINDS}
-VOTES = 2  # of VALSE's three annotators
-SPATIAL_FOILS = 3  # candidates for a triplet of VSR
-
-
-class Unpictured(NamedTuple):
-    """An item without its pictures, and the names and crop of these pictures."""
-
-    item: Item
-    images: list[str]
-    box: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of a table as items, and notes for people who read results on them."""
-
-    rows: list[Unpictured]
-    notes: list[str]
-
-
-class TableReading(Fields):
-    """A table while its rows are converted to items."""
-
-    def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
-        super().__init__(table, layout)
-        self.chosen = self.chosen_rows(chosen)
-        self.notes: list[str] = []
-        if layout.votes in table.columns:
-            self._leave_out_doubtful()
-        self.tags, self.unread = self._tag_columns()
-        ids = [self.role("id")[row] for row in self.chosen]
-        self.has_ids = all(ids) and len(set(ids)) == len(ids)
-
     def _leave_out_doubtful(self) -> None:
         votes = self.table.values(self.layout.votes)
         doubtful = [row for row in self.chosen if votes[row] and int(votes[row]) < VOTES]
-        why = (
-            f"have a foil that fewer than {VOTES} annotators distinguished from the "
-            "caption and are left out"
-        )
         keys = [f"row {row + 1}" for row in doubtful]
-        self.notes += sources.count_note(keys, len(self.chosen), why)
+        self.notes += sources.count_note(keys, len(self.chosen), DOUBTFUL)
         left_out = set(doubtful)
         self.chosen = [row for row in self.chosen if row not in left_out]
 
@@ -222,8 +182,28 @@ class TableReading(Fields):
         return [self.image(self.role(role)[row], row, role) for role in roles]
 
 
-def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingProxyType({})) -> Rows:
-    """Convert the rows in a table to dataset items.
+def _literal(text: str) -> list[str]:
+    """Parse a list of strings in Python or JSON notation. Any other text is returned as the only entry of a list."""
+    try:
+        value = ast.literal_eval(text.strip()) if len(text) <= MOST_LITERAL else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return [text]
+    is_list = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    return list(value) if value is not None and is_list else [text]
+
+
+class Unpictured(NamedTuple):
+    """An item without its pictures, and the names and crop of these pictures."""
+
+    item: Item
+    images: list[str]
+    box: str = ""
+
+
+def rows_of(
+    table: Table, layout: Layout, chosen: Mapping[str, str]
+) -> tuple[list[Unpictured], list[str]]:
+    """Convert the rows in a table to dataset items. Also return notes for people who read results on them.
 
     Args:
         table: The table as read.
@@ -252,7 +232,7 @@ def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingPro
         notes.append(
             f"Columns of {table.file.name} that are not read: {', '.join(reading.unread)}."
         )
-    return Rows(rows, notes)
+    return rows, notes
 
 
 def _pairs(reading: TableReading) -> Iterator[Unpictured]:
