@@ -1,4 +1,4 @@
-"""Somebody elsewhere who answers what `vlprobe ask` wrote, with a model of ours."""
+"""Answers the files that `vlprobe ask` writes with a model of vlprobe, as an external tool would."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ MODEL = "control:random"
 
 
 def questions(data: str, probe: str, folder: Path, store: Store, **options: object) -> dict:
-    """Writes the questions into the folder."""
+    """Write the questions into the folder."""
     return ask(Request((), data, probe, options), folder, store)
 
 
@@ -24,11 +24,13 @@ def rows(file: Path) -> list[dict]:
 
 
 def vectors(folder: Path, name: str = MODEL) -> tuple[np.ndarray, np.ndarray]:
-    """The embeddings of all pictures and texts that are asked about, in their order, from the files alone."""
+    """Return the embeddings of all pictures and texts in the question files, in order, computed from these files
+    only.
+    """
     model = registry.load_model(name)
-    shown = [folder / row["file"] for row in rows(folder / "pictures.jsonl")]
+    picture_files = [folder / row["file"] for row in rows(folder / "pictures.jsonl")]
     texts = [row["text"] for row in rows(folder / "texts.jsonl")]
-    pixels = [model.preprocess(Image.open(file).convert("RGB")) for file in shown]
+    pixels = [model.preprocess(Image.open(file).convert("RGB")) for file in picture_files]
     images = (
         model.encode_images(np.stack(pixels)) if pixels else np.empty((0, model.capabilities.dim))
     )

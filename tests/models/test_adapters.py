@@ -1,4 +1,4 @@
-"""LoRA adapters of text encoders, and models without modules.json, on tiny models that are made here."""
+"""LoRA adapters of text encoders and models without modules.json, on tiny models created by the tests."""
 
 import json
 import pickle
@@ -21,7 +21,7 @@ import torch  # noqa: E402
 
 from tests.models.tiny_hf import TEXTS, WIDTH, bert, transformers  # noqa: E402
 
-# of peft with transformers 5.24; vlprobe passes none on
+# peft causes this with transformers 5.24; vlprobe does not pass this argument
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 POOLED = {
     "cls": lambda states: states[0],
@@ -32,7 +32,7 @@ POOLED = {
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory) -> Path:
-    """A tiny BERT in the layout of transformers, as AnglE's BERT has."""
+    """Create a tiny BERT in transformers' layout, which AnglE's BERT uses."""
     folder = tmp_path_factory.mktemp("base")
     tokenizer = bert(model_max_length=64)
     config = transformers.BertConfig(vocab_size=len(tokenizer), **WIDTH)
@@ -59,7 +59,7 @@ def embed(name: str) -> np.ndarray:
 
 
 def expected(model, base: Path, pooling: str, texts: list[str] = TEXTS) -> np.ndarray:
-    """The embeddings by transformers and peft alone: one text at a time, pooled by hand."""
+    """Compute the embeddings with transformers and peft only: one text at a time, pooled by hand."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(base)
     rows = []
     with torch.no_grad():
@@ -71,7 +71,7 @@ def expected(model, base: Path, pooling: str, texts: list[str] = TEXTS) -> np.nd
 
 
 @pytest.mark.parametrize("pooling", POOLED)
-def test_a_model_without_modules_is_pooled_as_named(base, pooling):
+def test_a_model_without_modules_json_uses_the_named_pooling(base, pooling):
     model = transformers.AutoModel.from_pretrained(base).eval()
     found = embed(f"st:{base}+pooling={pooling}")
     assert np.abs(found - expected(model, base, pooling)).max() <= 1e-5
@@ -80,7 +80,7 @@ def test_a_model_without_modules_is_pooled_as_named(base, pooling):
     assert np.abs(framed[:2] - expected(model, base, pooling, texts)).max() <= 1e-5
 
 
-def test_a_prompt_with_a_place_for_the_text_is_digested_as_two_parts(base, monkeypatch):
+def test_a_prompt_with_a_placeholder_is_digested_as_two_parts(base, monkeypatch):
     described = []
     monkeypatch.setattr(hub, "described", lambda parts: described.append(parts["prompt"]) or parts)
     for prompt in ("the photo {} in one", "the photo "):
@@ -89,7 +89,7 @@ def test_a_prompt_with_a_place_for_the_text_is_digested_as_two_parts(base, monke
 
 
 @pytest.mark.parametrize("settings", [{}, {"use_rslora": True}, {"use_dora": True, "r": 4}])
-def test_embeddings_are_those_of_peft_without_merging(base, tmp_path, settings):
+def test_embeddings_equal_those_of_an_unmerged_peft_model(base, tmp_path, settings):
     folder = adapt(base, tmp_path / "adapter", **settings)
     unmerged = peft.PeftModel.from_pretrained(
         transformers.AutoModel.from_pretrained(base), folder
@@ -105,7 +105,7 @@ def test_embeddings_are_those_of_peft_without_merging(base, tmp_path, settings):
     }
 
 
-def test_an_adapter_that_was_trained_with_a_head_is_loaded_whole(base, tmp_path):
+def test_an_adapter_trained_with_a_head_is_loaded_completely(base, tmp_path):
     folder = adapt(base, tmp_path / "adapter", head=True)
     model = transformers.AutoModelForMaskedLM.from_pretrained(base)
     inner = peft.PeftModel.from_pretrained(model, folder).eval().base_model.model.bert
@@ -136,7 +136,9 @@ def test_an_adapter_that_was_trained_with_a_head_is_loaded_whole(base, tmp_path)
         {"init_lora_weights": "a\nb"},
     ],
 )
-def test_settings_that_could_run_code_or_are_not_applied_are_refused(base, tmp_path, planted):
+def test_adapter_settings_that_could_run_code_or_are_not_applied_are_refused(
+    base, tmp_path, planted
+):
     folder = adapt(base, tmp_path / "adapter")
     config = json.loads((folder / "adapter_config.json").read_text()) | planted
     (folder / "adapter_config.json").write_text(json.dumps(config))
@@ -145,7 +147,7 @@ def test_settings_that_could_run_code_or_are_not_applied_are_refused(base, tmp_p
     assert "\n" not in str(error.value)
 
 
-def test_an_adapter_from_the_hub_is_fetched_in_either_format_and_watched(
+def test_a_hub_adapter_is_downloaded_in_either_format_and_reloaded_when_it_changes(
     base, tmp_path, monkeypatch
 ):
     import huggingface_hub
@@ -194,7 +196,9 @@ def test_an_adapter_from_the_hub_is_fetched_in_either_format_and_watched(
 
 
 @pytest.mark.parametrize("start", ["gaussian", "orthogonal", None])
-def test_a_start_of_training_that_keeps_the_base_model_changes_nothing(base, tmp_path, start):
+def test_an_initialization_that_keeps_the_base_model_does_not_change_embeddings(
+    base, tmp_path, start
+):
     folder = adapt(base, tmp_path / "adapter")
     path = folder / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"init_lora_weights": start}))
@@ -205,7 +209,7 @@ def test_a_start_of_training_that_keeps_the_base_model_changes_nothing(base, tmp
     assert np.abs(found - expected(inner, base, "cls")).max() <= 1e-5
 
 
-def test_the_base_model_and_the_module_that_an_adapter_names_are_never_opened(base, tmp_path):
+def test_the_base_model_and_module_named_in_an_adapter_are_never_opened(base, tmp_path):
     folder = adapt(base, tmp_path / "adapter")
     (tmp_path / "planted.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     name = f"st:{base}+adapter={folder}+pooling=cls"
@@ -220,7 +224,7 @@ def test_the_base_model_and_the_module_that_an_adapter_names_are_never_opened(ba
     assert (embed(name) == before).all() and not (tmp_path / "ran").exists()
 
 
-def test_weights_that_are_pickled_or_do_not_fit_are_one_line(base, tmp_path):
+def test_pickled_or_mismatched_adapter_weights_are_refused_in_one_line(base, tmp_path):
     folder = adapt(base, tmp_path / "adapter")
     name = f"st:{base}+adapter={folder}+pooling=cls"
     other = transformers.BertConfig(vocab_size=100, **WIDTH | {"num_hidden_layers": 1})
@@ -252,7 +256,7 @@ def test_weights_that_are_pickled_or_do_not_fit_are_one_line(base, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_names_say_what_is_missing_or_too_much(base, tmp_path):
+def test_errors_for_adapter_names_state_the_missing_or_unknown_option(base, tmp_path):
     folder = adapt(base, tmp_path / "adapter")
     for name, said in [
         (f"st:{base}", r"no modules.json.*\+pooling=last, mean, cls"),

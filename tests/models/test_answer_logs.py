@@ -1,4 +1,4 @@
-"""Logs of other tools become answers: which caption was chosen, and which replies cannot be read."""
+"""Logs of other tools are read as answers: the chosen caption, or unknown if the reply cannot be read."""
 
 import io
 import json
@@ -48,23 +48,23 @@ def read(path: Path, content: str | bytes) -> list[LoggedAnswer]:
         ("", UNKNOWN),
     ],
 )
-def test_a_reply_chooses_what_a_reader_would_say_it_chooses(reply: str, choice: int):
+def test_the_choice_of_a_reply_is_parsed(reply: str, choice: int):
     assert parse_choice(reply, CAPTIONS) == choice
 
 
-def test_a_reply_that_quotes_the_longer_of_two_captions_chooses_the_longer_one():
+def test_the_longer_of_two_overlapping_captions_is_chosen_if_a_reply_quotes_it():
     options = ("A man", "A man and a dog")
     assert parse_choice("I think: a man and a dog, sitting", options) == 1
     assert parse_choice("I think: a man, sitting", options) == 0
 
 
 @pytest.mark.skipif(not GPT4V.is_dir(), reason="../shared/data/real is not here")
-def test_the_rule_agrees_with_sugarcrepes_authors_on_all_but_six_of_15024_free_answers():
+def test_parsed_choices_agree_with_sugarcrepe_except_for_six_of_15024_answers():
     differing, n_answers = [], 0
     for path in sorted(GPT4V.glob("*/*.json")):
         for row in json.loads(path.read_text("utf-8")).values():
             if not isinstance(row, dict):
-                continue  # the file's total
+                continue  # the total of the file
             options = [row["caption"], row["negative_caption"]]
             if path.parent.name == "negative-first":
                 options.reverse()
@@ -140,7 +140,7 @@ def test_vlmevalkits_predictions_put_the_true_caption_first(tmp_path: Path):
         ({"caption": "a dog", "negative_caption": "a cat"}, "a dog"),
     ],
 )
-def test_lmms_evals_samples_are_read_whatever_the_options_are_called(
+def test_lmms_eval_samples_are_read_with_every_name_of_the_options_field(
     tmp_path: Path, doc: dict, target: object
 ):
     line = {
@@ -179,7 +179,7 @@ def archive(samples: list[dict[str, object]]) -> bytes:
 
 
 def with_zstd(content: bytes) -> bytes:
-    """The archive with its members stored as zstd frames: Python 3.11 writes none itself."""
+    """Return the archive with its members compressed as zstd, which Python 3.11 cannot write."""
     out = io.BytesIO()
     sizes = {}
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
@@ -259,13 +259,13 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_damaged_log_is_one_line_that_names_the_file(tmp_path: Path, name: str):
+def test_a_damaged_log_is_refused_in_one_line_that_names_the_file(tmp_path: Path, name: str):
     with pytest.raises(InvalidInput, match=name) as failure:
         read(tmp_path / name, HOSTILE[name])
     assert "\n" not in str(failure.value)
 
 
-def test_an_archive_that_claims_to_unpack_to_gigabytes_is_refused_unread(tmp_path: Path):
+def test_an_archive_that_declares_gigabytes_is_refused_without_reading_it(tmp_path: Path):
     content = bytearray(archive([sample()]))
     entry = content.find(b"PK\x01\x02")
     content[entry + 24 : entry + 28] = (2**31).to_bytes(4, "little")
@@ -274,7 +274,7 @@ def test_an_archive_that_claims_to_unpack_to_gigabytes_is_refused_unread(tmp_pat
 
 
 @pytest.mark.parametrize("name", ["scores.jsonl", "scores.json", "scores.csv"])
-def test_a_file_that_is_not_a_log_is_left_to_the_readers_of_scores(tmp_path: Path, name: str):
+def test_a_file_that_is_not_a_log_is_not_read_as_one(tmp_path: Path, name: str):
     (tmp_path / name).write_text(
         '[{"label": "a_c0_i0", "score": 1}]' if name.endswith("json") else '{"label": "x"}'
     )

@@ -26,7 +26,7 @@ def texts_of(model: controls.ControlEncoder, texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", controls.NAMES)
-def test_a_control_keeps_the_promises_of_an_encoder(name: str):
+def test_a_control_satisfies_the_encoder_interface(name: str):
     model = controls.load(name)
     assert model.name == name
     for vectors in (images_of(model, pictures(5)), texts_of(model, ["a", "b", "c", "d", "e"])):
@@ -36,17 +36,17 @@ def test_a_control_keeps_the_promises_of_an_encoder(name: str):
     assert texts_of(model, []).shape == (0, model.dim)
 
 
-def test_both_controls_have_their_own_digest():
+def test_the_two_controls_have_different_digests():
     assert controls.load("control:random").digest != controls.load("control:constant").digest
 
 
-def test_rows_of_tokens_are_equal_exactly_where_texts_are():
+def test_rows_of_tokens_are_equal_exactly_if_the_texts_are():
     rows = controls.load("control:random").tokenize(["a cat", "a dog", "a cat", "A cat", "a cat "])
     assert np.array_equal(rows[0], rows[2])
     assert len(np.unique(rows, axis=0)) == 4
 
 
-def test_the_random_control_knows_content_and_nothing_else():
+def test_a_random_embedding_depends_only_on_the_content():
     model = controls.load("control:random")
     first, again = pictures(2)[0], pictures(2)[0]
     together = images_of(model, [*pictures(3), first])
@@ -57,7 +57,7 @@ def test_the_random_control_knows_content_and_nothing_else():
     assert np.abs(images_of(model, [turned])[0] - together[0]).max() > 0.01
 
 
-def test_a_random_embedding_is_the_hash_that_the_docstring_promises():
+def test_a_random_embedding_is_the_documented_hash():
     named = hashlib.blake2b(b"a cat", digest_size=16, person=b"text").digest()
     numbers = (
         np.frombuffer(hashlib.shake_128(named).digest(256), dtype="<u4").astype(float) / 2**31 - 1
@@ -76,18 +76,18 @@ def test_the_random_control_finds_the_right_caption_as_often_as_chance():
         texts_of(model, [f"no {n}" for n in range(3000)]),
     )
     margins = (images * right).sum(axis=1) - (images * wrong).sum(axis=1)
-    assert abs((margins > 0).mean() - 0.5) < 0.03  # three standard errors of 3,000 tosses
+    assert abs((margins > 0).mean() - 0.5) < 0.03  # three standard errors of 3,000 coin tosses
     assert abs(margins.mean()) < 0.01
 
 
-def test_the_constant_control_ties_everything_to_the_last_bit():
+def test_all_similarities_of_the_constant_control_are_exactly_equal():
     encoder = CachedEncoder(controls.load("control:constant"))
     texts = encoder.texts([f"text {n}" for n in range(100)])
     similarities = images_of(encoder.model, pictures(50)) @ texts.T
     assert np.unique(similarities).tolist() == [1.0]
 
 
-def test_an_unknown_control_says_which_there_are():
+def test_an_unknown_control_is_refused_with_a_suggestion():
     with pytest.raises(
         NotFound, match=r"No model named 'control:randon'. Did you mean 'control:random'\?"
     ):

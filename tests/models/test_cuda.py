@@ -1,4 +1,4 @@
-"""Models on an NVIDIA GPU give the scores that a processor gives; skipped on a machine without one."""
+"""Models on an NVIDIA GPU give the same scores as on a CPU. The tests are skipped on a machine without a GPU."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,12 +29,12 @@ TEXTS = [
     "",
     "A man rides a horse in the rain, and two dogs run behind him.",
 ]
-# Largest difference of a coordinate of a unit vector from a processor's fp32
+# Largest difference of a coordinate of a unit vector from fp32 on a CPU
 TOLERANCE = {"fp32": 5e-6, "fp16": 5e-3, "bf16": 3e-2}
 
 
 def noise(count: int) -> list[Image.Image]:
-    """RGB pictures of several shapes."""
+    """Return RGB noise pictures of several shapes."""
     rng = np.random.default_rng(0)
     return [
         Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8))
@@ -43,7 +43,7 @@ def noise(count: int) -> list[Image.Image]:
 
 
 def embeddings(model, pictures: Sequence[Image.Image]) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors of TEXTS and of the pictures, float32, shape (n, dim)."""
+    """Return the vectors of TEXTS and of the pictures, float32, shape (n, dim)."""
     texts = model.encode_texts(model.tokenize(TEXTS))
     return texts, model.encode_images(np.stack([model.preprocess(image) for image in pictures]))
 
@@ -52,7 +52,7 @@ def embeddings(model, pictures: Sequence[Image.Image]) -> tuple[np.ndarray, np.n
     params=["demo:softmax", "demo:sigmoid", "openclip:ViT-B-32", "hf:clip", "hf:siglip"]
 )
 def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Name of a dual encoder; hf: a tiny one that is written here."""
+    """Return the name of a dual encoder; for `hf:`, write a tiny one."""
     if not request.param.startswith("hf:"):
         return request.param
     tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
@@ -61,7 +61,7 @@ def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_gpu_embeds_as_a_processor_does(name: str, precision: str):
+def test_embeddings_on_a_gpu_equal_those_on_a_cpu(name: str, precision: str):
     expected = embeddings(registry.load_model(name, "cpu"), noise(5))
     model = registry.load_model(name, "cuda", precision)
     assert model.capabilities.device == "cuda"
@@ -82,7 +82,7 @@ def test_an_embedding_on_a_gpu_does_not_depend_on_its_batch(name: str):
 
 
 @pytest.mark.parametrize("kind", ["blip", "vilt", "llava", "qwen2_vl"])
-def test_a_gpu_scores_pairs_as_a_processor_does(kind: str, tmp_path: Path):
+def test_pair_scores_on_a_gpu_equal_those_on_a_cpu(kind: str, tmp_path: Path):
     tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
     is_generative = kind in ("llava", "qwen2_vl")
     (tiny_hf.generative if is_generative else tiny_hf.matching)(kind, tmp_path)
@@ -95,7 +95,7 @@ def test_a_gpu_scores_pairs_as_a_processor_does(kind: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm", "pictures"])
-def test_a_run_on_a_gpu_has_the_numbers_of_a_run_on_a_processor(probe: str, tmp_path: Path):
+def test_a_run_on_a_gpu_has_the_numbers_of_a_run_on_a_cpu(probe: str, tmp_path: Path):
     dataset = make_tiny(tmp_path / "pictures")
     tables = []
     for device in ("cpu", "cuda"):
@@ -134,7 +134,7 @@ def test_a_batch_that_does_not_fit_a_gpu_is_halved_and_scored_the_same(tmp_path:
     assert np.isfinite(texts).all()
 
 
-def test_one_row_that_does_not_fit_is_one_line():
+def test_a_single_row_that_does_not_fit_a_gpu_is_refused_in_one_line():
     def fill(rows: np.ndarray) -> np.ndarray:
         torch.empty(1 << 45, dtype=torch.uint8, device="cuda")
         return rows
@@ -143,7 +143,7 @@ def test_one_row_that_does_not_fit_is_one_line():
         DeviceBatches("huge").run("images", fill, np.zeros((4, 1), dtype=np.float32))
 
 
-def test_training_on_a_gpu_follows_training_on_a_processor(tmp_path: Path):
+def test_training_losses_on_a_gpu_equal_those_on_a_cpu(tmp_path: Path):
     dataset = make_tiny(tmp_path / "pictures")
     losses = {}
     for device in ("cpu", "cuda"):

@@ -38,7 +38,7 @@ def test_the_demo_models_are_listed_shipped_and_small():
         assert (FOLDER / f"{name.partition(':')[2]}.safetensors").stat().st_size < 4_000_000
 
 
-def test_every_demo_model_gives_unit_vectors_of_its_dim_and_has_its_own_digest():
+def test_every_demo_model_gives_unit_vectors_of_its_dim_and_has_a_unique_digest():
     image = render(distinct("val", 1)[0])
     digests = {demo.load("demo:softmax", device="cpu", precision="bf16").digest}
     for name in demo.NAMES:
@@ -52,7 +52,7 @@ def test_every_demo_model_gives_unit_vectors_of_its_dim_and_has_its_own_digest()
     assert len(digests) == len(demo.NAMES) + 1
 
 
-def test_loading_again_gives_the_same_numbers_and_digest(softmax):
+def test_loading_a_demo_model_again_gives_the_same_numbers_and_digest(softmax):
     again = demo.load("demo:softmax", device="cpu")
     assert again.digest == softmax.digest
     assert np.array_equal(
@@ -60,7 +60,7 @@ def test_loading_again_gives_the_same_numbers_and_digest(softmax):
     )
 
 
-def test_columns_after_the_end_of_text_are_cut_without_changing_an_embedding(softmax):
+def test_cutting_the_columns_after_the_end_of_text_does_not_change_embeddings(softmax):
     assert softmax.cuts_columns
     tokens = softmax.tokenize(TEXTS)
     assert (
@@ -68,7 +68,7 @@ def test_columns_after_the_end_of_text_are_cut_without_changing_an_embedding(sof
     )
 
 
-def test_a_file_holds_the_used_token_rows_and_a_model_the_whole_table():
+def test_a_loaded_demo_model_has_the_whole_token_table_with_unused_rows_zero():
     model, _, _ = load_checkpoint(FOLDER / "softmax.safetensors")
     table = model.token_embedding.weight
     assert table.shape == (49408, 64)
@@ -78,7 +78,7 @@ def test_a_file_holds_the_used_token_rows_and_a_model_the_whole_table():
     assert table[used].abs().sum(dim=1).min() > 0
 
 
-def test_no_caption_in_a_template_is_cut_off(softmax):
+def test_no_caption_in_a_template_exceeds_the_context_length(softmax):
     texts = [text for scene in distinct("test", 100) for text in captions(scene)]
     longest = max(texts, key=len)
     tokens = softmax.tokenize(
@@ -88,9 +88,7 @@ def test_no_caption_in_a_template_is_cut_off(softmax):
 
 
 @pytest.mark.parametrize("name", tiers(["demo:softmax", "demo:sigmoid"], ["demo:softmax"]))
-def test_an_exported_folder_loads_in_plain_open_clip_without_a_network(
-    tmp_path, monkeypatch, name: str
-):
+def test_an_exported_folder_loads_in_open_clip_offline(tmp_path, monkeypatch, name: str):
     def offline(*_):
         raise OSError("no network in this test")
 
@@ -107,12 +105,12 @@ def test_an_exported_folder_loads_in_plain_open_clip_without_a_network(
     assert np.abs(texts - ours.encode_texts(ours.tokenize(TEXTS))).max() < 1e-6
 
 
-def test_an_exported_folder_is_the_same_model_to_us(softmax, tmp_path):
+def test_an_exported_folder_has_the_digest_of_the_demo_model(softmax, tmp_path):
     export_local_dir("demo:softmax", tmp_path)
     assert load_model(f"openclip:local-dir:{tmp_path}", device="cpu").digest == softmax.digest
 
 
-def test_an_unknown_demo_model_is_named_in_one_line():
+def test_an_unknown_demo_model_is_refused_with_a_suggestion():
     with pytest.raises(NotFound, match=r"demo:softmaxx.*Did you mean 'demo:softmax'"):
         demo.load("demo:softmaxx")
 

@@ -1,4 +1,4 @@
-"""The fine-tuned demo models: their cards say how they came to be, and each does what it was tuned for."""
+"""The fine-tuned demo models: their cards document the training, and each improves what it was tuned for."""
 
 import json
 import re
@@ -20,23 +20,23 @@ REPAIRED = ("plain", "eqsim", "scvc")
 
 
 def card(name: str) -> dict:
-    """What the training wrote beside the weights."""
+    """Return the JSON file that the training wrote next to the weights."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", REPAIRED)
-def test_a_card_is_of_the_file_beside_it_and_of_the_model_it_began_from(name: str):
+def test_a_card_has_the_digests_of_its_weights_and_of_the_start_model(name: str):
     assert registry.load_model(f"demo:{name}", "cpu").digest == card(name)["digest"]
     assert registry.load_model("demo:softmax", "cpu").digest == card(name)["start_digest"]
 
 
 @pytest.mark.parametrize("name", REPAIRED)
-def test_the_recipe_in_the_model_card_asks_for_what_was_done(name: str):
+def test_the_command_in_the_model_card_has_the_settings_of_the_training(name: str):
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     recipe = re.search(rf"^vlprobe train (.+ --output {name}\.safetensors)$", text, re.MULTILINE)
     assert recipe
     given = train.make_context("train", shlex.split(recipe[1])).params
-    done = {"eqsim": TrainRequest.eqsim} | card(name)  # the only one, when they were trained
+    done = {"eqsim": TrainRequest.eqsim} | card(name)  # the only variant when they were trained
     for field in fields(TrainRequest):
         asked = given[field.name]
         assert (list(asked) if field.name == "datasets" else asked or done[field.name]) == done[
@@ -44,7 +44,7 @@ def test_the_recipe_in_the_model_card_asks_for_what_was_done(name: str):
         ], field.name
 
 
-def test_the_three_differ_in_their_loss_alone():
+def test_the_three_fine_tuned_models_differ_only_in_their_loss():
     made = ("output", "tuned", "pinned", "digest", "held_out", "seconds")
     alike = [
         {key: value for key, value in card(name).items() if key not in (*made, "loss")}
@@ -55,7 +55,7 @@ def test_the_three_differ_in_their_loss_alone():
 
 
 @pytest.mark.full  # 3 s; the weights are shipped
-def test_eqsim_moves_less_when_a_caption_is_only_reworded_than_the_control_does():
+def test_eqsim_has_a_lower_invariance_error_than_the_control():
     control, tuned = (
         measure(FOLDER / f"{name}.safetensors", "val", 24) for name in ("plain", "eqsim")
     )
@@ -63,7 +63,7 @@ def test_eqsim_moves_less_when_a_caption_is_only_reworded_than_the_control_does(
 
 
 @pytest.mark.full  # 2 s; the weights are shipped
-def test_scvc_tells_a_mixed_picture_from_the_true_one_by_more_than_the_control_does():
+def test_scvc_separates_mixed_from_true_pictures_more_than_the_control():
     import torch
 
     scenes = distinct("val", 48)

@@ -1,4 +1,4 @@
-"""The table of docs/import.md: each cell is what a run with such a file gives."""
+"""The table in docs/import.md: each cell matches the outcome of a run with such a file."""
 
 import functools
 import json
@@ -26,14 +26,14 @@ from vlprobe.storage.store import Store
 
 PAGE = Path(__file__).parents[2] / "docs" / "import.md"
 OPTIONS = {"rococo": {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}}
-ALSO = {"series": "demo-series"}  # has boundaries, which the other data has not
-SAMPLE = 12  # items of that
+ALSO = {"series": "demo-series"}  # has boundaries, unlike the other data
+SAMPLE = 12  # number of its items
 SCALES = ("", "+cosine", "+probability")
 WAYS = ("scores", "matrix", "embeddings", "pictures", "chat")
 
 
 def table() -> dict[tuple[str, str], dict[str, str]]:
-    """Cells by probe and metric, by way."""
+    """Return the cells by probe and metric, then by kind of import."""
     rows = re.findall(
         r"^\| `(\w+)` \| `([\w.]+)`" + r" \| (.+?)" * len(WAYS) + r" \|$",
         PAGE.read_text(encoding="utf-8"),
@@ -43,7 +43,7 @@ def table() -> dict[tuple[str, str], dict[str, str]]:
 
 
 def dataset(probe: str, folder: Path) -> str:
-    """Some of every kind of case that the probe has."""
+    """Create a dataset with every kind of case of the probe."""
     data = make(probe, folder, 8)
     if probe == "eqben":
         rows = {
@@ -64,7 +64,7 @@ def dataset(probe: str, folder: Path) -> str:
 
 
 def options(probe: str, folder: Path) -> dict:
-    """Of the probe; rankings are of more pictures than the deepest overlap counts."""
+    """Return the options of a probe. For `prsm`, the gallery has more pictures than the largest k of the overlap."""
     if probe != "prsm":
         return OPTIONS.get(probe, {})
     (folder / "gallery").mkdir(exist_ok=True)
@@ -78,7 +78,7 @@ def options(probe: str, folder: Path) -> dict:
 
 
 def requests(probe: str, folder: Path, limit: int = 0) -> list[Request]:
-    """What is asked without a model: all that the probe has metrics of."""
+    """Return requests without a model whose questions cover all metrics of the probe."""
     name, of_probe = dataset(probe, folder), options(probe, folder)
     every = [Request((), name, probe, of_probe, examine=False, limit=limit)]
     if probe in ALSO:
@@ -87,11 +87,11 @@ def requests(probe: str, folder: Path, limit: int = 0) -> list[Request]:
 
 
 def write_answers(folder: Path, request: Request, store: Store) -> dict[str, str]:
-    """Questions with answers of all three sorts: the models by way."""
+    """Write questions and answers of all three kinds, and return the model names by kind of import."""
     out = folder / "out"
     ask(request, out, store)
     images, texts = answered.vectors(out)
-    matrix = (1 + images @ texts.T) / 2  # cosines or probabilities, as one likes
+    matrix = (1 + images @ texts.T) / 2  # valid as cosines and as probabilities
     for name, array in (("pictures", images), ("texts", texts), ("scores", matrix)):
         np.save(out / f"{name}.npy", array)
     row, column = (
@@ -113,7 +113,7 @@ def write_answers(folder: Path, request: Request, store: Store) -> dict[str, str
 
 
 def known_values(every: list[tuple[Request, str]], store: Store) -> dict[str, float]:
-    """Each metric's value in the first of these requests of these models that knows it."""
+    """Return each metric's value from the first request and model for which it is known."""
     merged: dict[str, float] = {}
     for request, name in every:
         for metric, value in metrics(request, name, store).items():
@@ -123,7 +123,7 @@ def known_values(every: list[tuple[Request, str]], store: Store) -> dict[str, fl
 
 
 def metrics(request: Request, name: str, store: Store) -> dict[str, float]:
-    """Each metric's value; none where the run is refused."""
+    """Return each metric's value, or an empty dict if the run is refused."""
     try:
         return values(store, execute(replace(request, models=(name,)), store)[0])
     except InvalidInput as error:
@@ -133,7 +133,7 @@ def metrics(request: Request, name: str, store: Store) -> dict[str, float]:
 
 @functools.cache
 def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
-    """What runs give, in the words of the table."""
+    """Return the outcomes of runs in the words of the table."""
     store = Store(folder / "cache")
     every = requests(probe, folder / "data")
     names = [write_answers(folder / str(n), request, store) for n, request in enumerate(every)]
@@ -152,8 +152,8 @@ def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
 
 
 def words(probe: str, by_scale: dict[str, dict[str, float]]) -> dict[str, str]:
-    """What the table says of each metric whose values are known for some scales."""
-    said = {}
+    """Return the word in the table for each metric, given its values for each scale."""
+    words_by_metric = {}
     for metric in registry.load_probe(probe).metrics:
         known = [
             f"`{scale}`" if scale else "yes"
@@ -161,17 +161,17 @@ def words(probe: str, by_scale: dict[str, dict[str, float]]) -> dict[str, str]:
             if not math.isnan(values.get(metric.name, math.nan))
         ]
         word = "yes" if "yes" in known else " or ".join(known) or "unknown"
-        said[metric.name] = word if any(by_scale.values()) else "refused"
-    return said
+        words_by_metric[metric.name] = word if any(by_scale.values()) else "refused"
+    return words_by_metric
 
 
 def rows_of(probe: str, ways: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The cells of a probe in the table, by metric."""
+    """Return the cells of a probe in the table by metric."""
     rows = {metric: row for (name, metric), row in table().items() if name == probe}
     return {metric: {way: row[way] for way in ways} for metric, row in rows.items()}
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("rococo",)))
-def test_each_cell_is_what_a_run_gives(probe, tmp_path_factory):
+def test_each_cell_matches_the_outcome_of_a_run(probe, tmp_path_factory):
     found = cells(probe, tmp_path_factory.mktemp(probe))
     assert found == rows_of(probe, next(iter(found.values())))

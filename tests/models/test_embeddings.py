@@ -1,4 +1,4 @@
-"""Embeddings that were computed elsewhere, as a model: the same numbers as the model that computed them."""
+"""Imported embeddings as a model: they give the same numbers as the model that computed them."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ def scored(manifest: dict, store) -> list[dict]:
     return [{name: value for name, value in row.items() if name != "run"} for row in rows]
 
 
-def saved(
+def save_embeddings(
     folder: Path, data: str, probe: str, store, sides: tuple[str, ...] = ("pictures", "texts")
 ) -> str:
     answered.questions(data, probe, folder, store, **OPTIONS.get(probe, {}))
@@ -47,11 +47,9 @@ def saved(
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "prsm")))
-def test_what_was_asked_and_embedded_elsewhere_scores_as_the_model_itself_to_the_bit(
-    probe, tmp_path, store
-):
+def test_imported_embeddings_give_exactly_the_scores_of_the_model(probe, tmp_path, store):
     data = make(probe, tmp_path / "data", 6)
-    name = saved(tmp_path / "out", data, probe, store)
+    name = save_embeddings(tmp_path / "out", data, probe, store)
     own, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
     expected, found = scored(own, store), scored(looked_up, store)
     assert len(found) == len(expected) > 5
@@ -124,10 +122,12 @@ FORMS = {
 
 @pytest.fixture(scope="module")
 def questions(tmp_path_factory):
-    """Questions of one probe, answered: the data, the folder, the store, and what the model itself ranks first."""
+    """Write the questions of one probe with embeddings. Return the data, the folder, the store and the candidates that
+    the model ranks first.
+    """
     folder = tmp_path_factory.mktemp("questions")
     data, store = make_tiny(folder / "data"), Store(folder / "cache")
-    saved(folder / "out", data, "prsm", store)
+    save_embeddings(folder / "out", data, "prsm", store)
     own = scored(run(answered.MODEL, data, "prsm", store), store)
     return data, folder / "out", store, [row["top"] for row in own]
 
@@ -136,7 +136,7 @@ QUICK = ("JSON lines", "a table of numbers", "lists of a fixed size", "an archiv
 
 
 @pytest.mark.parametrize("form", tiers(FORMS, QUICK))
-def test_every_form_of_file_and_of_keys_is_the_same_model(form, questions, tmp_path):
+def test_every_format_of_embeddings_and_keys_gives_the_same_ranking(form, questions, tmp_path):
     data, out, store, expected = questions
     images, texts = (np.load(out / f"{side}.npy") for side in ("pictures", "texts"))
     ids = [
@@ -146,7 +146,7 @@ def test_every_form_of_file_and_of_keys_is_the_same_model(form, questions, tmp_p
     assert [row["top"] for row in scored(run(name, data, "prsm", store), store)] == expected
 
 
-def test_a_table_of_numbers_may_have_gaps_and_rows_of_megabytes(tmp_path):
+def test_a_table_of_numbers_can_have_missing_values_and_very_long_rows(tmp_path):
     (tmp_path / "e.csv").write_text("id,text2,e0,e1\n007,a dog,None,None\nb,,0,1\n")
     (vectors, _) = embeddings.vector_file.read(tmp_path / "e.csv", {}, normalise=False)
     assert vectors["texts"].rows == {"007": 0, "b": 1} and vectors["texts"].missing == {0}
@@ -165,7 +165,9 @@ KEYS = {
 
 
 @pytest.mark.parametrize("keys", tiers(KEYS, ("labels", "names and texts")))
-def test_a_picture_goes_by_its_name_or_label_and_a_text_by_itself(keys, tiny, tmp_path, store):
+def test_pictures_are_found_by_name_or_label_and_texts_by_label_or_text(
+    keys, tiny, tmp_path, store
+):
     dataset = registry.load_dataset(tiny, store.root)
     rng = np.random.default_rng(0)
     rows: dict[str, list[float]] = {}
@@ -196,7 +198,7 @@ def test_a_picture_goes_by_its_name_or_label_and_a_text_by_itself(keys, tiny, tm
 
 
 @pytest.mark.full  # real data, seconds
-def test_the_clip_of_others_finds_what_they_say_it_finds(shared_data, tmp_path, store):
+def test_published_clip_embeddings_give_the_published_recall(shared_data, tmp_path, store):
     content = json.loads((shared_data / "embeddings" / "ids_captions_first500.json").read_text())
     with (tmp_path / "coco.csv").open("w", newline="") as handle:
         writer = csv.writer(handle)
@@ -227,7 +229,7 @@ def test_the_clip_of_others_finds_what_they_say_it_finds(shared_data, tmp_path, 
 def test_missing_embeddings_are_counted_and_refused_or_unknown_with_an_option(
     tiny, tmp_path, store
 ):
-    name = saved(tmp_path / "out", tiny, "lgip", store)
+    name = save_embeddings(tmp_path / "out", tiny, "lgip", store)
     texts = np.load(tmp_path / "out" / "texts.npy")
     texts[-3:] = np.nan
     np.save(tmp_path / "out" / "texts.npy", texts)
@@ -240,7 +242,7 @@ def test_missing_embeddings_are_counted_and_refused_or_unknown_with_an_option(
     )
     margins = [row["margin"] for row in scored(manifest, store)]
     assert 0 < np.isnan(margins).sum() < len(margins)
-    name = saved(tmp_path / "gallery", tiny, "prsm", store)
+    name = save_embeddings(tmp_path / "gallery", tiny, "prsm", store)
     images = np.load(tmp_path / "gallery" / "pictures.npy")
     images[0] = np.nan
     np.save(tmp_path / "gallery" / "pictures.npy", images)
@@ -250,9 +252,9 @@ def test_missing_embeddings_are_counted_and_refused_or_unknown_with_an_option(
         run(f"{name}+partial", tiny, "prsm", store)
 
 
-def test_texts_alone_are_a_text_encoder(tiny, tmp_path, store):
+def test_embeddings_of_texts_only_are_a_text_encoder(tiny, tmp_path, store):
     data = make("visla", tmp_path / "data", 6)
-    name = saved(tmp_path / "out", data, "visla", store, ("texts",))
+    name = save_embeddings(tmp_path / "out", data, "visla", store, ("texts",))
     found = values(store, run(name, data, "visla", store))
     expected = values(store, run(answered.MODEL, data, "visla", store))
     assert found["words_t2t_accuracy"] == expected["words_t2t_accuracy"]
@@ -260,8 +262,8 @@ def test_texts_alone_are_a_text_encoder(tiny, tmp_path, store):
         run(name, tiny, "lgip", store)
 
 
-def test_its_failures_are_shown_like_those_of_any_model(tiny, tmp_path, store):
-    name = saved(tmp_path / "out", tiny, "lgip", store)
+def test_failures_of_imported_embeddings_are_listed(tiny, tmp_path, store):
+    name = save_embeddings(tmp_path / "out", tiny, "lgip", store)
     manifests = [run(model, tiny, "lgip", store) for model in (name, "control:constant")]
     questions = views.runs.question_set(store, manifests[0]["case_key"])
     rows, total = views.cases.failures(store, questions, views.filter.Filter(name, "flip"))
@@ -269,8 +271,8 @@ def test_its_failures_are_shown_like_those_of_any_model(tiny, tmp_path, store):
     assert {row.model for row in questions.runs} == {name, "control:constant"}
 
 
-def test_other_words_and_another_question_set_are_refused_in_one_line(tiny, tmp_path, store):
-    name = saved(tmp_path / "out", tiny, "prsm", store)
+def test_new_texts_and_another_question_set_are_refused_in_one_line(tiny, tmp_path, store):
+    name = save_embeddings(tmp_path / "out", tiny, "prsm", store)
     model = embeddings.load(name)
     with pytest.raises(InvalidInput, match="cannot score new words"):
         Player(model)
@@ -287,7 +289,7 @@ def test_other_words_and_another_question_set_are_refused_in_one_line(tiny, tmp_
         run(lines(tmp_path / "e.jsonl", ["x"], np.eye(1, 4), "vector"), tiny, "prsm", store)
 
 
-def test_the_digest_is_of_the_bytes_and_of_how_they_are_read(tmp_path):
+def test_the_digest_depends_on_the_bytes_and_the_options(tmp_path):
     first = lines(tmp_path / "a.jsonl", ["x"], np.eye(1, 4), "vector")
     again = lines(tmp_path / "b.jsonl", ["x"], np.eye(1, 4), "vector")
     other = lines(tmp_path / "c.jsonl", ["y"], np.eye(1, 4), "vector")

@@ -1,4 +1,4 @@
-"""What the check of a model folder lets through, and that its lists fit the installed libraries."""
+"""What the check of a model folder allows, and that its lists match the installed libraries."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from vlprobe.models import folder_policy
 transformers = pytest.importorskip("transformers", reason="needs requirements-models.txt")
 
 
-def test_the_architectures_that_fetch_kernels_are_those_of_the_installed_transformers():
+def test_the_listed_kernel_architectures_match_the_installed_transformers():
     root = Path(transformers.__file__).parent / "models"
     fetching = {
         file.parent.name
@@ -22,7 +22,9 @@ def test_the_architectures_that_fetch_kernels_are_those_of_the_installed_transfo
     assert fetching == set(folder_policy.KERNEL_ARCHITECTURES)
 
 
-def test_a_folder_of_everything_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_model_folder_with_too_many_files_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(folder_policy, "MOST_FILES", 3)
     for number in range(4):
         (tmp_path / f"{number}.txt").touch()
@@ -30,9 +32,9 @@ def test_a_folder_of_everything_is_no_model(tmp_path: Path, monkeypatch: pytest.
         registry.load_model(f"hf:{tmp_path}", "cpu")
 
 
-def test_what_models_of_the_hub_say_is_allowed(tmp_path: Path):
-    """Settings as published repositories have them: CLIP, SigLIP, SmolVLM and all-MiniLM."""
-    said = {
+def test_settings_of_published_hub_models_are_allowed(tmp_path: Path):
+    """Use settings of the published repositories of CLIP, SigLIP, SmolVLM and all-MiniLM."""
+    settings = {
         "config.json": {
             "_name_or_path": "/home/somebody/checkpoints",
             "architectures": ["Idefics3ForConditionalGeneration"],
@@ -97,7 +99,7 @@ def test_what_models_of_the_hub_say_is_allowed(tmp_path: Path):
         "sentence_bert_config.json": {"max_seq_length": 256, "do_lower_case": False},
         "unigram.json": {"backbone": 17, "repo_path": 18},
     }
-    for file, content in said.items():
+    for file, content in settings.items():
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text(json.dumps(content))
     folder_policy.check_folder("hf:x", tmp_path)

@@ -1,4 +1,4 @@
-"""Dual encoders of transformers, against transformers' own forward pass on tiny checkpoints."""
+"""Dual encoders of transformers, compared with the forward pass of transformers on tiny checkpoints."""
 
 import functools
 import json
@@ -34,7 +34,7 @@ def make_model(tiny_model):
 
 @functools.cache
 def parts(folder: Path) -> tuple:
-    """Model, tokenizer and image processor as transformers opens them."""
+    """Load the model, tokenizer and image processor with transformers."""
     return (
         transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval(),
         transformers.AutoTokenizer.from_pretrained(folder),
@@ -42,20 +42,20 @@ def parts(folder: Path) -> tuple:
     )
 
 
-def own_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarray:
-    """Unit embeddings by transformers' documented route: its processor, then the whole forward pass."""
+def reference_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarray:
+    """Compute unit embeddings as documented by transformers: its processor, then the complete forward pass."""
     model, tokenizer, processor = parts(folder)
     if kind.startswith("siglip"):
-        asked = {
+        downloads = {
             "padding": "max_length",
             "max_length": 64,
             "truncation": True,
             "padding_side": "right",
         } | changes
         inputs = {
-            "input_ids": tokenizer([text.lower() for text in texts], return_tensors="pt", **asked)[
-                "input_ids"
-            ]
+            "input_ids": tokenizer(
+                [text.lower() for text in texts], return_tensors="pt", **downloads
+            )["input_ids"]
         }
     else:
         length = {"clip": 90, "metaclip_2": 90, "align": 64, "chinese_clip": 52}.get(kind, 77)
@@ -73,7 +73,7 @@ def own_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarra
     return torch.nn.functional.normalize(found, dim=-1).numpy()
 
 
-def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
+def reference_images(kind: str, folder: Path, images: list) -> np.ndarray:
     model, _, processor = parts(folder)
     inputs = dict(processor(images=images, return_tensors="pt"))
     inputs["input_ids"] = torch.ones((len(images), 64), dtype=torch.long)
@@ -88,15 +88,17 @@ def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, make_model):
+def test_embeddings_equal_the_forward_pass_of_transformers(kind, make_model):
     folder, model = make_model(kind)
     found = model.encode_texts(model.tokenize(TEXTS))
     assert found.dtype == np.float32 and found.shape == (len(TEXTS), model.dim)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
-    assert np.abs(found - own_texts(kind, folder, TEXTS)).max() <= 1e-6
+    assert np.abs(found - reference_texts(kind, folder, TEXTS)).max() <= 1e-6
     pixels = np.stack([model.preprocess(image) for image in tiny_hf.pictures(3)])
     assert (
-        np.abs(model.encode_images(pixels) - own_images(kind, folder, tiny_hf.pictures(3))).max()
+        np.abs(
+            model.encode_images(pixels) - reference_images(kind, folder, tiny_hf.pictures(3))
+        ).max()
         <= 1e-6
     )
 
@@ -114,16 +116,16 @@ def test_an_embedding_does_not_depend_on_its_batch(kind, make_model):
 
 
 @pytest.mark.parametrize("kind", ["siglip", "siglip2-fixed", "siglip2"])
-def test_siglip_padded_to_the_longest_of_a_batch_is_another_answer(kind, make_model):
+def test_padding_siglip_texts_to_the_longest_changes_the_embedding(kind, make_model):
     folder, model = make_model(kind)
     found = model.encode_texts(model.tokenize(TEXTS))
-    wrong = own_texts(kind, folder, TEXTS[:2], padding="longest")
+    wrong = reference_texts(kind, folder, TEXTS[:2], padding="longest")
     assert np.abs(found[:2] - wrong).max() > 1e-2
     assert model.tokenize(["a cat"]).shape == (1, 64)
     assert (model.tokenize(["a cat"]) != frozen.PAD).all()
 
 
-def test_siglip_2_folds_case_and_its_tokenizer_alone_does_not(make_model):
+def test_siglip_2_texts_are_lower_cased_although_its_tokenizer_keeps_case(make_model):
     folder, model = make_model("siglip2-fixed")
     rows = model.tokenize(["A Red CAT", "a red cat"])
     assert (rows[0] == rows[1]).all()
@@ -132,7 +134,7 @@ def test_siglip_2_folds_case_and_its_tokenizer_alone_does_not(make_model):
     assert "lower-cased" in model.note and make_model("siglip")[1].note == ""
 
 
-def test_cutting_really_runs_fewer_columns(make_model):
+def test_cutting_reduces_the_columns_that_the_text_tower_gets(make_model):
     _, model = make_model("clip")
     seen = []
     hook = model._model.text_model.register_forward_pre_hook(
@@ -144,7 +146,7 @@ def test_cutting_really_runs_fewer_columns(make_model):
     assert seen == [6, 90]
 
 
-def test_a_tower_whose_embedding_would_change_is_not_cut(tmp_path, monkeypatch):
+def test_columns_are_not_cut_if_the_embedding_would_change(tmp_path, monkeypatch):
     tiny_hf.dual("clip", tmp_path)
     monkeypatch.setitem(hf.KINDS, "siglip", hf.Kind("SiglipModel", "after"))
     folder = tmp_path / "siglip"
@@ -153,7 +155,7 @@ def test_a_tower_whose_embedding_would_change_is_not_cut(tmp_path, monkeypatch):
     assert not registry.load_model(f"hf:{folder}", "cpu").cuts_columns
 
 
-def test_preprocessing_from_several_threads_gives_what_one_thread_gives(make_model):
+def test_preprocessing_in_several_threads_equals_a_single_thread(make_model):
     for kind in ("clip", "siglip2"):
         _, model = make_model(kind)
         with ThreadPoolExecutor(4) as pool:
@@ -163,7 +165,7 @@ def test_preprocessing_from_several_threads_gives_what_one_thread_gives(make_mod
         )
 
 
-def test_the_digest_names_weights_config_preprocessing_and_precision_but_not_the_place(tmp_path):
+def test_the_digest_depends_on_weights_settings_and_precision_but_not_on_the_path(tmp_path):
     model = tiny_hf.dual("clip", tmp_path / "one")
     first = registry.load_model(f"hf:{tmp_path / 'one'}", "cpu")
     (tmp_path / "one").rename(tmp_path / "two")
@@ -189,7 +191,7 @@ def test_the_digest_names_weights_config_preprocessing_and_precision_but_not_the
     assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu").digest != first.digest
 
 
-def test_loading_leaves_the_global_random_state_and_the_log_alone(make_model, capfd):
+def test_loading_changes_no_random_state_and_prints_nothing(make_model, capfd):
     folder, _ = make_model("clip")
     torch.manual_seed(3)
     expected = torch.rand(4)
@@ -201,7 +203,7 @@ def test_loading_leaves_the_global_random_state_and_the_log_alone(make_model, ca
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
-def test_half_precision_is_near_and_still_float32_unit_vectors(precision, make_model):
+def test_half_precision_gives_close_float32_unit_vectors(precision, make_model):
     folder, exact = make_model("clip")
     model = registry.load_model(f"hf:{folder}", "cpu", precision)
     found = model.encode_texts(model.tokenize(TEXTS))
@@ -210,7 +212,7 @@ def test_half_precision_is_near_and_still_float32_unit_vectors(precision, make_m
     assert 0 < np.abs(found - exact.encode_texts(exact.tokenize(TEXTS))).max() < 0.05
 
 
-def test_weights_in_a_plain_pickle_are_read_and_one_that_runs_code_is_refused(tmp_path):
+def test_pickled_weights_are_read_and_a_pickle_with_code_is_refused(tmp_path):
     model = tiny_hf.dual("clip", tmp_path)
     expected = registry.load_model(f"hf:{tmp_path}", "cpu").digest
     (tmp_path / "model.safetensors").unlink()
@@ -230,7 +232,7 @@ def test_weights_in_a_plain_pickle_are_read_and_one_that_runs_code_is_refused(tm
 @pytest.mark.parametrize(
     "file", ["config.json", "tokenizer_config.json", "preprocessor_config.json"]
 )
-def test_a_folder_that_asks_for_code_of_its_own_is_refused_and_its_code_not_run(file, tmp_path):
+def test_a_folder_that_requests_remote_code_is_refused_without_running_it(file, tmp_path):
     tiny_hf.dual("clip", tmp_path)
     (tmp_path / "modeling.py").write_text(f"open({str(tmp_path / 'it-ran')!r}, 'w')")
     said = json.loads((tmp_path / file).read_text())
@@ -248,8 +250,8 @@ def test_a_folder_that_asks_for_code_of_its_own_is_refused_and_its_code_not_run(
     assert not (tmp_path / "it-ran").exists()
 
 
-def damage(kind: str, folder: Path) -> str:
-    """Breaks a folder in that way; returns its name."""
+def make_damaged_folder(kind: str, folder: Path) -> str:
+    """Write a folder with this defect, and return the model name."""
     tiny_hf.dual("clip", folder)
     if kind == "no config":
         (folder / "config.json").unlink()
@@ -313,21 +315,19 @@ def damage(kind: str, folder: Path) -> str:
         ("half of a model", "is not a CLIPModel checkpoint|cannot be opened"),
     ],
 )
-def test_a_folder_that_is_not_as_expected_is_one_line(kind, said, tmp_path):
+def test_a_defective_model_folder_is_refused_in_one_line(kind, said, tmp_path):
     with pytest.raises(InvalidInput, match=said) as error:
-        registry.load_model(damage(kind, tmp_path / "model"), "cpu")
+        registry.load_model(make_damaged_folder(kind, tmp_path / "model"), "cpu")
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["hf:/nowhere/at/all", "hf:./nowhere", "hf:", "hf:a b"])
-def test_a_name_that_can_be_neither_folder_nor_repository_is_one_line(name):
+def test_a_name_that_is_neither_a_folder_nor_a_repository_is_refused_in_one_line(name):
     with pytest.raises(InvalidInput, match="does not exist"):
         registry.load_model(name, "cpu")
 
 
-def test_a_hub_that_cannot_be_reached_is_one_line_that_says_how_to_pass_a_folder(
-    monkeypatch, tmp_path
-):
+def test_the_error_for_an_unreachable_hub_shows_how_to_pass_a_folder(monkeypatch, tmp_path):
     import huggingface_hub
 
     def refuse(*args, **kwargs):
@@ -339,25 +339,28 @@ def test_a_hub_that_cannot_be_reached_is_one_line_that_says_how_to_pass_a_folder
     assert "hf:/path/to/folder" in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_repository_is_fetched_without_what_is_not_needed(monkeypatch, tmp_path):
+def test_only_the_needed_files_of_a_repository_are_downloaded(monkeypatch, tmp_path):
     import huggingface_hub
 
     model = tiny_hf.dual("clip", tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    asked = []
+    downloads = []
 
     def fetch(repository, allow_patterns, ignore_patterns):
-        asked.append((repository, tuple(allow_patterns[len(hub.WANTED) :])))
-        if asked[-1][1] == ("*pytorch_model*.bin",):
+        downloads.append((repository, tuple(allow_patterns[len(hub.WANTED) :])))
+        if downloads[-1][1] == ("*pytorch_model*.bin",):
             torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
     assert registry.load_model("hf:some/model", "cpu").name == "hf:some/model"
-    assert asked == [("some/model", ("*.safetensors",)), ("some/model", ("*pytorch_model*.bin",))]
+    assert downloads == [
+        ("some/model", ("*.safetensors",)),
+        ("some/model", ("*pytorch_model*.bin",)),
+    ]
 
 
-def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):
+def test_the_error_for_a_missing_package_names_the_extra_that_installs_it(monkeypatch):
     monkeypatch.setattr(hub.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         MissingDependency, match=r"'transformers', which is not installed.*vlprobe\[models\]"
@@ -365,6 +368,6 @@ def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):
         registry.load_model("hf:openai/clip-vit-base-patch32", "cpu")
 
 
-def test_the_families_are_imported_without_torch():
+def test_the_transformers_families_are_imported_without_torch():
     code = "import sys, vlprobe.models.hf, vlprobe.models.hub; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Generative models, against a plain forward pass of transformers on tiny checkpoints."""
+"""Generative models, compared with a forward pass of transformers on tiny checkpoints."""
 
 import functools
 import json
@@ -40,7 +40,7 @@ def make_model(tiny_model):
 def probabilities(
     kind: str, folder: Path, image: Image.Image, question: str, *answers: str
 ) -> list[float]:
-    """How probable transformers finds each answer as the first token; an answer is any of its letters."""
+    """Return transformers' probability that the first token is one of the letters of each answer."""
     model = transformers.AutoModelForImageTextToText.from_pretrained(
         folder, dtype=torch.float32
     ).eval()
@@ -64,7 +64,7 @@ def probabilities(
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, make_model):
+def test_a_score_is_the_probability_of_yes_versus_no_as_the_first_token(kind, make_model):
     folder, model = make_model(kind)
     images = tiny_hf.pictures(2)
     found = model.match(
@@ -73,7 +73,7 @@ def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, m
     )
     for row, (image, caption) in enumerate(zip(images, CAPTIONS, strict=True)):
         question = f"Does this picture show: '{caption}'? Answer yes or no."
-        # a byte a token: what begins with a blank begins both answers
+        # each token is a byte, so a leading blank would begin both answers
         yes, no = probabilities(kind, folder, image, question, "Yy", "Nn")
         assert found[row] == pytest.approx(yes / (yes + no), abs=1e-5)
     assert model.capabilities.score_type == "probability" and "Answer yes or no." in model.note
@@ -82,7 +82,7 @@ def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, m
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_a_score_does_not_depend_on_its_neighbours(kind, make_model, tmp_path):
+def test_a_score_does_not_depend_on_other_pairs_in_the_batch(kind, make_model, tmp_path):
     _, model = make_model(kind)
     seen, tokens = tiny_hf.pictures(2), model.tokenize(CAPTIONS)
     pixels = [model.preprocess(image) for image in seen]
@@ -91,21 +91,21 @@ def test_a_score_does_not_depend_on_its_neighbours(kind, make_model, tmp_path):
     np.testing.assert_array_equal(both, alone)
 
 
-def test_log_odds_are_what_the_probability_is_made_of(make_model):
+def test_the_probability_is_the_sigmoid_of_the_log_odds(make_model):
     _, model = make_model("llava")
     pixels, tokens = [model.preprocess(tiny_hf.pictures(1)[0])], model.tokenize(CAPTIONS[:1])
     odds = float(model.match(pixels, tokens, logits=True)[0])
     assert model.match(pixels, tokens)[0] == pytest.approx(1 / (1 + np.exp(-odds)), abs=1e-6)
 
 
-def test_texts_are_told_apart_by_every_character(make_model):
+def test_texts_that_differ_in_one_character_have_different_tokens(make_model):
     _, model = make_model("llava")
     rows = model.tokenize(["a cat", "A cat", "a cat "])
     assert len({row.tobytes() for row in rows}) == 3
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, make_model):
+def test_two_pictures_side_by_side_get_the_question_of_the_paper(kind, make_model):
     folder, model = make_model(kind)
     left, right = tiny_hf.pictures(2)
     both = Image.new(
@@ -123,7 +123,7 @@ def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, ma
     )
 
 
-def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wrong_in_the_other(
+def test_a_model_that_follows_the_caption_order_is_right_in_one_order_only(
     make_model, tmp_path, monkeypatch
 ):
     _, model = make_model("llava")
@@ -131,7 +131,7 @@ def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wr
 
     def first_is_left(self, left, right, one, two):
         asked.append((left.getpixel((0, 0)), right.getpixel((0, 0)), one, two))
-        return 0.9  # always "1;2", as LLaVA in table 7
+        return 0.9  # always "1;2", like LLaVA in table 7
 
     monkeypatch.setattr(type(model), "first_is_left", first_is_left)
     monkeypatch.setattr(
@@ -146,13 +146,13 @@ def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wr
     )[0]
     found = values(store, manifest)
     assert (found["matched_12"], found["matched_21"], found["matched_both"]) == (1, 0, 0)
-    assert found["group_score"] == 0  # all probabilities tie
+    assert found["group_score"] == 0  # all probabilities are tied
     lefts, rights, ones, twos = zip(*asked, strict=True)
     assert lefts[0] == lefts[1] and rights[0] == rights[1]
     assert (ones[0], twos[0]) == (twos[1], ones[1]) == ("first 0", "second 0")
 
 
-def test_a_run_over_foils_counts_what_is_accepted_and_rejected(make_model, tmp_path):
+def test_a_run_on_foils_counts_accepted_captions_and_rejected_foils(make_model, tmp_path):
     folder, model = make_model("llava")
     tiny_hf.pictures(1)[0].save(tmp_path / "a.png")
     rows = {"0": {"filename": "a.png", "caption": "a cat", "negative_caption": "a dog"}}
@@ -172,20 +172,20 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(make_model, tmp_p
     assert np.isnan(found["matched_both"])
 
 
-def test_a_gallery_is_ranked_by_the_log_odds_of_every_pair_and_their_number_is_announced(
+def test_a_gallery_is_ranked_by_the_log_odds_of_all_pairs_after_printing_their_number(
     make_model, tmp_path
 ):
     folder, model = make_model("llava")
     lines = []
 
-    class Told(Progress):
+    class Recorder(Progress):
         def tell(self, line: str) -> None:
             lines.append(line)
 
     store, data = Store(tmp_path / "cache"), make("rococo", tmp_path / "data")
     clean = {"policies": [], "pictures": []}
     request = Request((f"hf-gen:{folder}",), data, "rococo", clean, device="cpu", examine=False)
-    manifest = execute(request, store, Told())[0]
+    manifest = execute(request, store, Recorder())[0]
     items = registry.load_dataset(data, store.root).items
     captions = list(dict.fromkeys(caption for item in items for caption in item.captions))
     n_passes = len(items) * len(captions)
@@ -210,7 +210,9 @@ def test_a_gallery_is_ranked_by_the_log_odds_of_every_pair_and_their_number_is_a
     assert manifest["score_type"] == "logit"
 
 
-def test_a_gallery_of_too_many_candidates_is_refused_in_one_line(make_model, tmp_path, monkeypatch):
+def test_a_gallery_with_too_many_candidates_is_refused_in_one_line(
+    make_model, tmp_path, monkeypatch
+):
     folder, _ = make_model("llava")
     monkeypatch.setattr(fit, "MOST_CANDIDATES", 5)
     request = Request((f"hf-gen:{folder}",), make("prsm", tmp_path / "data"), "prsm", device="cpu")
@@ -221,7 +223,7 @@ def test_a_gallery_of_too_many_candidates_is_refused_in_one_line(make_model, tmp
 
 
 def foils(folder: Path, n: int = 3) -> str:
-    """Pictures with a caption and a foil each."""
+    """Write pictures with a caption and a foil each, and return the name of the dataset."""
     for number, image in enumerate(tiny_hf.pictures(n)):
         image.save(folder / f"{number}.png")
     rows = {
@@ -236,7 +238,7 @@ def foils(folder: Path, n: int = 3) -> str:
     return f"triplets:{folder / 'foils.json'}@{folder}"
 
 
-def test_captions_are_chosen_in_both_orders_as_transformers_does(make_model, tmp_path):
+def test_caption_choices_in_both_orders_equal_those_of_transformers(make_model, tmp_path):
     folder, _ = make_model("llava")
     store, data = Store(tmp_path / "cache"), foils(tmp_path)
     manifest = execute(Request((f"hf-gen:{folder}+choice",), data, "eqben", device="cpu"), store)[0]
@@ -263,7 +265,7 @@ def test_captions_are_chosen_in_both_orders_as_transformers_does(make_model, tmp
     np.testing.assert_allclose([row["scores"][0] for row in rows], expected.mean(axis=1))
 
 
-def test_a_question_template_is_asked_and_names_another_model(make_model, tmp_path):
+def test_a_question_template_is_used_and_changes_the_digest(make_model, tmp_path):
     folder, model = make_model("llava")
     name = f"hf-gen:{folder}+template=Is '{{}}' here? Say yes or no."
     other = registry.load_model(name, "cpu")
@@ -278,12 +280,12 @@ def test_a_question_template_is_asked_and_names_another_model(make_model, tmp_pa
 @pytest.mark.parametrize(
     "option", ["template=Is it here?", "template={} or {x}", "choice+template={}"]
 )
-def test_a_template_without_its_captions_is_one_line(option, tmp_path):
+def test_a_template_with_wrong_placeholders_is_refused_in_one_line(option, tmp_path):
     with pytest.raises(InvalidInput, match="is not a question template"):
         registry.parse_name("models", f"hf-gen:{tmp_path / 'x'}+{option}").check()
 
 
-def test_a_choice_is_between_a_true_and_a_wrong_caption(make_model, tmp_path):
+def test_a_choice_requires_one_true_and_one_wrong_caption(make_model, tmp_path):
     folder, _ = make_model("llava")
     name, store = f"hf-gen:{folder}+choice", Store(tmp_path / "cache")
     with pytest.raises(InvalidInput, match="no case has exactly these two"):
@@ -305,20 +307,20 @@ def test_a_model_without_a_chat_template_is_refused(tmp_path):
         registry.load_model(f"hf-gen:{tmp_path}", "cpu")
 
 
-def test_answers_that_begin_with_the_same_token_are_refused(make_model, monkeypatch):
+def test_answers_that_start_with_the_same_token_are_refused(make_model, monkeypatch):
     folder, _ = make_model("llava")
     monkeypatch.setattr(hf_gen, "YES_NO", ((" Yes",), (" No",)))
     with pytest.raises(InvalidInput, match="begin with the same token"):
         registry.load_model(f"hf-gen:{folder}", "cpu")
 
 
-def test_a_model_that_answers_nothing_is_refused(tmp_path):
+def test_a_model_that_cannot_answer_questions_is_refused(tmp_path):
     tiny_hf.dual("clip", tmp_path)
     with pytest.raises(InvalidInput, match="model type 'clip' and cannot answer questions"):
         registry.load_model(f"hf-gen:{tmp_path}", "cpu")
 
 
-def test_the_digest_names_what_is_asked(make_model, monkeypatch):
+def test_the_digest_depends_on_the_question(make_model, monkeypatch):
     folder, model = make_model("llava")
     assert registry.load_model(f"hf-gen:{folder}", "cpu").digest == model.digest
     monkeypatch.setattr(hf_gen, "QUESTION", "Is this '{}'?")

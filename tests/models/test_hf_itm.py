@@ -1,4 +1,6 @@
-"""Image-text matching heads, against transformers' own forward pass on tiny checkpoints, in cases and in galleries."""
+"""Image-text matching heads on cases and galleries, compared with the forward pass of transformers on tiny
+checkpoints.
+"""
 
 import functools
 import json
@@ -28,8 +30,8 @@ QUICK = ("blip", "vilt")  # in the default suite
 TWO_SIDED = ["blip", "blip-2", "flava"]
 CONTEXT = {"blip": 35, "blip-2": 35, "vilt": 40, "flava": 77, "bridgetower": 50}
 TEXTS = tiny_hf.TEXTS
-# BridgeTower's random weights round a logit by up to 2e-5 in fp32; on some processors a batch does
-# so in another place.
+# With random weights, rounding changes BridgeTower's logits by up to 2e-5 in fp32; on some CPUs it depends on the
+# batch.
 LOGIT_ROUNDING = dict.fromkeys(KINDS, 2e-6) | {"bridgetower": 2e-5}
 ROUNDING = dict.fromkeys(KINDS, 1e-6) | {"bridgetower": 5e-6}
 MODELS = {
@@ -57,7 +59,7 @@ def photos(tmp_path):
 
 @functools.cache
 def parts(kind: str, folder: Path) -> tuple:
-    """Model, tokenizer and image processor as transformers opens them."""
+    """Load the model, tokenizer and image processor with transformers."""
     return (
         MODELS[kind].from_pretrained(folder, dtype=torch.float32).eval(),
         transformers.AutoTokenizer.from_pretrained(folder),
@@ -66,7 +68,7 @@ def parts(kind: str, folder: Path) -> tuple:
 
 
 def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torch.Tensor:
-    """One pair through transformers' own forward pass."""
+    """Return the output of transformers' forward pass for one pair."""
     model, tokenizer, processor = parts(kind, folder)
     inputs = dict(tokenizer(text, truncation=True, max_length=CONTEXT[kind], return_tensors="pt"))
     inputs |= processor(images=image, return_tensors="pt")
@@ -74,7 +76,7 @@ def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torc
         inputs.pop("token_type_ids", None)
         inputs |= {"use_itm_head" if kind == "blip" else "use_image_text_matching_head": itm}
     if kind == "blip" and itm:
-        inputs["input_ids"][0, 0] = 131  # [ENC], as in BLIP's released retrieval
+        inputs["input_ids"][0, 0] = 131  # [ENC], as in BLIP's released retrieval code
     if kind == "flava":
         inputs |= {"return_loss": False}
     with torch.inference_mode():
@@ -87,7 +89,7 @@ def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torc
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, make_model):
+def test_the_score_of_a_pair_equals_the_forward_pass_of_transformers(kind, make_model):
     folder, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
     seen, tokens = (
@@ -108,7 +110,7 @@ def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, make_mod
 
 
 @pytest.mark.parametrize("kind", tiers(TWO_SIDED, QUICK))
-def test_the_similarity_that_short_lists_is_that_of_transformers(kind, make_model):
+def test_the_similarity_for_short_lists_equals_that_of_transformers(kind, make_model):
     folder, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
     left = model.encode_images(np.stack([model.preprocess(image) for image in images]))
@@ -137,7 +139,7 @@ def test_a_score_does_not_depend_on_its_batch(kind, make_model):
     assert np.abs(model.match(seen, tokens) - alone).max() <= ROUNDING[kind]
 
 
-def test_vilt_leaves_the_global_random_state_alone(make_model):
+def test_vilt_does_not_change_the_global_random_state(make_model):
     _, model = make_model("vilt")
     seen, tokens = (
         model.encode_pictures([model.preprocess(image) for image in tiny_hf.pictures(2)]),
@@ -153,23 +155,26 @@ def test_vilt_leaves_the_global_random_state_alone(make_model):
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 @pytest.mark.parametrize("batch", [1, 3, 64])
-def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
+def test_each_pair_is_scored_once_in_the_given_order_with_any_batch_size(
     kind, batch, make_model, photos, monkeypatch
 ):
     _, model = make_model(kind)
-    asked = []
+    batch_sizes = []
     own = type(model).match
 
     def counted(self, seen, tokens, logits=False):
-        asked.append(len(tokens))
+        batch_sizes.append(len(tokens))
         return own(self, seen, tokens, logits)
 
     monkeypatch.setattr(type(model), "match", counted)
     left, right = np.array([4, 0, 0, 2, 4, 0]), np.array([0, 1, 5, 1, 0, 1])
-    again = TEXTS[1] if kind == "bridgetower" else TEXTS[1].upper()  # its tokenizer keeps case
+    again = (
+        TEXTS[1] if kind == "bridgetower" else TEXTS[1].upper()
+    )  # BridgeTower's tokenizer keeps case
     found = CachedEncoder(model, batch_size=batch).pairs(photos, [*TEXTS, again], left, right)
-    # the fifth pair is the first again, the last and, to a lower-casing tokenizer, the third the second
-    assert sum(asked) == 3
+    # the fifth pair repeats the first; the last pair repeats the second, and with a lower-casing tokenizer so does the
+    # third
+    assert sum(batch_sizes) == 3
     assert found[0] == found[4] and found[1] == found[2] == found[5]
     plain = [
         own(
@@ -182,7 +187,7 @@ def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
     assert np.abs(found[[0, 1, 3]] - plain).max() <= ROUNDING[kind]
 
 
-def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(make_model, photos, monkeypatch):
+def test_a_picture_is_encoded_once_for_all_its_pairs(make_model, photos, monkeypatch):
     _, model = make_model("blip")
     looked = []
     own = type(model).encode_pictures
@@ -199,11 +204,11 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(make_model, pho
     encoder = CachedEncoder(model, batch_size=2, memory=1)
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.arange(5), np.arange(5))
-    assert sum(looked) > 5  # what does not fit is forgotten
+    assert sum(looked) > 5  # entries beyond the cache size are dropped
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
-def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there_are_any(
+def test_cases_are_scored_by_pair_and_texts_by_their_embeddings_if_the_model_has_any(
     kind, make_model, photos
 ):
     _, model = make_model(kind)
@@ -228,7 +233,7 @@ def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there
         assert cosine == pytest.approx(float(one @ two), abs=1e-6)
 
 
-def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(
+def test_the_spread_of_a_head_is_the_spread_of_its_mismatched_pair_scores(
     make_model, photos, monkeypatch
 ):
     _, model = make_model("blip")
@@ -250,7 +255,7 @@ def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(
 
 
 @pytest.mark.parametrize("probe", tiers(["rococo", "prsm"], ("rococo",)))
-def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
+def test_a_gallery_is_searched_by_cosine_and_the_head_ranks_the_short_list(
     probe, make_model, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(gallery, "SHORT_LIST", 4)
@@ -301,7 +306,7 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
 
 
 @pytest.mark.parametrize("kind", tiers(["vilt", "bridgetower"], QUICK))
-def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(
+def test_a_head_without_embeddings_ranks_pictures_by_the_logits_of_all_pairs(
     kind, make_model, tmp_path
 ):
     folder, model = make_model(kind)
@@ -328,7 +333,7 @@ def test_a_head_without_embeddings_ranks_pictures_by_the_logit_of_every_pair(
 
 
 @pytest.mark.parametrize("kind", tiers(["blip-2", "vilt", "flava", "bridgetower"], QUICK))
-def test_a_run_over_cases_is_complete_whatever_the_head(kind, make_model, tmp_path):
+def test_a_run_on_cases_is_complete_with_every_head(kind, make_model, tmp_path):
     folder, _ = make_model(kind)
     store = Store(tmp_path / "cache")
     manifest = execute(
@@ -340,7 +345,7 @@ def test_a_run_over_cases_is_complete_whatever_the_head(kind, make_model, tmp_pa
     )
 
 
-def test_blip_without_enc_says_that_its_head_reads_cls(tmp_path):
+def test_the_note_of_a_blip_without_enc_states_that_its_head_reads_cls(tmp_path):
     tiny_hf.matching("blip", tmp_path)
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"bos_token_id": 130', '"bos_token_id": 131'))

@@ -1,4 +1,4 @@
-"""Logs of other tools as models: what the log says is what a run over the same questions measures."""
+"""Logs of other tools as models: a run on the same questions gives the accuracy in the log."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
-RIGHT = [True, True, False, True, False, True]  # of each question
+RIGHT = [True, True, False, True, False, True]  # whether the answer to each question is correct
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def dataset(tmp_path: Path) -> str:
 
 
 def letters() -> list[tuple[str, str]]:
-    """The letter of the true caption, and the one that is chosen; the wrong caption is A."""
+    """Return the letters of the true caption and of the chosen one for each question; A is the wrong caption."""
     return [("B", "B" if right else "A") for right in RIGHT]
 
 
@@ -98,7 +98,7 @@ LOGS = {
 
 
 def accuracy(name: str, dataset: str, cache: Path) -> tuple[float, int, int]:
-    """The pair accuracy of a run, its cases and its ties."""
+    """Return the pair accuracy of a run, its number of cases and its number of ties."""
     store = Store(cache)
     (manifest,) = execute(Request((name,), dataset, "visla"), store)
     table = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"]))
@@ -107,9 +107,7 @@ def accuracy(name: str, dataset: str, cache: Path) -> tuple[float, int, int]:
 
 
 @pytest.mark.parametrize("tool", LOGS)
-def test_a_log_gives_the_share_of_questions_that_it_says_are_right(
-    tmp_path: Path, dataset: str, tool: str
-):
+def test_a_run_gives_the_accuracy_in_the_log(tmp_path: Path, dataset: str, tool: str):
     path = LOGS[tool](tmp_path)
     assert accuracy(f"scores:{path}+verdict", dataset, tmp_path / "cache") == (
         np.mean(RIGHT),
@@ -118,7 +116,7 @@ def test_a_log_gives_the_share_of_questions_that_it_says_are_right(
     )
 
 
-def test_a_reply_that_cannot_be_parsed_is_counted_and_left_out(tmp_path: Path, dataset: str):
+def test_an_unparsable_reply_is_counted_and_excluded(tmp_path: Path, dataset: str):
     path = log_of_lmms_eval(tmp_path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     lines[0]["filtered_resps"] = ["I cannot say"]
@@ -132,19 +130,19 @@ def test_a_reply_that_cannot_be_parsed_is_counted_and_left_out(tmp_path: Path, d
     )
 
 
-def test_answers_to_other_questions_are_one_line(tmp_path: Path, dataset: str):
+def test_a_log_of_other_questions_is_refused_in_one_line(tmp_path: Path, dataset: str):
     path = log_of_lmms_eval(tmp_path)
     path.write_text(path.read_text().replace("dogs", "birds"))
     with pytest.raises(InvalidInput, match=r"answers none of these questions: .* '0 birds"):
         accuracy(f"scores:{path}+verdict", dataset, tmp_path / "cache")
 
 
-def test_a_log_needs_the_word_verdict(tmp_path: Path, dataset: str):
+def test_a_log_requires_the_option_verdict(tmp_path: Path, dataset: str):
     with pytest.raises(InvalidInput, match=r"\+verdict"):
         accuracy(f"scores:{log_of_inspect(tmp_path)}", dataset, tmp_path / "cache")
 
 
-def test_mtebs_predictions_are_found_by_subset_and_number(tmp_path: Path, dataset: str):
+def test_mteb_predictions_are_matched_by_subset_and_number(tmp_path: Path, dataset: str):
     matrices = [[[0.3, 0.2 if right else 0.4]] for right in RIGHT]
     log = {
         "mteb_model_meta": {"model_name": "m"},
@@ -172,14 +170,16 @@ def test_a_json_array_of_scores_is_read(tmp_path: Path, dataset: str, layout: st
 @pytest.mark.parametrize(
     "content", ["[0.1, 0.2]", "[[0.1], [0.2]]", '[[0.1, "x"]]', "[[0.1, NaN]]", "{}", "3", "[]"]
 )
-def test_a_json_file_of_no_layout_is_one_line(tmp_path: Path, dataset: str, content: str):
+def test_a_json_file_of_an_unknown_layout_is_refused_in_one_line(
+    tmp_path: Path, dataset: str, content: str
+):
     path = tmp_path / "scores.json"
     path.write_text(content)
     with pytest.raises(InvalidInput, match=r"scores\.json"):
         accuracy(f"scores:{path}", dataset, tmp_path / "cache")
 
 
-def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers(tmp_path: Path):
+def test_scores_of_text_pairs_give_text_accuracy_of_triplets_and_crossed_answers(tmp_path: Path):
     rows = {
         str(k): {
             "filename": f"{k}.png",
@@ -199,7 +199,7 @@ def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers
         (0.1, 0.9, 0.2),
         (0.5, 0.5, 0.1),
         (0.9, 0.3, 0.4),
-    ]  # right, wrong, a tie, right
+    ]  # correct, wrong, tied, correct
     i2t = [(0.9, 0.8, 0.1), (0.9, 0.8, 0.1), (0.1, 0.8, 0.9), (0.9, 0.8, 0.1)]
     lines = ["case,c0_i0,c1_i0,c2_i0,t0_t1,t0_t2,t1_t2"]
     for k in range(4):
@@ -214,7 +214,9 @@ def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers
     table = views.estimates.estimates(store, question_set).set_index("metric")
     assert (table.loc["t2t_accuracy", "value"], table.loc["t2t_accuracy", "ties"]) == (0.5, 1)
     assert table.loc["i2t_accuracy", "value"] == 0.75
-    assert "not among the questions" not in question_set.runs[0].note  # every line is used
+    assert (
+        "not among the questions" not in question_set.runs[0].note
+    )  # every line of the file is used
     result = CliRunner().invoke(
         main,
         [
@@ -232,7 +234,9 @@ def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers
 
 
 @pytest.mark.parametrize("value", ["inf", "high", "1e400"])
-def test_a_score_of_a_text_pair_that_is_not_a_number_is_one_line(tmp_path: Path, value: str):
+def test_a_text_pair_score_that_is_not_a_finite_number_is_refused_in_one_line(
+    tmp_path: Path, value: str
+):
     path = tmp_path / "text_pairs.csv"
     path.write_text(f"case,t0_t1,t0_t2,t1_t2\nswap/0/t2t,0.1,{value},0.3\n")
     with pytest.raises(InvalidInput, match=r"text_pairs\.csv") as failure:
@@ -240,7 +244,7 @@ def test_a_score_of_a_text_pair_that_is_not_a_number_is_one_line(tmp_path: Path,
     assert "\n" not in str(failure.value)
 
 
-def test_a_second_picture_that_a_log_does_not_score_is_missing(tmp_path: Path):
+def test_scores_of_a_second_picture_that_a_log_lacks_are_reported_missing(tmp_path: Path):
     (tmp_path / "photos").mkdir()
     for name in "ab":
         Image.new("RGB", (8, 8), "red" if name == "a" else "blue").save(

@@ -1,4 +1,4 @@
-"""Writers of transformers on this machine: what they say is what a plain call of `generate` says."""
+"""Local transformers models that write texts: their output equals a direct call of `generate`."""
 
 import json
 from pathlib import Path
@@ -16,11 +16,11 @@ from vlprobe.storage.store import Store
 
 tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
 torch, transformers = tiny_hf.torch, tiny_hf.transformers
-ASKED = ({"role": "user", "content": "is this a red cat"},)
+MESSAGES = ({"role": "user", "content": "is this a red cat"},)
 
 
 def language_model(folder: Path) -> Path:
-    """A tiny llama, which sees no pictures."""
+    """Write a tiny llama, a model without image input."""
     tokenizer = tiny_hf.letters([])
     tokenizer.chat_template = (
         "{% for m in messages %}USER: {{ m['content'] }} {% endfor %}ASSISTANT:"
@@ -46,7 +46,7 @@ def answer_text(store: Store, folder: Path, prompt: Prompt) -> str:
 
 
 def expected(kind: str, folder: Path, prompt: Prompt) -> str:
-    """By transformers alone."""
+    """Generate the text with transformers only."""
     content = prompt.messages[0]["content"]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     architecture = {
@@ -64,26 +64,27 @@ def expected(kind: str, folder: Path, prompt: Prompt) -> str:
 
 @pytest.mark.parametrize("kind", ["llava", "llama"])
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
-def test_an_answer_is_what_transformers_generates(
+def test_an_answer_equals_the_output_of_transformers(
     folders: dict[str, Path], store: Store, kind: str, temperature: float
 ):
-    prompt = Prompt(ASKED, temperature, 5, 12, "a request")
+    prompt = Prompt(MESSAGES, temperature, 5, 12, "a request")
     text = answer_text(store, folders[kind], prompt)
     assert text and text == expected(kind, folders[kind], prompt)
 
 
-def test_another_seed_draws_other_words_and_the_random_state_outside_stays(
+def test_another_seed_gives_another_text_and_the_global_random_state_is_unchanged(
     folders: dict[str, Path], store: Store
 ):
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
     texts = {
-        answer_text(store, folders["llama"], Prompt(ASKED, 0.9, seed, 12, "")) for seed in (1, 2, 1)
+        answer_text(store, folders["llama"], Prompt(MESSAGES, 0.9, seed, 12, ""))
+        for seed in (1, 2, 1)
     }
     assert len(texts) == 2 and torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_what_it_writes_passes_the_same_rules_and_is_kept(
+def test_texts_of_a_local_writer_are_checked_by_the_rules_and_stored(
     folders: dict[str, Path], tiny: str, tmp_path: Path
 ):
     cache, out = tmp_path / "cache", tmp_path / "edits.jsonl"
@@ -100,7 +101,7 @@ def test_what_it_writes_passes_the_same_rules_and_is_kept(
     assert CliRunner().invoke(main, words).exit_code == 0 and log.read_bytes() == answers
 
 
-def test_a_model_that_writes_no_texts_is_told(tmp_path: Path):
+def test_a_local_model_that_cannot_write_texts_is_refused(tmp_path: Path):
     tiny_hf.dual("clip", tmp_path)
     with pytest.raises(InvalidInput, match="cannot generate text"):
         writers.load(f"hf-gen:{tmp_path}", "cpu")

@@ -70,18 +70,18 @@ sys.exit(imported)
 
 
 @pytest.mark.full  # 3 s: one more process imports torch
-def test_an_unknown_architecture_is_refused_without_an_import_and_all_others_are_known():
+def test_an_unknown_architecture_is_refused_without_importing_torch():
     ran = subprocess.run([sys.executable, "-c", UNKNOWN], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert "Did you mean 'ViT-B-32'?" in ran.stdout
 
 
-def test_the_family_is_imported_without_torch():
+def test_the_open_clip_family_is_imported_without_torch():
     code = "import sys, vlprobe.models.open_clip; sys.exit('torch' in sys.modules or 'open_clip' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_every_suggested_name_is_one_that_open_clip_knows():
+def test_every_suggested_name_exists_in_open_clip():
     for name in family.NAMES:
         architecture, _, tag = name.removeprefix("openclip:").partition("/")
         assert architecture in open_clip.list_models()
@@ -89,7 +89,7 @@ def test_every_suggested_name_is_one_that_open_clip_knows():
 
 
 @pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
-def test_pixels_have_the_bits_of_open_clip_s_transform(mode: str, trained: Callable):
+def test_pixels_equal_those_of_open_clips_transform(mode: str, trained: Callable):
     transform = open_clip.image_transform(32, is_train=False, resize_mode=mode)
     made, tokenizer = trained(), open_clip.get_tokenizer("test-tiny")
     model = family.OpenClipEncoder("test", made, transform, tokenizer, "digest", "cpu")
@@ -99,7 +99,7 @@ def test_pixels_have_the_bits_of_open_clip_s_transform(mode: str, trained: Calla
         np.testing.assert_array_equal(pixels, transform(image).numpy())
 
 
-def test_a_transform_that_ends_in_other_steps_is_applied_as_it_is(trained: Callable):
+def test_a_custom_transform_is_applied_unchanged(trained: Callable):
     usual = open_clip.image_transform(32, is_train=False)
     steps = [*usual.transforms, lambda pixels: pixels.flip(2)]
 
@@ -115,7 +115,7 @@ def test_a_transform_that_ends_in_other_steps_is_applied_as_it_is(trained: Calla
     np.testing.assert_array_equal(model.preprocess(image), usual(image).numpy()[:, :, ::-1])
 
 
-def test_an_untrained_model_is_the_same_every_time_and_says_that_it_is_untrained():
+def test_an_untrained_model_is_reproducible_and_its_note_states_untrained():
     torch.manual_seed(1)
     first = family.load("openclip:test-tiny", "cpu")
     torch.manual_seed(2)
@@ -127,7 +127,7 @@ def test_an_untrained_model_is_the_same_every_time_and_says_that_it_is_untrained
     )
 
 
-def test_loading_leaves_the_global_random_state_alone():
+def test_loading_does_not_change_the_global_random_state():
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
@@ -135,7 +135,7 @@ def test_loading_leaves_the_global_random_state_alone():
     assert torch.equal(torch.rand(4), expected)
 
 
-def test_embeddings_are_float32_unit_vectors_of_the_said_dimension():
+def test_embeddings_are_float32_unit_vectors_of_the_declared_dimension():
     model = family.load("openclip:test-wide", "cpu")
     images = model.encode_images(np.stack([model.preprocess(image) for image in pictures(3)]))
     texts = model.encode_texts(model.tokenize(TEXTS))
@@ -145,7 +145,7 @@ def test_embeddings_are_float32_unit_vectors_of_the_said_dimension():
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
-def test_pictures_and_texts_are_prepared_exactly_as_open_clip_does():
+def test_pictures_and_texts_are_preprocessed_exactly_as_by_open_clip():
     _, _, transform = open_clip.create_model_and_transforms("test-tiny")
     model = family.load("openclip:test-tiny", "cpu")
     for image in pictures(3):
@@ -156,7 +156,7 @@ def test_pictures_and_texts_are_prepared_exactly_as_open_clip_does():
 
 
 @pytest.mark.parametrize("typed", ["epoch_3.pt", "openclip:epoch_3.pt", "openclip:./w.safetensors"])
-def test_weights_without_an_architecture_are_led_to_the_form_that_loads_them(
+def test_the_error_for_weights_without_an_architecture_shows_the_right_form(
     typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -173,12 +173,12 @@ def test_weights_without_an_architecture_are_led_to_the_form_that_loads_them(
     assert registry.load_model(f"openclip:test-tiny@{file}").name.endswith(file)
 
 
-def test_an_unknown_architecture_names_both_forms():
+def test_the_error_for_an_unknown_architecture_shows_both_forms():
     with pytest.raises(NotFound, match=r"Write openclip:ARCH/TAG, or openclip:ARCH@FILE"):
         family.load("openclip:ViT-B-33", "cpu")
 
 
-def test_preprocessing_from_several_threads_gives_what_one_thread_gives():
+def test_preprocessing_in_several_threads_equals_a_single_thread():
     model = family.load("openclip:test-tiny", "cpu")
     alone = [model.preprocess(image) for image in pictures(24)]
     with ThreadPoolExecutor(4) as pool:
@@ -187,7 +187,7 @@ def test_preprocessing_from_several_threads_gives_what_one_thread_gives():
 
 
 @pytest.mark.parametrize("architecture", ["test-tiny", "test-custom-text", "test-eos"])
-def test_columns_after_the_end_of_the_text_are_cut_and_nothing_changes(
+def test_cutting_columns_after_the_end_of_the_text_does_not_change_embeddings(
     architecture: str, tmp_path: Path, trained: Callable, reference: Callable
 ):
     weights = trained(architecture)
@@ -197,12 +197,12 @@ def test_columns_after_the_end_of_the_text_are_cut_and_nothing_changes(
     expected = reference(weights, TEXTS)
     tokens = model.tokenize(TEXTS)
     assert np.abs(model.encode_texts(tokens) - expected).max() <= 1e-6
-    for row in range(len(TEXTS)):  # a batch of one is cut at its own end
+    for row in range(len(TEXTS)):  # a batch of one is cut at the end of its text
         assert np.abs(model.encode_texts(tokens[row : row + 1]) - expected[row]).max() <= 1e-6
 
 
 @pytest.mark.parametrize("architecture", ["test-last", "test-sees-ahead", "test-class-token"])
-def test_a_text_tower_that_looks_at_later_columns_is_left_alone(architecture: str):
+def test_a_text_tower_that_attends_to_later_columns_is_not_cut(architecture: str):
     model = family.load(f"openclip:{architecture}", "cpu")
     assert not model.cuts_columns
     tokens = model.tokenize(TEXTS)
@@ -210,7 +210,7 @@ def test_a_text_tower_that_looks_at_later_columns_is_left_alone(architecture: st
     assert np.abs(model.encode_texts(tokens) - alone).max() <= 1e-6
 
 
-def test_a_causal_tower_whose_embedding_would_change_is_not_cut(
+def test_a_causal_text_tower_is_not_cut_if_the_embedding_would_change(
     trained: Callable, reference: Callable
 ):
     class AveragesOverColumns(torch.nn.Module):
@@ -233,7 +233,7 @@ def test_a_causal_tower_whose_embedding_would_change_is_not_cut(
     )
 
 
-def test_how_pictures_are_batched_does_not_change_an_embedding():
+def test_the_batch_size_does_not_change_image_embeddings():
     model = family.load("openclip:test-tiny", "cpu")
     pixels = np.stack([model.preprocess(image) for image in pictures(7)])
     together = model.encode_images(pixels)
@@ -243,7 +243,7 @@ def test_how_pictures_are_batched_does_not_change_an_embedding():
     )
 
 
-def test_the_same_weights_in_any_container_are_the_same_model(
+def test_the_same_weights_in_any_file_format_have_the_same_digest(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, trained: Callable, reference: Callable
 ):
     state = trained().state_dict()
@@ -266,7 +266,7 @@ def test_the_same_weights_in_any_container_are_the_same_model(
     np.testing.assert_allclose(vectors, reference(trained(), TEXTS), atol=1e-6)
 
 
-def test_no_random_weights_are_drawn_where_a_file_replaces_them_all():
+def test_no_random_weights_are_drawn_if_a_file_replaces_them():
     before = torch.get_rng_state()
     with without_draws():
         torch.nn.MultiheadAttention(4, 2)
@@ -278,7 +278,7 @@ def test_no_random_weights_are_drawn_where_a_file_replaces_them_all():
     assert not torch.equal(torch.get_rng_state(), before)
 
 
-def test_weights_of_the_old_text_layout_fit_a_model_with_a_tower_of_its_own(
+def test_weights_of_the_old_text_layout_load_into_a_model_with_a_separate_text_tower(
     tmp_path: Path, trained: Callable, reference: Callable
 ):
     torch.save(trained("test-tiny").state_dict(), tmp_path / "old.pt")
@@ -309,7 +309,7 @@ def test_weights_of_another_architecture_are_refused_with_their_first_difference
         family.load(f"openclip:test-tiny@{tmp_path / 'other.pt'}", "cpu")
 
 
-def test_a_checkpoint_that_lacks_a_tensor_is_refused(tmp_path: Path, trained: Callable):
+def test_a_checkpoint_with_a_missing_tensor_is_refused(tmp_path: Path, trained: Callable):
     state = trained().state_dict()
     del state["ln_final.weight"]
     torch.save(state, tmp_path / "less.pt")
@@ -319,7 +319,7 @@ def test_a_checkpoint_that_lacks_a_tensor_is_refused(tmp_path: Path, trained: Ca
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 @pytest.mark.parametrize("keep", [0, 200, 100_000])
-def test_a_truncated_checkpoint_is_one_line(
+def test_a_truncated_checkpoint_is_refused_in_one_line(
     suffix: str, keep: int, tmp_path: Path, trained: Callable
 ):
     save = torch.save if suffix == ".pt" else safetensors.torch.save_file
@@ -334,18 +334,18 @@ def test_a_truncated_checkpoint_is_one_line(
 @pytest.mark.parametrize(
     "content", [[torch.zeros(2)], {}, {"state_dict": 3}, {"model": {"weight": torch.zeros(2)}}]
 )
-def test_a_file_of_tensors_that_is_no_state_dict_is_refused(content: object, tmp_path: Path):
+def test_a_checkpoint_without_a_state_dict_is_refused(content: object, tmp_path: Path):
     torch.save(content, tmp_path / "x.pt")
     with pytest.raises(InvalidInput, match="has no state dict"):
         family.load(f"openclip:test-tiny@{tmp_path / 'x.pt'}", "cpu")
 
 
-def test_a_checkpoint_that_is_not_there_is_said_before_anything_is_built(tmp_path: Path):
+def test_a_missing_checkpoint_is_refused_before_the_model_is_built(tmp_path: Path):
     with pytest.raises(InvalidInput, match=r"Checkpoint '.*none.pt' does not exist"):
         family.load(f"openclip:ViT-bigG-14@{tmp_path / 'none.pt'}", "cpu")
 
 
-def test_unknown_names_say_what_was_probably_meant():
+def test_unknown_open_clip_names_are_refused_with_a_suggestion():
     with pytest.raises(
         NotFound, match=r"No OpenCLIP architecture named 'ViT-B-33'. Did you mean 'ViT-B-32'\?"
     ):
@@ -356,7 +356,7 @@ def test_unknown_names_say_what_was_probably_meant():
         family.load("openclip:ViT-B-32/opena", "cpu")
 
 
-def test_a_published_tag_without_a_network_says_how_to_pass_a_file(no_network: None):
+def test_the_error_for_a_failed_download_shows_how_to_pass_a_file(no_network: None):
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
@@ -368,19 +368,19 @@ def test_a_published_tag_without_a_network_says_how_to_pass_a_file(no_network: N
     assert before == constants.HF_HUB_OFFLINE
 
 
-def test_local_weights_and_untrained_models_ask_no_network(
+def test_local_weights_and_untrained_models_use_no_network(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: Callable
 ):
-    asked = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args: asked.append(args))
-    monkeypatch.setattr(socket.socket, "connect", lambda *args: asked.append(args))
+    connections = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args: connections.append(args))
+    monkeypatch.setattr(socket.socket, "connect", lambda *args: connections.append(args))
     torch.save(trained().state_dict(), tmp_path / "w.pt")
     family.load(f"openclip:test-tiny@{tmp_path / 'w.pt'}", "cpu")
     family.load("openclip:test-tiny", "cpu")
-    assert asked == []
+    assert connections == []
 
 
-def test_a_tokenizer_from_the_hub_needs_transformers_and_says_so(
+def test_the_error_for_a_hub_tokenizer_without_transformers_shows_the_install_command(
     monkeypatch: pytest.MonkeyPatch, no_network: None
 ):
     monkeypatch.setitem(sys.modules, "transformers", None)

@@ -1,4 +1,4 @@
-"""What makes an OpenCLIP model what it is: weights, activation, preprocessing, precision; and folders that say so."""
+"""The identity of an OpenCLIP model: weights, activation, preprocessing and precision; and model folders."""
 
 import json
 import shutil
@@ -43,14 +43,14 @@ def weights(tmp_path: Path, trained: Callable) -> Path:
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch, weights: Path) -> None:
-    """Publishes `test-tiny/sharp`: QuickGELU, where the architecture's own activation is GELU."""
+    """Register `test-tiny/sharp` as published weights with QuickGELU; the architecture has GELU."""
     tags = {tag: {**config, "file": str(weights)} for tag, config in TAGS.items()}
     monkeypatch.setitem(pretrained._PRETRAINED, "test-tiny", tags)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, weights: Path, architectures: dict) -> Path:
-    """OpenCLIP's folder layout, with a preprocessing of its own."""
+    """Write a folder in OpenCLIP's layout with custom preprocessing."""
     folder = tmp_path / "folder"
     folder.mkdir()
     described = {
@@ -66,7 +66,7 @@ def texts_of(model: family.OpenClipEncoder) -> np.ndarray:
     return model.encode_texts(model.tokenize(TEXTS))
 
 
-def test_a_tag_brings_the_activation_and_preprocessing_of_its_weights(
+def test_a_tag_sets_the_activation_and_preprocessing_of_its_weights(
     published: None, trained: Callable, reference: Callable
 ):
     model = family.load("openclip:test-tiny/sharp", "cpu")
@@ -74,17 +74,17 @@ def test_a_tag_brings_the_activation_and_preprocessing_of_its_weights(
     np.testing.assert_allclose(texts_of(model), reference(quick, TEXTS), atol=1e-6)
     assert np.abs(texts_of(model) - reference(trained(), TEXTS)).max() > 1e-4
     white = model.preprocess(Image.new("RGB", (50, 40), "white"))
-    np.testing.assert_allclose(white, 1, atol=1e-6)  # (1 - mean) / std with the tag's .5 and .5
+    np.testing.assert_allclose(white, 1, atol=1e-6)  # (1 - mean) / std, both 0.5 for this tag
     assert "QuickGELU, as sharp was trained" in model.note
 
 
-def test_a_tag_with_a_file_is_the_tag_as_downloaded(published: None, weights: Path):
+def test_a_tag_with_a_file_has_the_digest_of_the_downloaded_tag(published: None, weights: Path):
     downloaded = family.load("openclip:test-tiny/sharp", "cpu")
     passed = family.load(f"openclip:test-tiny/sharp@{weights}", "cpu")
     assert downloaded.digest == passed.digest
 
 
-def test_published_weights_in_the_cache_of_the_hub_are_loaded_whatever_the_roots_of_a_dashboard(
+def test_published_weights_in_the_hub_cache_are_loaded_even_if_outside_of_the_roots(
     published: None, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path / "elsewhere"))
@@ -93,7 +93,7 @@ def test_published_weights_in_the_cache_of_the_hub_are_loaded_whatever_the_roots
         family.load(f"openclip:test-tiny/sharp@{weights}", "cpu")
 
 
-def test_a_file_without_a_tag_is_refused_where_no_published_weights_go_by_the_defaults(
+def test_a_file_without_a_tag_is_refused_if_all_published_tags_override_the_defaults(
     published: None, weights: Path
 ):
     with pytest.raises(
@@ -102,14 +102,14 @@ def test_a_file_without_a_tag_is_refused_where_no_published_weights_go_by_the_de
         family.load(f"openclip:test-tiny@{weights}", "cpu")
 
 
-def test_a_file_without_a_tag_says_what_was_assumed(weights: Path):
+def test_the_note_of_a_file_without_a_tag_lists_the_assumptions(weights: Path):
     assert (
         "default preprocessing and test-tiny's activation"
         in family.load(f"openclip:test-tiny@{weights}", "cpu").note
     )
 
 
-def test_the_digest_names_weights_architecture_preprocessing_and_precision(
+def test_the_digest_depends_on_weights_architecture_preprocessing_and_precision(
     trained: Callable, architectures: dict
 ):
     model = trained()
@@ -139,7 +139,7 @@ def test_the_digest_names_weights_architecture_preprocessing_and_precision(
     assert len(found) == 6
 
 
-def test_a_folder_is_loaded_with_its_own_preprocessing(
+def test_a_folder_is_loaded_with_the_preprocessing_in_its_config(
     folder: Path, trained: Callable, reference: Callable
 ):
     model = family.load(f"openclip:local-dir:{folder}", "cpu")
@@ -148,13 +148,13 @@ def test_a_folder_is_loaded_with_its_own_preprocessing(
     assert model.note == "" and model.cuts_columns
 
 
-def test_what_is_wrong_with_a_folder_is_one_line_each(folder: Path):
+def test_each_defect_of_an_open_clip_folder_is_refused_in_one_line(folder: Path):
     config = folder / "open_clip_config.json"
 
     def refuses(what: str) -> None:
-        with pytest.raises(InvalidInput, match=what) as told:
+        with pytest.raises(InvalidInput, match=what) as error:
             family.load(f"openclip:local-dir:{folder}", "cpu")
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(error.value)
 
     good = json.loads(config.read_text())
     bad = {**good["model_cfg"], "text_cfg": {**good["model_cfg"]["text_cfg"], "no_such_option": 1}}
@@ -174,7 +174,7 @@ def test_what_is_wrong_with_a_folder_is_one_line_each(folder: Path):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision_stays_close_and_is_normalised_in_full(precision: str, weights: Path):
+def test_half_precision_is_close_to_full_and_gives_unit_vectors(precision: str, weights: Path):
     full = family.load(f"openclip:test-tiny@{weights}", "cpu")
     half = family.load(f"openclip:test-tiny@{weights}", "cpu", precision)
     assert half.digest != full.digest and half.cuts_columns
@@ -189,7 +189,7 @@ def test_half_precision_stays_close_and_is_normalised_in_full(precision: str, we
         assert 1e-6 < np.abs(own - exact).max() < 0.02
 
 
-def test_an_unknown_precision_or_device_says_what_there_is():
+def test_the_error_for_an_unknown_precision_or_device_lists_the_valid_ones():
     with pytest.raises(
         InvalidInput, match=r"Unknown precision 'fp8'. Expected one of fp32, fp16, bf16"
     ):
@@ -202,7 +202,7 @@ def test_an_unknown_precision_or_device_says_what_there_is():
         family.load("openclip:test-tiny", "cuda:99")
 
 
-def test_the_model_is_frozen_and_keeps_no_gradients():
+def test_the_model_is_in_eval_mode_without_gradients():
     model = family.load("openclip:test-tiny", "cpu")
     assert not model._model.training
     assert not any(parameter.requires_grad for parameter in model._model.parameters())
@@ -221,7 +221,7 @@ def test_the_model_is_frozen_and_keeps_no_gradients():
         ("text_cfg", "clean", None, "clean"),
     ],
 )
-def test_an_odd_way_to_see_pictures_or_to_clean_texts_is_one_line(
+def test_unsupported_preprocessing_or_text_cleaning_is_refused_in_one_line(
     folder: Path, part: str, key: str, value, reason
 ):
     config = folder / "open_clip_config.json"

@@ -1,4 +1,4 @@
-"""The models of the papers by short names: each names weights that exist and a row of the published tables."""
+"""Presets: short names of the papers' models, each for existing weights and a row of the published tables."""
 
 import open_clip
 import pytest
@@ -18,7 +18,7 @@ FAMILIES = registry.families("models")
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_preset_is_listed_and_printed_in_its_paper(paper):
+def test_every_preset_is_listed_and_has_a_row_in_its_papers_tables(paper):
     prefix, count = PAPERS[paper]
     family = FAMILIES[prefix]
     table = views.published.load().query("paper == @paper")
@@ -29,7 +29,7 @@ def test_every_preset_is_listed_and_printed_in_its_paper(paper):
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_preset_names_weights_that_its_family_knows(paper):
+def test_every_preset_refers_to_existing_weights(paper):
     for preset in FAMILIES[PAPERS[paper][0]].presets.values():
         family, _, what = preset.weights.partition(":")
         assert family in (openclip.PREFIX, "hf")
@@ -37,7 +37,7 @@ def test_every_preset_names_weights_that_its_family_knows(paper):
             assert tuple(what.split("/")) in open_clip.list_pretrained()
 
 
-def test_no_prefix_of_models_is_one_of_datasets_but_demo():
+def test_only_the_prefix_demo_is_used_by_models_and_datasets():
     prefixes = [
         {name.partition(":")[0] for name in registry.names(folder)}
         for folder in ("models", "datasets")
@@ -45,31 +45,31 @@ def test_no_prefix_of_models_is_one_of_datasets_but_demo():
     assert prefixes[0] & prefixes[1] <= {"demo"}
 
 
-def test_a_preset_loads_what_it_stands_for_and_says_so(monkeypatch):
-    asked = []
+def test_a_preset_loads_its_model_and_names_it_in_the_note(monkeypatch):
+    loaded = []
 
     def load(name, device, precision):
-        asked.append((name, device, precision))
+        loaded.append((name, device, precision))
         return controls.load("control:random")
 
     monkeypatch.setattr(registry, "load_model", load)
     model = FAMILIES["lgip"].load("lgip:siglip-base-224", "cpu", "bf16")
-    assert asked == [("hf:google/siglip-base-patch16-224", "cpu", "bf16")]
+    assert loaded == [("hf:google/siglip-base-patch16-224", "cpu", "bf16")]
     assert "lgip:siglip-base-224, printed as SigLIP base-p16-224" in model.note
 
 
-def test_a_preset_that_is_not_there_is_one_line():
+def test_an_unknown_preset_is_refused_with_a_suggestion():
     with pytest.raises(NotFound, match="Did you mean 'lgip:siglip-base-224'"):
         registry.load_model("lgip:siglip-base-242")
 
 
-def test_a_preset_is_looked_for_before_anything_is_loaded():
+def test_a_preset_name_is_checked_before_loading():
     registry.check_name("models", "rococo-clip:vit-b-32")
     with pytest.raises(NotFound, match="Did you mean 'visla:rn50x4'"):
         registry.check_name("models", "visla:rn50x5")
 
 
-def test_every_table_of_the_file_is_a_family_of_a_paper():
+def test_every_table_of_the_presets_file_is_a_paper_family():
     assert {family.PREFIX for family in presets.FAMILIES} == {
         prefix for prefix, _ in PAPERS.values()
     }

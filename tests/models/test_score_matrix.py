@@ -1,4 +1,4 @@
-"""The score of every picture with every text, computed elsewhere, as a model."""
+"""An imported score matrix (every picture with every text) as a model."""
 
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 
 
-def saved(folder: Path, data: str, probe: str, store, **options: object) -> tuple[str, np.ndarray]:
-    """The matrix of a model of ours, beside the questions."""
+def save_matrix(
+    folder: Path, data: str, probe: str, store, **options: object
+) -> tuple[str, np.ndarray]:
+    """Write the questions and a model's score matrix, and return the model name and the matrix."""
     from tests.models.test_embeddings import OPTIONS
 
     answered.questions(data, probe, folder, store, **OPTIONS.get(probe, {}))
@@ -27,11 +29,9 @@ def saved(folder: Path, data: str, probe: str, store, **options: object) -> tupl
 
 
 @pytest.mark.parametrize("probe", tiers(["lgip", "rococo", "eqben", "prsm"], ("rococo",)))
-def test_a_matrix_answers_every_probe_about_pictures_as_the_model_that_made_it(
-    probe, tmp_path, store
-):
+def test_a_matrix_gives_the_scores_of_the_model_in_every_picture_probe(probe, tmp_path, store):
     data = make(probe, tmp_path / "data", 6)
-    name, _ = saved(tmp_path / "out", data, probe, store)
+    name, _ = save_matrix(tmp_path / "out", data, probe, store)
     own, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
     expected, found = scored(own, store), scored(looked_up, store)
     assert len(found) == len(expected) > 5
@@ -47,9 +47,9 @@ def test_a_matrix_answers_every_probe_about_pictures_as_the_model_that_made_it(
     assert looked_up["score_type"] == "cosine"
 
 
-def test_what_needs_cosines_of_texts_or_a_scale_is_unknown(tmp_path, store):
+def test_metrics_that_need_text_cosines_or_a_scale_are_unknown_for_a_matrix(tmp_path, store):
     data = make("lgip", tmp_path / "data", 6)
-    name, _ = saved(tmp_path / "out", data, "lgip", store)
+    name, _ = save_matrix(tmp_path / "out", data, "lgip", store)
     known, unknown = (
         run(model, data, "lgip", store) for model in (name, name.removesuffix("+cosine"))
     )
@@ -64,9 +64,9 @@ def test_what_needs_cosines_of_texts_or_a_scale_is_unknown(tmp_path, store):
     assert "the scale is not named" in unknown["note"]
 
 
-def test_rows_may_stand_in_any_order_and_only_those_that_are_asked_about_are_read(tmp_path, store):
+def test_matrix_rows_can_be_in_any_order_and_only_needed_rows_are_read(tmp_path, store):
     data = make("prsm", tmp_path / "data")
-    name, matrix = saved(tmp_path / "out", data, "prsm", store)
+    name, matrix = save_matrix(tmp_path / "out", data, "prsm", store)
     ids = [
         np.array([row["id"] for row in answered.rows(tmp_path / "out" / f"{side}.jsonl")])
         for side in ("pictures", "texts")
@@ -107,7 +107,7 @@ def test_an_archive_without_scores_is_refused_with_its_required_and_optional_arr
 
 def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_path, store):
     data = make("lgip", tmp_path / "data")
-    name, matrix = saved(tmp_path / "out", data, "lgip", store)
+    name, matrix = save_matrix(tmp_path / "out", data, "lgip", store)
     matrix[0, 2:] = np.nan
     np.save(tmp_path / "out" / "scores.npy", matrix)
     with pytest.raises(
@@ -118,14 +118,14 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
     assert "scores are missing: cases that need them are unknown" in manifest["note"]
     margins = [row["margin"] for row in scored(manifest, store)]
     assert 0 < np.isnan(margins).sum() < len(margins)
-    name, matrix = saved(tmp_path / "gallery", data, "prsm", store)
+    name, matrix = save_matrix(tmp_path / "gallery", data, "prsm", store)
     matrix[1, 1] = np.nan
     np.save(tmp_path / "gallery" / "scores.npy", matrix)
     with pytest.raises(InvalidInput, match=r"lacks 1 of .* A search needs all scores"):
         run(f"{name}+partial", data, "prsm", store)
 
 
-def test_texts_alone_are_refused(tmp_path, store):
+def test_a_matrix_is_refused_if_all_cases_compare_only_texts(tmp_path, store):
     data = make("visla", tmp_path / "data", 6)
     answered.questions(data, "visla", tmp_path / "texts", store)
     n_texts = len(answered.rows(tmp_path / "texts" / "texts.jsonl"))
@@ -142,9 +142,9 @@ def test_texts_alone_are_refused(tmp_path, store):
         run(f"scores:{tmp_path}/texts", plain, "visla", store)
 
 
-def test_the_doctor_judges_what_a_matrix_can_tell(tmp_path, store):
+def test_doctor_runs_the_checks_that_apply_to_a_matrix(tmp_path, store):
     data = make("prsm", tmp_path / "data")
-    name, _ = saved(tmp_path / "out", data, "prsm", store)
+    name, _ = save_matrix(tmp_path / "out", data, "prsm", store)
     model = registry.load_model(name)
     examination = examine.examine(model, registry.load_dataset(data, store.root), store.root)
     outcomes = {check.name: check.passed for check in examination.checks}
@@ -156,7 +156,7 @@ def test_the_doctor_judges_what_a_matrix_can_tell(tmp_path, store):
     assert examination.passport["embedding"] == "none: scores from a file"
 
 
-def test_a_gallery_says_how_many_pairs_scores_of_cases_lack(tmp_path, store):
+def test_the_error_for_case_scores_in_a_gallery_states_the_number_of_pairs(tmp_path, store):
     data = make("prsm", tmp_path / "data")
     (tmp_path / "s.jsonl").write_text('{"label": "a_c0_i0", "score": 0.5}\n')
     with pytest.raises(InvalidInput, match=r"\(6 pictures x 12 captions = 72 pairs, .*\+matrix"):

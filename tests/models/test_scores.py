@@ -1,4 +1,4 @@
-"""Scores that were computed elsewhere, as a model: what the file says is what the cards, metrics and tests get."""
+"""Imported scores as a model: cards, metrics and tests use the scores of the file."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
-PAIRS = {  # key -> [caption][picture]: solved; text alone; a tie
+PAIRS = {  # key -> [caption][picture]: all correct; text score only; a tie
     "0": [[0.9, 0.2], [0.1, 0.8]],
     "1": [[0.5, 0.6], [0.4, 0.7]],
     "2": [[0.5, 0.3], [0.5, 0.6]],
@@ -28,7 +28,7 @@ PAIRS = {  # key -> [caption][picture]: solved; text alone; a tie
 
 
 def dataset(folder: Path, n: int = 3) -> str:
-    """Pairs without their pictures."""
+    """Write a dataset of pairs without their pictures, and return its name."""
     rows = [
         eqben(f"p{number}/", caption0=f"one {number}", caption1=f"two {number}")
         for number in range(n)
@@ -143,7 +143,7 @@ def values(store: Store, manifest: dict) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_scores_of_every_form_of_file_become_those_of_the_cases(form, tmp_path, store):
+def test_scores_in_every_file_format_become_the_scores_of_the_cases(form, tmp_path, store):
     manifest = execute(
         Request((FORMS[form](tmp_path),), dataset(tmp_path), "eqben", examine=False), store
     )[0]
@@ -160,9 +160,7 @@ def test_the_scores_of_every_form_of_file_become_those_of_the_cases(form, tmp_pa
     assert found["group_score"] == pytest.approx(1 / 3)
 
 
-def test_a_foil_has_one_picture_and_its_scores_are_accepted_where_they_are_probabilities(
-    tmp_path, store
-):
+def test_acceptance_of_foils_is_measured_only_for_probabilities(tmp_path, store):
     rows = {f"k{number}": valse() for number in range(4)}
     (tmp_path / "v.json").write_text(json.dumps(rows))
     made = [
@@ -181,7 +179,7 @@ def test_a_foil_has_one_picture_and_its_scores_are_accepted_where_they_are_proba
     assert all(manifest["spread"] != manifest["spread"] for manifest in manifests)
 
 
-def test_what_is_measured_in_cosines_is_unknown_where_the_scale_is(tmp_path, store):
+def test_metrics_in_cosines_are_unknown_if_the_scale_is_unknown(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
     manifests = execute(Request((name, f"{name}+cosine"), dataset(tmp_path), "eqben"), store)
     unknown, known = (values(store, manifest) for manifest in manifests)
@@ -208,17 +206,17 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
     assert "3 of 12 scores are missing" in manifest["note"]
     found = store.run(manifest["key"]).table("scores").to_pylist()
     assert [bool(np.isnan(row["margin"])) for row in found] == [False, False, True]
-    assert values(store, manifest)["text_score"] == 1.0  # of the two that it has
+    assert values(store, manifest)["text_score"] == 1.0  # over the two pairs with scores
 
 
-def test_rows_that_nobody_asks_about_are_counted(tmp_path, store):
+def test_unused_rows_of_a_score_file_are_counted(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
     manifest = answered(name, dataset(tmp_path, 2), store)
     assert "1 of 3 cases in the file are not among the questions" in manifest["note"]
     assert scores.load(name).facts()["scores"].startswith("12 scores of 3 cases by name, ")
 
 
-def test_a_row_that_fits_two_cases_is_refused(tmp_path, store):
+def test_a_row_that_matches_two_cases_is_refused(tmp_path, store):
     folder = tmp_path / "both"
     folder.mkdir()
     for name in ("a", "b"):
@@ -232,27 +230,27 @@ def test_a_row_that_fits_two_cases_is_refused(tmp_path, store):
     assert values(store, manifest)["group_score"] == 0.5
 
 
-def test_scores_that_only_float64_tells_apart_are_said_to_be_ties(tmp_path, store):
+def test_scores_that_differ_only_in_float64_are_reported_as_ties(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled(pairs={"0": [[0.5, 0.1], [0.5 - 1e-12, 0.6]]}))
     manifest = answered(name, dataset(tmp_path, 1), store)
     assert "1 cases have scores that differ only beyond seven digits" in manifest["note"]
     assert values(store, manifest)["text_score"] == 0
 
 
-def test_a_file_of_other_data_is_told_from_one_with_gaps(tmp_path, store):
+def test_a_score_file_without_any_matching_case_is_refused_even_with_partial(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled("elsewhere/x"))
     with pytest.raises(InvalidInput, match=r"none of the scores .*'elsewhere/x0'.*'pairs/0'"):
         answered(f"{name}+partial", dataset(tmp_path), store)
 
 
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
-def test_a_gallery_says_what_it_would_take(probe, tmp_path, store):
+def test_the_error_for_scores_in_a_gallery_states_the_required_scores(probe, tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
     with pytest.raises(InvalidInput, match="a score for every picture with every caption"):
         answered(name, make_tiny(tmp_path / "data"), store, probe)
 
 
-def test_texts_alone_are_unknown_and_said_so(tmp_path, store):
+def test_scores_are_refused_if_all_cases_compare_only_texts(tmp_path, store):
     rows = [
         {"id": 0, "filename": "0.png", "caption": "a", "caption2": "b", "negative_caption": "not"}
     ]
@@ -262,7 +260,7 @@ def test_texts_alone_are_unknown_and_said_so(tmp_path, store):
         answered(name, f"triplets:{tmp_path / 'swap.json'}", store, "visla")
 
 
-def test_a_case_may_be_answered_by_its_own_id_in_any_probe(tmp_path, store):
+def test_scores_can_be_matched_by_case_id_in_any_probe(tmp_path, store):
     data = make_tiny(tmp_path / "data")
     loaded = registry.load_dataset(data, store.root)
     probe = registry.load_probe("lgip")
@@ -283,12 +281,12 @@ def test_a_case_may_be_answered_by_its_own_id_in_any_probe(tmp_path, store):
     ]
 
 
-def test_a_model_that_looks_at_pictures_is_refused_where_they_are_not_here(tmp_path, store):
+def test_a_picture_model_is_refused_if_the_pictures_are_not_available(tmp_path, store):
     with pytest.raises(InvalidInput, match=r"3 of 3 items have no picture here, .*\+available"):
         answered("control:random", dataset(tmp_path), store)
 
 
-def test_the_digest_is_of_the_bytes_and_of_how_they_are_read(tmp_path):
+def test_the_digest_depends_on_the_bytes_and_the_options(tmp_path):
     first = json_lines(tmp_path / "a.jsonl", labelled())
     again = json_lines(tmp_path / "b.jsonl", labelled())
     other = json_lines(tmp_path / "c.jsonl", labelled()[:-1])
@@ -298,21 +296,21 @@ def test_the_digest_is_of_the_bytes_and_of_how_they_are_read(tmp_path):
     assert scores.load(again).digest == digests[0]
 
 
-def test_the_doctor_says_what_a_file_leaves_unknown(tmp_path, store):
+def test_doctor_reports_the_checks_that_do_not_apply_to_a_score_file(tmp_path, store):
     model = scores.load(json_lines(tmp_path / "s.jsonl", labelled()))
     loaded = registry.load_dataset(dataset(tmp_path), store.root)
     examination = examine.examine(model, loaded, store.root)
     outcomes = {check.name: check.passed for check in examination.checks}
     assert outcomes.pop("finite") is True
     assert outcomes and set(outcomes.values()) == {None}
-    told = {check.detail for check in examination.checks if check.name != "finite"}
-    assert told == {"Not judged: scores from a file cannot be computed again."}
+    details = {check.detail for check in examination.checks if check.name != "finite"}
+    assert details == {"Not judged: scores from a file cannot be computed again."}
     assert examination.passport["embedding"] == "none: scores from a file"
     assert examination.passport["score"] == "unknown"
     assert str(examine.load(store, model.digest)[0].checks) == str(examination.checks)
 
 
-def test_new_words_are_refused_in_one_line(tmp_path):
+def test_new_texts_are_refused_in_one_line(tmp_path):
     model = scores.load(json_lines(tmp_path / "s.jsonl", labelled()))
     with pytest.raises(InvalidInput, match="cannot score new words"):
         Player(model)
@@ -325,7 +323,7 @@ WINOGROUND = ((32.75, 16.5, 12.5), (35.5, 15, 11.75), (43, 22, 18.25), (46.75, 2
 VALSE = ((69.44, 62.49, 47.38), (68.81, 68.58, 38.22), (74.05, 51.14, 62.63), (74.5, 69.2, 51.26))
 
 
-def test_a_file_of_ranks_says_what_to_write_instead(tmp_path):
+def test_the_error_for_a_file_of_ranks_shows_the_alternative(tmp_path):
     rows = [{"image": n, "rank_i2t": 3 * n, "rank_t2i": n} for n in range(3)]
     for name in (table(tmp_path / "ranks.csv", rows), json_lines(tmp_path / "ranks.jsonl", rows)):
         with pytest.raises(
@@ -340,7 +338,7 @@ def published(store: Store, data: str, names: list[str]) -> list[dict[str, float
 
 
 @pytest.mark.full  # real data, seconds
-def test_winoground_of_four_models_is_as_others_measured_it(shared_data, tmp_path, store):
+def test_winoground_scores_of_four_models_give_the_published_numbers(shared_data, tmp_path, store):
     rows = [
         {
             "id": number,
@@ -358,9 +356,11 @@ def test_winoground_of_four_models_is_as_others_measured_it(shared_data, tmp_pat
     )
 
 
-@pytest.mark.full  # tests/test_published_results.py has the published numbers on the bundled answers
-def test_valse_of_four_models_is_as_others_measured_it(shared_data, store, monkeypatch):
-    monkeypatch.setattr(audit, "check", lambda items, cache: [])  # three seconds of other things
+@pytest.mark.full  # tests/test_published_results.py checks the published numbers on the bundled answers
+def test_valse_scores_of_four_models_give_the_published_numbers(shared_data, store, monkeypatch):
+    monkeypatch.setattr(
+        audit, "check", lambda items, cache: []
+    )  # skips three seconds of unrelated checks
     data = f"pairs:{shared_data}/valse@{shared_data}/coco_real/val2017+unpictured"
     names = [f"scores:{shared_data}/scores/valse_{model}.csv+probability" for model in MODELS]
     found = published(store, data, names)

@@ -39,12 +39,12 @@ def model():
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """A copy that may be broken."""
+    """Return a copy that a test may damage."""
     shutil.copytree(FOLDER, tmp_path / "model")
     return tmp_path / "model"
 
 
-def test_embeddings_are_those_of_sentence_transformers(model):
+def test_embeddings_equal_those_of_sentence_transformers(model):
     own = sentence_transformers.SentenceTransformer(str(FOLDER), device="cpu")
     found = model.encode_texts(model.tokenize(TEXTS))
     assert found.shape == (4, 384) and found.dtype == np.float32
@@ -57,7 +57,7 @@ def test_an_embedding_does_not_depend_on_its_batch(model):
     assert np.abs(model.encode_texts(tokens) - alone).max() <= 1e-6
 
 
-def test_a_kept_text_is_found_again_beside_longer_ones(model, tmp_path, monkeypatch):
+def test_a_cached_text_is_reused_in_a_batch_with_longer_ones(model, tmp_path, monkeypatch):
     with contextlib.closing(CachedEncoder(model, tmp_path)) as encoder:
         encoder.texts(["a cat"], keep=True)
     seen = []
@@ -69,10 +69,10 @@ def test_a_kept_text_is_found_again_beside_longer_ones(model, tmp_path, monkeypa
     assert len(seen) == 1 and (seen[0] == model.tokenize([TEXTS[1]])).all()
 
 
-def test_a_prompt_of_the_model_s_own_begins_every_text(folder):
-    said = json.loads((folder / "config_sentence_transformers.json").read_text())
-    said |= {"prompts": {"q": "query: "}, "default_prompt_name": "q"}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(said))
+def test_the_default_prompt_of_a_model_precedes_every_text(folder):
+    settings = json.loads((folder / "config_sentence_transformers.json").read_text())
+    settings |= {"prompts": {"q": "query: "}, "default_prompt_name": "q"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
     prompted, plain = (
         registry.load_model(f"st:{folder}", "cpu"),
         registry.load_model(f"st:{FOLDER}", "cpu"),
@@ -82,7 +82,7 @@ def test_a_prompt_of_the_model_s_own_begins_every_text(folder):
     assert np.abs(prompted.encode_texts(prompted.tokenize(["a cat"])) - expected).max() <= 1e-6
 
 
-def test_parts_that_are_not_of_sentence_transformers_are_refused_and_not_run(folder):
+def test_modules_outside_of_sentence_transformers_are_refused_and_not_run(folder):
     modules = json.loads((folder / "modules.json").read_text())
     modules[1]["type"] = "pooling_of_mine.Pooling"
     (folder / "modules.json").write_text(json.dumps(modules))
@@ -94,7 +94,7 @@ def test_parts_that_are_not_of_sentence_transformers_are_refused_and_not_run(fol
     assert not (folder / "it-ran").exists()
 
 
-def test_weights_that_are_missing_are_not_drawn_by_lot(folder):
+def test_missing_weights_are_refused_instead_of_drawn_at_random(folder):
     import safetensors.torch
 
     state = safetensors.torch.load_file(folder / "model.safetensors")
@@ -106,14 +106,14 @@ def test_weights_that_are_missing_are_not_drawn_by_lot(folder):
         registry.load_model(f"st:{folder}", "cpu")
 
 
-def test_a_folder_of_another_layout_is_one_line(tmp_path):
+def test_a_folder_without_modules_json_is_refused_in_one_line(tmp_path):
     with pytest.raises(InvalidInput, match=r"modules.json' cannot be read") as error:
         registry.load_model(f"st:{tmp_path}", "cpu")
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "prsm"])
-def test_a_probe_that_needs_pictures_refuses_a_text_encoder_before_any_work(
+def test_a_probe_that_needs_pictures_refuses_a_text_encoder_before_encoding(
     probe, tmp_path, model, monkeypatch
 ):
     monkeypatch.setattr(
@@ -130,7 +130,9 @@ def test_the_spread_of_a_text_encoder_is_unknown(model):
     assert math.isnan(similarity_spread(CachedEncoder(model), [object(), object()], [["a"], ["b"]]))
 
 
-def test_where_a_triplet_has_a_picture_only_its_texts_are_answered(model, tmp_path, monkeypatch):
+def test_a_text_encoder_answers_only_the_text_cases_of_triplets_with_pictures(
+    model, tmp_path, monkeypatch
+):
     monkeypatch.setattr(registry, "load_model", lambda *asked: model)
     store = Store(tmp_path / "cache")
     manifest = execute(
@@ -153,8 +155,8 @@ def test_where_a_triplet_has_a_picture_only_its_texts_are_answered(model, tmp_pa
     )
 
 
-# All five files were measured so too, in 80 s on one core: replace_obj 93.95, replace_att 64.97, replace_rel 63.94,
-# swap_att 22.52. Here is the shortest.
+# The values of the other files, measured in the same way (80 s on one core for all five): replace_obj 93.95,
+# replace_att 64.97, replace_rel 63.94, swap_att 22.52. The test uses the shortest file.
 KNOWN = {"swap_obj": 14.29}
 
 

@@ -1,4 +1,4 @@
-"""Sentence-transformers that embed pictures, and instructions, against SentenceTransformer.encode."""
+"""Sentence-transformers models that embed pictures, and their prompts, compared with SentenceTransformer.encode."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ PROMPTS = {"prompts": {"query": "Look: "}, "default_prompt_name": "query"}
 
 
 def build(kind: str, folder: Path) -> Path:
-    """A tiny model that embeds both: CLIP, or a generative one that is asked by a chat template."""
+    """Write a tiny model that embeds texts and pictures: CLIP, or a generative model with a chat template."""
     source = folder / "source"
     if kind == "clip":
         tiny_hf.dual("clip", source)
@@ -58,8 +58,8 @@ def make_folder(tmp_path_factory):
     return make
 
 
-def library(folder: Path):
-    """The model as sentence-transformers opens it, with pictures prepared by PIL."""
+def load_reference(folder: Path):
+    """Load the model with sentence-transformers, with image preprocessing by PIL."""
     model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
     pil = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
     model.processor.image_processor = pil
@@ -67,7 +67,7 @@ def library(folder: Path):
 
 
 def encode(model, inputs: list, **settings) -> np.ndarray:
-    """One input at a time, by the library's own way in; texts as texts, whatever they look like."""
+    """Encode each input separately with the library, passing every text as a text even if it looks like a URL."""
     each = [{"text": one} if isinstance(one, str) else {"image": one} for one in inputs]
     rows = [model.encode([one], normalize_embeddings=True, **settings) for one in each]
     return np.concatenate(rows)
@@ -79,23 +79,25 @@ def embeddings_of(model, texts: list[str], images: list) -> tuple[np.ndarray, np
 
 
 @pytest.mark.parametrize("kind", tiers(["clip", "qwen2_vl"], ("clip",)))
-def test_both_sides_are_what_encode_of_sentence_transformers_gives(kind, make_folder):
+def test_text_and_image_embeddings_equal_those_of_sentence_transformers(kind, make_folder):
     folder, images = make_folder(kind), tiny_hf.pictures(4)
-    model, own = registry.load_model(f"st:{folder}", "cpu"), library(folder)
+    model, own = registry.load_model(f"st:{folder}", "cpu"), load_reference(folder)
     texts, pictures = embeddings_of(model, TEXTS, images)
     assert model.capabilities.embeds_images and model.capabilities.dim == texts.shape[1]
     assert texts.dtype == pictures.dtype == np.float32
     assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
     assert np.abs(pictures - encode(own, images)).max() <= 1e-5
-    assert np.abs(pictures[0] - pictures[1]).max() > 1e-3  # it looks at them
+    assert (
+        np.abs(pictures[0] - pictures[1]).max() > 1e-3
+    )  # different pictures have different embeddings
 
 
 @pytest.mark.parametrize("kind", tiers(["clip", "qwen2_vl"], ("clip",)))
-def test_an_instruction_is_put_before_texts_as_the_library_does(kind, make_folder):
+def test_a_prompt_precedes_texts_as_in_sentence_transformers(kind, make_folder):
     folder, images = make_folder(kind), tiny_hf.pictures(2)
     plain = registry.load_model(f"st:{folder}", "cpu")
     model = registry.load_model(f"st:{folder}+prompt=Say+it:\\nNow:\\s", "cpu")
-    own = library(folder)
+    own = load_reference(folder)
     texts, pictures = embeddings_of(model, TEXTS, images)
     assert np.abs(texts - encode(own, TEXTS, prompt="Say+it:\nNow: ")).max() <= 1e-5
     assert np.abs(texts - embeddings_of(plain, TEXTS, images)[0]).max() > 1e-3
@@ -103,13 +105,13 @@ def test_an_instruction_is_put_before_texts_as_the_library_does(kind, make_folde
     assert model.digest != plain.digest and "Say+it" in model.note
 
 
-def test_a_default_prompt_with_a_chat_template_goes_before_pictures_too(make_folder, tmp_path):
+def test_a_default_prompt_with_a_chat_template_precedes_pictures_too(make_folder, tmp_path):
     shutil.copytree(make_folder("qwen2_vl"), tmp_path / "model")
     settings = tmp_path / "model" / "config_sentence_transformers.json"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | PROMPTS))
     model, images = registry.load_model(f"st:{tmp_path / 'model'}", "cpu"), tiny_hf.pictures(2)
     texts, pictures = embeddings_of(model, TEXTS, images)
-    own = library(tmp_path / "model")
+    own = load_reference(tmp_path / "model")
     assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
     assert np.abs(pictures - encode(own, images)).max() <= 1e-5
     assert np.abs(pictures - encode(own, images, prompt="")).max() > 1e-4
@@ -119,7 +121,7 @@ def test_a_default_prompt_with_a_chat_template_goes_before_pictures_too(make_fol
     )
 
 
-def test_a_run_is_complete_with_a_model_that_takes_pictures_of_several_shapes(
+def test_a_run_is_complete_with_a_model_that_accepts_pictures_of_several_shapes(
     make_folder, tmp_path
 ):
     request = Request(
@@ -141,9 +143,9 @@ def with_settings(folder: Path, file: str, changes: dict) -> str:
     return f"st:{folder}"
 
 
-def test_an_instruction_of_the_checkpoint_is_asked_for_by_name(tmp_path):
-    said = {"prompts": {"query": "Look: ", "passage": "Read: "}}
-    name = with_settings(tmp_path / "model", "config_sentence_transformers.json", said)
+def test_a_prompt_of_the_checkpoint_is_selected_by_name(tmp_path):
+    settings = {"prompts": {"query": "Look: ", "passage": "Read: "}}
+    name = with_settings(tmp_path / "model", "config_sentence_transformers.json", settings)
     own = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
     model = registry.load_model(f"{name}+prompt_name=passage", "cpu")
     vectors = model.encode_texts(model.tokenize(TEXTS))
@@ -155,9 +157,9 @@ def test_an_instruction_of_the_checkpoint_is_asked_for_by_name(tmp_path):
         registry.load_model(f"{name}+prompt_name=title", "cpu")
 
 
-def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
-    said = {"truncate_dim": 32}
-    name = with_settings(tmp_path / "model", "config_sentence_transformers.json", said)
+def test_embeddings_are_truncated_to_the_dimension_in_the_settings(tmp_path):
+    settings = {"truncate_dim": 32}
+    name = with_settings(tmp_path / "model", "config_sentence_transformers.json", settings)
     own = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
     model = registry.load_model(name, "cpu")
     vectors = model.encode_texts(model.tokenize(TEXTS))
@@ -175,7 +177,7 @@ def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
         ("st:/nowhere+prompt=a", "folder '/nowhere' does not exist"),
     ],
 )
-def test_an_option_that_says_nothing_is_one_line(name, message):
+def test_an_invalid_option_of_a_text_encoder_is_refused_in_one_line(name, message):
     with pytest.raises(InvalidInput, match=message) as error:
         registry.check_name("models", name)
         registry.load_model(name, "cpu")
@@ -183,7 +185,7 @@ def test_an_option_that_says_nothing_is_one_line(name, message):
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("settings", "message"),
     [
         ({"modality_config": {"text": {"method": "push_to_hub"}}}, "run code .*push_to_hub"),
         ({"processing_kwargs": {"text": {"tokenizer": "x"}}}, "sets 'tokenizer' under text in"),
@@ -199,8 +201,10 @@ def test_an_option_that_says_nothing_is_one_line(name, message):
         ),
     ],
 )
-def test_settings_of_a_folder_that_ask_for_more_are_refused(said, message, tmp_path):
-    name = with_settings(tmp_path / "model", "sentence_bert_config.json", said)
+def test_forbidden_settings_of_a_sentence_transformers_folder_are_refused(
+    settings, message, tmp_path
+):
+    name = with_settings(tmp_path / "model", "sentence_bert_config.json", settings)
     with pytest.raises(InvalidInput, match=message) as error:
         registry.load_model(name, "cpu")
     assert "\n" not in str(error.value)

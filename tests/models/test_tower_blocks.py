@@ -1,4 +1,4 @@
-"""OpenCLIP's towers without the rows that no embedding depends on, against OpenCLIP's own pass."""
+"""OpenCLIP's towers skip rows on which no embedding depends; the result equals OpenCLIP's forward pass."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def preprocessed(model: family.OpenClipEncoder, count: int) -> np.ndarray:
 
 
 def rows_of_first_block(model: family.OpenClipEncoder, texts: list[str], **cut: bool) -> list[int]:
-    """How many rows each call of the text tower's first block gets."""
+    """Return the number of rows that each call of the text tower's first block gets."""
     seen = []
     hook = model.module.transformer.resblocks[0].ln_1.register_forward_pre_hook(
         lambda module, args: seen.append(args[0].shape[:-1].numel())
@@ -28,18 +28,18 @@ def rows_of_first_block(model: family.OpenClipEncoder, texts: list[str], **cut: 
     return seen
 
 
-def test_texts_are_cut_at_their_end_and_share_what_they_begin_with():
+def test_texts_are_cut_at_their_end_and_share_a_common_beginning():
     model = family.load("openclip:test-tiny", "cpu")
     alone = rows_of_first_block(model, ["a cat"])
     assert (alone, rows_of_first_block(model, ["a cat"], cut=False)) == ([16], [77])
-    begins = "a man in a red hat and a long coat"  # 10 tokens with that of the beginning
+    begins = "a man in a red hat and a long coat"  # 10 tokens with the start token
     texts = [f"{begins} rides a {animal}" for animal in ("horse", "cat", "dog", "cow", "pig")]
-    # 12 rows of all five, two of each, filled up to a multiple of 16; each by itself has 14
+    # 12 shared rows and two for each of the five, padded to a multiple of 16; each text separately has 14
     assert rows_of_first_block(model, texts) == [32]
     assert rows_of_first_block(model, texts, cut=False) == [5 * 77]
 
 
-def test_no_bit_of_an_embedding_depends_on_what_is_encoded_beside_it():
+def test_embeddings_do_not_depend_on_the_other_inputs_of_the_batch():
     model = family.load("openclip:test-tiny", "cpu")
     model._small = False
     chance = np.random.default_rng(3)
@@ -54,7 +54,7 @@ def test_no_bit_of_an_embedding_depends_on_what_is_encoded_beside_it():
     assert np.abs(whole - expected[0].numpy()).max() <= 1e-6
     assert np.abs(seen - expected[1].numpy()).max() <= 1e-6
     is_exact = torch.backends.cpu.get_cpu_capability() == "AVX512"
-    tolerance = 0 if is_exact else 1e-6  # MKL's AVX2 code adds up 16 rows in another order than 64
+    tolerance = 0 if is_exact else 1e-6  # MKL's AVX2 code adds 16 rows in a different order than 64
     for size in (1, 8, 40, 149):
         own = chance.permutation(len(texts))[:size]
         beside = CachedEncoder(model).texts([texts[row] for row in own])
@@ -65,7 +65,7 @@ def test_no_bit_of_an_embedding_depends_on_what_is_encoded_beside_it():
         np.testing.assert_allclose(images, seen[own], rtol=0, atol=tolerance)
 
 
-def test_a_tower_that_averages_its_rows_is_left_as_open_clip_has_it():
+def test_an_image_tower_with_average_pooling_runs_all_rows():
     model = family.load("openclip:test-tiny", "cpu")
     pixels = preprocessed(model, 3)
     by_class_token = model.encode_images(pixels)

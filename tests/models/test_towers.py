@@ -1,4 +1,4 @@
-"""One checkpoint by the cosine of its towers (hf:) and by its matching head (hf-itm:)."""
+"""The same checkpoint scored by the cosine of its towers (hf:) and by its matching head (hf-itm:)."""
 
 import functools
 
@@ -30,7 +30,7 @@ def vectors(model) -> tuple[np.ndarray, np.ndarray]:
     return model.encode_images(images), model.encode_texts(model.tokenize(TEXTS))
 
 
-def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(make_model):
+def test_the_tower_embeddings_of_bridgetower_equal_its_full_forward_pass(make_model):
     folder, model = make_model("bridgetower-itc")
     images, texts = vectors(model)
     whole = transformers.BridgeTowerForContrastiveLearning.from_pretrained(folder).eval()
@@ -46,7 +46,7 @@ def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(make_mode
 
 
 @pytest.mark.parametrize("kind", tiers(["blip", "blip-2"], ("blip",)))
-def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, make_model):
+def test_the_towers_give_the_similarity_of_the_whole_model(kind, make_model):
     folder, towers = make_model(kind)
     found = similarity_matrix(*vectors(towers))
     names = {"blip": "Blip", "blip-2": "Blip2"}
@@ -65,7 +65,7 @@ def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, m
 
 
 @pytest.mark.parametrize("kind", tiers(["blip", "flava"], ("blip",)))
-def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embeddings(
+def test_towers_and_head_of_a_checkpoint_are_two_models_with_equal_embeddings(
     kind, make_model, tmp_path
 ):
     folder, towers = make_model(kind)
@@ -120,7 +120,9 @@ def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embedd
         ("hf", "metaclip_2 with another tokenizer", "does not end texts with token 2, which"),
     ],
 )
-def test_a_checkpoint_without_what_is_asked_for_is_one_line(prefix, kind, message, tmp_path):
+def test_a_checkpoint_without_the_requested_parts_is_refused_in_one_line(
+    prefix, kind, message, tmp_path
+):
     model, _, change = kind.partition(" with")
     if kind == "towers of flava":
         tiny_hf.dual("flava", tmp_path)

@@ -1,4 +1,4 @@
-"""Tiny randomly initialised checkpoints of every architecture, written by save_pretrained, tokenizers included."""
+"""Tiny randomly initialized checkpoints of every architecture, with tokenizers, written by save_pretrained."""
 
 import io
 from pathlib import Path
@@ -36,7 +36,7 @@ CROP = {"size": {"shortest_edge": 32}, "crop_size": SIZE}
 
 
 def pictures(count: int) -> list[Image.Image]:
-    """Noise of several sizes and shapes."""
+    """Return noise pictures of several sizes and shapes."""
     rng = np.random.default_rng(0)
     return [
         Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8))
@@ -45,13 +45,13 @@ def pictures(count: int) -> list[Image.Image]:
 
 
 def words() -> list[str]:
-    """Every word of the sentences, and the letters and marks that any other text falls apart to."""
+    """Return every word of the sentences, and the letters and punctuation into which other texts are split."""
     found = dict.fromkeys(" ".join(SENTENCES).lower().replace(".", " .").split())
     return [*found, *"abcdefghijklmnopqrstuvwxyz0123456789.,?!'\"-—;:"]
 
 
 def bert(model: str = "BertTokenizer", **extra):
-    """A lower-casing WordPiece tokenizer, as ALIGN, FLAVA, BLIP and ViLT have."""
+    """Return a lower-casing WordPiece tokenizer, as in ALIGN, FLAVA, BLIP and ViLT."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
     pieces = list(dict.fromkeys([*special, *words(), *letters]))
@@ -61,7 +61,7 @@ def bert(model: str = "BertTokenizer", **extra):
 
 
 def byte_pairs():
-    """CLIP's tokenizer with no merges: a token a byte."""
+    """Return CLIP's tokenizer without merges: one token per byte."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     pieces = [
         *alphabet,
@@ -75,7 +75,7 @@ def byte_pairs():
 
 
 def roberta():
-    """RoBERTa's tokenizer with no merges, as BridgeTower has: a token a byte."""
+    """Return RoBERTa's tokenizer without merges, as in BridgeTower: one token per byte."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     pieces = ["<s>", "<pad>", "</s>", "<unk>", *alphabet, "<mask>"]
     return transformers.RobertaTokenizer(
@@ -84,7 +84,7 @@ def roberta():
 
 
 def unigrams():
-    """XLM-R's tokenizer, as AltCLIP has."""
+    """Return XLM-R's tokenizer, as in AltCLIP."""
     pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"▁{word}" for word in words()), *words()]
     vocabulary = [(piece, -float(row)) for row, piece in enumerate(dict.fromkeys(pieces))] + [
         ("<mask>", 0.0)
@@ -93,7 +93,7 @@ def unigrams():
 
 
 def gemma():
-    """SigLIP 2's tokenizer, which keeps case."""
+    """Return SigLIP 2's tokenizer, which keeps case."""
     pieces = [
         "<pad>",
         "<eos>",
@@ -112,7 +112,7 @@ def gemma():
 
 
 def sentence_pieces(folder: Path):
-    """SigLIP's tokenizer, trained on the spot."""
+    """Train and return SigLIP's tokenizer."""
     spm = pytest.importorskip("sentencepiece", reason="needs requirements-models.txt")
     made = io.BytesIO()
     spm.SentencePieceTrainer.train(
@@ -132,7 +132,7 @@ def sentence_pieces(folder: Path):
 
 
 def random_weights(architecture: type, config, seed: int = 0):
-    """A model whose weights are large enough that what goes in changes what comes out."""
+    """Return a model with random weights that are large enough for the inputs to change the outputs."""
     torch.manual_seed(seed)
     model = architecture(config).eval()
     for parameter in model.parameters():
@@ -142,13 +142,13 @@ def random_weights(architecture: type, config, seed: int = 0):
 
 
 def built(name: str, suffix: str = "Model", **settings):
-    """A model of transformers with random weights, of a config with these settings."""
+    """Return a transformers model with random weights and a config with these settings."""
     config = getattr(transformers, f"{name}Config")(**settings)
     return random_weights(getattr(transformers, f"{name}{suffix}"), config)
 
 
 def flava(suffix: str, text: dict):
-    """A tiny FLAVA."""
+    """Return a tiny FLAVA."""
     return built(
         "Flava",
         suffix,
@@ -162,7 +162,7 @@ def flava(suffix: str, text: dict):
 
 
 def dual(kind: str, folder: Path):
-    """Writes a tiny dual encoder of that type; returns the model."""
+    """Write a tiny dual encoder of this type and return the model."""
     text = WIDTH | {"vocab_size": 600, "max_position_embeddings": 90}
     short = text | {"max_position_embeddings": 64}
     projected = {"vision_config": VISION, "projection_dim": 12}
@@ -205,7 +205,7 @@ def dual(kind: str, folder: Path):
 
 
 def matching(kind: str, folder: Path):
-    """Writes a tiny image-text matching head of that type; returns the model."""
+    """Write a tiny image-text matching model of this type and return it."""
     tokenizer = bert(do_lower_case=True)
     text = WIDTH | {"vocab_size": 132}
     if kind == "blip":
@@ -235,7 +235,8 @@ def matching(kind: str, folder: Path):
             "BridgeTower",
             f"For{heads[kind]}",
             text_config=text | {"num_hidden_layers": 3, "hidden_size": 64},
-            vision_config=VISION | {"num_hidden_layers": 3, "hidden_size": 64},  # heads of 64
+            vision_config=VISION
+            | {"num_hidden_layers": 3, "hidden_size": 64},  # attention heads of size 64
             contrastive_hidden_size=12,
             logit_scale_init_value=2.6,
             **WIDTH | {"hidden_size": 64},
@@ -261,7 +262,7 @@ CHAT = (
 
 
 def letters(special: list[str]):
-    """A tokenizer of single bytes with special tokens of its own."""
+    """Return a tokenizer of single bytes with additional special tokens."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     pieces = ["<pad>", "<s>", "</s>", *alphabet]
     made = tokenizers.Tokenizer(
@@ -277,7 +278,7 @@ def letters(special: list[str]):
 
 
 def generative(kind: str, folder: Path, chat: str | None = CHAT):
-    """Writes a tiny generative model of that type; returns the model."""
+    """Write a tiny generative model of this type and return it."""
     text = WIDTH | {"num_key_value_heads": 2, "max_position_embeddings": 2048, "vocab_size": 280}
     if kind == "llava":
         tokenizer = letters(["<image>"])

@@ -1,4 +1,4 @@
-"""The AUC of the health checks and its interval, against a second route."""
+"""The AUC of the model checks and its interval, against independent computations."""
 
 import numpy as np
 import pytest
@@ -9,14 +9,14 @@ from vlprobe.metrics.resampling import resample_counts
 from vlprobe.models.doctor import checks
 
 
-def test_the_auc_is_that_of_mann_and_whitney_with_ties():
+def test_the_auc_equals_the_mann_whitney_statistic_with_ties():
     scores = np.random.default_rng(3).integers(0, 6, (15, 15)).astype(float) + 2 * np.eye(15)
     apart = scores[~np.eye(15, dtype=bool)]
     u = scipy.stats.mannwhitneyu(np.diag(scores), apart).statistic
     assert checks.auc(scores).value == pytest.approx(u / (15 * len(apart)))
 
 
-def test_the_interval_of_the_auc_is_that_of_resampled_items_counted_pair_by_pair():
+def test_the_interval_of_the_auc_equals_pair_counts_over_resampled_items():
     scores = np.round(np.random.default_rng(4).normal(size=(6, 6)), 1) + np.eye(6)
     found = []
     for count in resample_counts(6, 0, estimate.RESAMPLES).astype(int):

@@ -1,4 +1,6 @@
-"""Edits that a tokenizer or a preprocessing undoes are counted, by hand here, and named by what undid them."""
+"""Edits that a tokenizer or the preprocessing erases are counted and named by their cause; expected counts are by
+hand.
+"""
 
 import re
 from pathlib import Path
@@ -18,7 +20,7 @@ from vlprobe.types import Capabilities
 
 
 class Reader:
-    """OpenCLIP's own tokenizer, alone."""
+    """A model that has only OpenCLIP's tokenizer."""
 
     capabilities = Capabilities(embeds_texts=True)
 
@@ -30,7 +32,7 @@ class Reader:
 
 
 class Viewer(Reader):
-    """The same with OpenCLIP's preprocessing: the middle square of a picture."""
+    """A `Reader` with OpenCLIP's preprocessing, which crops the middle square of a picture."""
 
     capabilities = Capabilities(embeds_texts=True, embeds_images=True)
 
@@ -43,9 +45,9 @@ class Viewer(Reader):
 
 
 def table(*rows: dict) -> pa.Table:
-    """Cases with the columns that a run stores."""
-    given = {"item": "", "kind": "flip", "rule": "r", "texts": [], "images": [], "roles": None}
-    full = [{"id": str(number), **given, **row} for number, row in enumerate(rows)]
+    """Return cases with the columns that a run stores."""
+    defaults = {"item": "", "kind": "flip", "rule": "r", "texts": [], "images": [], "roles": None}
+    full = [{"id": str(number), **defaults, **row} for number, row in enumerate(rows)]
     for row in full:
         row["roles"] = (
             row["roles"] or ["original", *["different"] * len(row["texts"])][: len(row["texts"])]
@@ -81,14 +83,14 @@ CASES = table(
 )
 
 
-def test_letter_case_and_spaces_are_what_clips_tokenizer_undoes():
+def test_clips_tokenizer_erases_letter_case_and_spacing():
     assert erased(CASES, Reader(context_length=16)) == [
         Erased("text", "flip", "spaces", "different", "spacing", 1, 2),
         Erased("text", "paraphrase", "case", "same", "letter case", 2, 3),
     ]
 
 
-def test_siglips_cleaning_undoes_punctuation_as_well():
+def test_siglips_text_cleaning_also_erases_punctuation():
     assert erased(CASES, Reader(context_length=16, clean="canonicalize")) == [
         Erased("text", "flip", "marks", "different", "punctuation", 2, 3),
         Erased("text", "flip", "spaces", "different", "spacing", 1, 2),
@@ -96,11 +98,11 @@ def test_siglips_cleaning_undoes_punctuation_as_well():
     ]
 
 
-def test_a_model_that_reads_letters_as_they_are_loses_nothing():
+def test_a_model_that_reads_raw_text_erases_nothing():
     assert erased(CASES, controls.load("control:random")) == []
 
 
-def test_what_lies_beyond_the_context_is_named_as_such():
+def test_an_edit_beyond_the_context_length_is_named_context_limit():
     words = "one two three four five six seven"
     cases = table(
         *texts("tail", (f"{words} dog", f"{words} cat"), (f"dog {words}", f"cat {words}"))
@@ -111,7 +113,7 @@ def test_what_lies_beyond_the_context_is_named_as_such():
     assert erased(cases, Reader(context_length=16)) == []
 
 
-def test_a_mark_beyond_the_context_is_not_taken_for_one_that_is_stripped():
+def test_punctuation_beyond_the_context_length_is_not_counted_as_stripped():
     words = "one two three four five six seven"
     cases = table(
         *texts("stop", (f"{words}.", words), ("one.", "one"), ("A " + words, "a " + words))
@@ -122,7 +124,7 @@ def test_a_mark_beyond_the_context_is_not_taken_for_one_that_is_stripped():
     ]
 
 
-def test_words_that_a_vocabulary_does_not_have_are_named_as_such():
+def test_words_missing_from_the_vocabulary_are_named_vocabulary():
     class Few(Reader):
         def tokenize(self, texts: list[str]) -> np.ndarray:
             known = {"a": 1, "dog": 2}
@@ -135,7 +137,7 @@ def test_words_that_a_vocabulary_does_not_have_are_named_as_such():
     ]
 
 
-def test_a_text_is_compared_with_every_earlier_text_of_its_case_and_with_no_other_case():
+def test_a_text_is_compared_only_with_the_earlier_texts_of_its_case():
     first = {
         "rule": "triplet",
         "texts": ["One dog.", "A dog.", "a Dog."],
@@ -146,7 +148,7 @@ def test_a_text_is_compared_with_every_earlier_text_of_its_case_and_with_no_othe
     ]
 
 
-def test_texts_of_different_slices_are_compared_within_their_case_only(monkeypatch):
+def test_reading_cases_in_slices_does_not_change_the_counts(monkeypatch):
     monkeypatch.setattr("vlprobe.models.doctor.erased._CASES", 1)
     found = erased(CASES, Reader(context_length=16))
     assert [(row.rule, row.count) for row in found] == [("spaces", 1), ("case", 2)]
@@ -159,7 +161,7 @@ def panorama(path: Path, x: int, color: str) -> str:
     return str(path)
 
 
-def test_a_pair_of_pictures_that_differ_in_what_is_cropped_away_only_is_counted(tmp_path):
+def test_a_pair_of_pictures_that_differ_only_in_the_cropped_area_is_counted(tmp_path):
     left = [panorama(tmp_path / f"left-{color}.png", 4, color) for color in ("red", "blue")]
     middle = [panorama(tmp_path / f"middle-{color}.png", 60, color) for color in ("red", "blue")]
     rows = [
@@ -172,7 +174,7 @@ def test_a_pair_of_pictures_that_differ_in_what_is_cropped_away_only_is_counted(
     assert erased(table(*rows), Reader(context_length=16)) == []
 
 
-def test_a_patch_that_is_cropped_away_is_counted_among_mixed_pictures(tmp_path):
+def test_a_mixed_picture_whose_patch_is_cropped_away_is_counted(tmp_path):
     paths = {str(n): Path(panorama(tmp_path / f"{n}.png", 8 * n, "red")) for n in range(12)}
     rows = [
         {
@@ -197,7 +199,7 @@ def test_a_patch_that_is_cropped_away_is_counted_among_mixed_pictures(tmp_path):
     ]
 
 
-def test_pictures_are_drawn_by_lot_where_there_are_many(tmp_path):
+def test_a_large_number_of_picture_pairs_is_sampled(tmp_path):
     pair = [panorama(tmp_path / f"{color}.png", 4, color) for color in ("red", "blue")]
     rows = [{"kind": "pair", "rule": "pair", "images": pair} for _ in range(PICTURE_PAIRS + 20)]
     assert [(row.count, row.of) for row in erased(table(*rows), Viewer())] == [
@@ -206,5 +208,5 @@ def test_pictures_are_drawn_by_lot_where_there_are_many(tmp_path):
 
 
 @pytest.mark.parametrize("cases", [table(), table({"texts": []})], ids=["no cases", "no texts"])
-def test_nothing_asked_is_nothing_erased(cases: pa.Table):
+def test_a_table_without_cases_or_texts_has_no_erased_edits(cases: pa.Table):
     assert erased(cases, Viewer()) == []

@@ -1,4 +1,4 @@
-"""A healthy model passes every check; models broken on purpose, each in one way, fail the one that is about it."""
+"""A healthy model passes every check. Models that are broken in one way fail the check for it."""
 
 import json
 import math
@@ -33,7 +33,7 @@ RESNET = {
     **TINY,
     "vision_cfg": {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None},
 }
-STATED = {  # what OpenCLIP's table would say of weights that somebody has published
+STATED = {  # the preprocessing that OpenCLIP's table lists for published weights
     "url": "",
     "hf_hub": "",
     "mean": (0.48145466, 0.4578275, 0.40821073),
@@ -46,7 +46,7 @@ TOKENIZER = SimpleTokenizer(context_length=16)
 
 
 def build(config: dict, quick: bool = False) -> torch.nn.Module:
-    """OpenCLIP's model of that config, always with the same weights, with OpenCLIP's default preprocessing."""
+    """Build OpenCLIP's model of a config with fixed random weights and OpenCLIP's default preprocessing."""
     torch.manual_seed(5)
     kind = open_clip.CustomTextCLIP if config.get("custom_text") else open_clip.CLIP
     model = kind(
@@ -58,7 +58,7 @@ def build(config: dict, quick: bool = False) -> torch.nn.Module:
 
 @pytest.fixture(scope="module")
 def weights(data: SimpleNamespace) -> dict:
-    """Weights that know the pictures by heart, trained with QuickGELU."""
+    """Train weights with QuickGELU until they have memorized the pictures."""
     model = build(TINY, quick=True)
     model.token_embedding.weight.requires_grad_(False).mul_(50)
     seen = image_transform_v2(PreprocessCfg(size=32), is_train=False)
@@ -80,7 +80,7 @@ def weights(data: SimpleNamespace) -> dict:
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """OpenCLIP knows the architecture "squares", and weights of it with the tag "byheart"."""
+    """Register the architecture "squares" and its weights with the tag "byheart" in OpenCLIP."""
     (tmp_path / "squares.json").write_text(json.dumps({**TINY, "quick_gelu": True}))
     configs = open_clip.factory._MODEL_CONFIGS.copy()
     open_clip.add_model_config(tmp_path)
@@ -94,7 +94,7 @@ Make = Callable[..., OpenClipEncoder]
 
 @pytest.fixture
 def make(weights: dict, published: None) -> Make:
-    """Makes the trained model, healthy where nothing else is said."""
+    """Return a function that makes the trained model, healthy by default."""
 
     def encoder(
         quick: bool = True,
@@ -144,7 +144,7 @@ def test_the_command_exits_with_0_if_no_check_fails(make: Make, data, tmp_path, 
         assert CliRunner().invoke(main.main, words, catch_exceptions=False).exit_code == 0
 
 
-def test_the_passport_says_what_was_built_and_what_experiments_show(make: Make):
+def test_the_passport_lists_the_architecture_and_the_measured_behavior(make: Make):
     found = passport.read_passport(make())
     assert found["architecture"] == "CLIP + VisionTransformer + Transformer"
     assert found["activation"] == "QuickGELU"
@@ -160,13 +160,13 @@ def test_the_passport_says_what_was_built_and_what_experiments_show(make: Make):
     assert f"torch {torch.__version__}" in found["versions"]
 
 
-def test_the_wrong_activation_is_caught_by_the_table(make: Make, data, tmp_path):
+def test_a_wrong_activation_fails_the_activation_check(make: Make, data, tmp_path):
     check = outcomes(make(quick=False), data, tmp_path)["activation"]
     assert check.passed is False
     assert check.detail == "Built with GELU; published with QuickGELU."
 
 
-def test_weights_that_no_table_knows_are_judged_neither_by_activation_nor_by_preprocessing(
+def test_unknown_weights_are_not_checked_for_activation_and_preprocessing(
     make: Make,
 ):
     model = make(quick=False, name="openclip:squares@file")
@@ -174,7 +174,7 @@ def test_weights_that_no_table_knows_are_judged_neither_by_activation_nor_by_pre
         assert (check.passed, check.detail) == (None, checks.UNKNOWN_WEIGHTS)
 
 
-def test_swapped_mean_and_std_are_caught(make: Make, data, tmp_path):
+def test_swapped_mean_and_std_fail_the_preprocessing_check(make: Make, data, tmp_path):
     swapped = {"mean": STATED["std"], "std": STATED["mean"]}
     check = outcomes(make(cfg=swapped), data, tmp_path)["preprocessing"]
     assert check.passed is False
@@ -185,20 +185,20 @@ def test_swapped_mean_and_std_are_caught(make: Make, data, tmp_path):
     )
 
 
-def test_another_size_is_caught(make: Make):
+def test_a_wrong_image_size_fails_the_preprocessing_check(make: Make):
     check = checks.preprocessing(make(cfg={"size": 48}))
     assert check.passed is False
     assert "size is 48 x 48, published as 32 x 32" in check.detail
 
 
-def test_declared_resizing_that_is_not_the_published_one_is_caught(make: Make, monkeypatch):
+def test_a_wrong_interpolation_fails_the_preprocessing_check(make: Make, monkeypatch):
     monkeypatch.setitem(STATED, "interpolation", "bilinear")
     check = checks.preprocessing(make())
     assert check.passed is False
     assert check.detail == "interpolation is bicubic, published as bilinear"
 
 
-def test_weights_that_are_not_numbers_are_caught_and_nothing_else_is_judged_from_them(
+def test_nan_weights_fail_only_the_finite_check_and_skip_dependent_checks(
     make: Make, data, tmp_path
 ):
     found = outcomes(make(text_projection=torch.full((32, 16), math.nan)), data, tmp_path)
@@ -210,48 +210,50 @@ def test_weights_that_are_not_numbers_are_caught_and_nothing_else_is_judged_from
     assert found["image_batch"].passed is True
 
 
-def test_a_constant_model_has_an_auc_of_one_half_and_is_first_nowhere(data, tmp_path):
+def test_a_constant_model_has_an_auc_of_one_half_and_ranks_nothing_first(data, tmp_path):
     found = outcomes(controls.load("control:constant"), data, tmp_path)
     assert failed(found) == {"matched_auc", "r1_forth", "r1_back"}
     assert found["matched_auc"].value == 0.5
     assert found["r1_forth"].value == found["r1_back"].value == 0
 
 
-def test_a_random_model_is_not_taken_for_one_that_knows_something(data, tmp_path):
+def test_a_random_model_fails_the_auc_check(data, tmp_path):
     assert "matched_auc" in failed(outcomes(controls.load("control:random"), data, tmp_path))
 
 
 def siglip(tokenizer: Callable) -> OpenClipEncoder:
-    """A text tower that looks at every column and pools the last one."""
+    """Return a model whose text tower attends to every column and pools the last one."""
     transform = image_transform_v2(PreprocessCfg(size=32), is_train=False)
     return OpenClipEncoder("siglip", build(SIGLIP), transform, tokenizer, "b" * 32, "cpu")
 
 
-def to_the_longest(texts: list[str]) -> torch.Tensor:
+def pad_to_the_longest(texts: list[str]) -> torch.Tensor:
     tokens = TOKENIZER(texts)
     return tokens[:, : int((tokens != 0).sum(dim=1).max())]
 
 
-def test_siglip_padded_to_the_longest_of_a_batch_is_caught_and_padded_to_its_length_is_not(data):
+def test_siglip_fails_the_text_check_if_texts_are_padded_to_the_longest_of_a_batch(data):
     model = siglip(TOKENIZER)
     assert checks.text_batch(model, data.items).passed is True
     assert passport.read_passport(model)["padding"] == "always to 16 tokens, 0 on the right"
-    model._tokenizer = to_the_longest
+    model._tokenizer = pad_to_the_longest
     check = checks.text_batch(model, data.items)
     assert check.passed is False
     assert check.value > 0.05
     assert passport.read_passport(model)["padding"] == "to the longest text of a batch"
-    padding = [passport.read_passport(siglip(t))["padding"] for t in (to_the_longest, TOKENIZER)]
+    padding = [
+        passport.read_passport(siglip(t))["padding"] for t in (pad_to_the_longest, TOKENIZER)
+    ]
     assert padding == ["to the longest text of a batch", "always to 16 tokens, 0 on the right"]
 
 
-def test_the_text_check_is_blind_to_padding_that_the_tower_cannot_see(make: Make, data):
+def test_padding_that_the_text_tower_ignores_passes_the_text_check(make: Make, data):
     model = make()
-    model._tokenizer = to_the_longest
+    model._tokenizer = pad_to_the_longest
     assert checks.text_batch(model, data.items).passed is True
 
 
-def test_a_model_left_in_training_mode_is_caught(data):
+def test_a_model_in_training_mode_fails_the_image_check(data):
     model = OpenClipEncoder(
         "resnet",
         build(RESNET),
@@ -265,12 +267,12 @@ def test_a_model_left_in_training_mode_is_caught(data):
     assert checks.image_batch(model, data.items).passed is False
 
 
-def test_half_precision_is_held_to_its_own_limit(make: Make, data):
+def test_half_precision_has_a_separate_tolerance(make: Make, data):
     check = checks.text_batch(make(precision="bf16"), data.items)
     assert (check.passed, check.limit) == (True, 2e-2)
 
 
-def test_plain_edits_of_the_captions_say_what_the_tokenizer_would_undo(make: Make, tmp_path, data):
+def test_an_examination_lists_the_edits_that_the_tokenizer_erases(make: Make, tmp_path, data):
     items = [
         replace(
             data.items[0],
@@ -288,10 +290,14 @@ def test_plain_edits_of_the_captions_say_what_the_tokenizer_would_undo(make: Mak
     ]
 
 
-def test_progress_rises_and_stops_the_examination_when_it_raises(make: Make, data, tmp_path):
-    told = []
-    examine.examine(make(), data, tmp_path, lambda label, done, total: told.append(done / total))
-    assert told == sorted(told) and told[0] >= 0 and told[-1] <= 1
+def test_progress_never_decreases_and_its_exception_stops_the_examination(
+    make: Make, data, tmp_path
+):
+    progress = []
+    examine.examine(
+        make(), data, tmp_path, lambda label, done, total: progress.append(done / total)
+    )
+    assert progress == sorted(progress) and progress[0] >= 0 and progress[-1] <= 1
 
     def stop(label: str, done: float, total: float) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What a model is examined on: texts alone, pairs and texts of models that take no other, nothing twice."""
+"""The data of the model checks: texts only, pairs or texts for models that need them, and no duplicates."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ from vlprobe.models.doctor import checks, examine
 from vlprobe.types import Capabilities, Item, PairScorer, Picture, TextEncoder
 
 
-def test_texts_alone_are_tried_by_their_second_captions(tmp_path):
+def test_data_without_pictures_is_checked_with_second_captions(tmp_path):
     items = [Item(str(n), None, (f"caption {n}", f"caption {n}!")) for n in range(30)]
     texts = SimpleNamespace(
         name="texts", digest="e" * 32, items=[*items, Item("lone", None, ("one caption",))]
@@ -40,7 +40,7 @@ def test_data_without_pairs_is_refused(tmp_path):
         examine.examine(controls.load("control:random"), empty, tmp_path)
 
 
-def test_no_picture_and_no_caption_is_tried_twice(data):
+def test_no_picture_or_caption_is_sampled_twice(data):
     first = data.items[0]
     twins = [
         *data.items,
@@ -58,13 +58,13 @@ def test_no_picture_and_no_caption_is_tried_twice(data):
     assert examine.sample(twins[::-1], controls.load("control:random")) == chosen
 
 
-def test_an_examination_is_read_back_as_it_was_and_its_failures_become_warnings(data, tmp_path):
+def test_an_examination_is_read_back_and_its_failures_become_warnings(data, tmp_path):
     store = examine.Store(tmp_path)
     model = controls.load("control:constant")
     found = examine.examine(model, data, tmp_path)
     assert (tmp_path / "models" / f"{model.digest}-{data.digest}.json").is_file()
     read = examine.load(store, model.digest)[0]
-    assert repr(read) == repr(found)  # NaN is not equal to itself
+    assert repr(read) == repr(found)  # compares repr, because NaN does not equal itself
     lines = examine.warnings(store)[model.digest, data.digest]
     assert len(lines) == 3 and not any("\n" in line for line in lines)
     assert lines[0].startswith(
@@ -88,11 +88,11 @@ def test_the_command_shows_passport_and_checks(tiny, tmp_path):
     ]
     assert registry.load_model("control:constant").digest == found["model_digest"]
     words[words.index("control:constant")] = "control:nosuch"
-    assert CliRunner().invoke(main.main, words).exit_code == 2  # a mistake
+    assert CliRunner().invoke(main.main, words).exit_code == 2  # a usage error
 
 
 class Pairs(PairScorer):
-    """Scores pairs; knows by heart which caption belongs to which picture."""
+    """A pair scorer that has memorized which caption belongs to which picture."""
 
     name, digest = "pairs", "f" * 32
     capabilities = Capabilities(scores_pairs=True, score_type="probability")
@@ -125,7 +125,7 @@ class Pairs(PairScorer):
         return (0.5 + 0.4 * np.array(own) + self.fault * len(seen)).astype(np.float32)
 
 
-def test_a_model_that_scores_pairs_is_asked_about_pairs(data, tmp_path):
+def test_a_pair_scorer_is_checked_on_pairs(data, tmp_path):
     monkey = Pairs(data)
     monkey.tokenize = lambda texts: Pairs.tokenize(monkey, [text[:60] for text in texts])
     found = outcomes(monkey, data, tmp_path)
@@ -138,14 +138,14 @@ def test_a_model_that_scores_pairs_is_asked_about_pairs(data, tmp_path):
     )
 
 
-def test_a_score_of_pairs_that_depends_on_the_batch_is_caught(data):
+def test_a_pair_scorer_that_depends_on_the_batch_fails_the_batch_checks(data):
     model = Pairs(data, fault=1e-4)
     assert checks.image_batch(model, data.items).passed is False
     model.tokenize = lambda texts: Pairs.tokenize(model, [text[:60] for text in texts])
     assert checks.text_batch(model, data.items).passed is False
 
 
-def test_a_text_encoder_is_tried_on_captions_of_data_that_has_pictures(data, tmp_path):
+def test_a_text_encoder_is_checked_on_the_captions_of_a_picture_dataset(data, tmp_path):
     random = controls.load("control:random")
 
     class Texts(TextEncoder):

@@ -1,4 +1,4 @@
-"""A writer as a test's server has one: a few rules of its own, and misbehaviour where they say so."""
+"""The fake writer model of the test server: it edits captions by a few rules and misbehaves for some captions."""
 
 import re
 
@@ -20,7 +20,7 @@ def negative(caption: str) -> str:
 
 
 def reply(messages: list[dict]) -> str:
-    """The same for the same messages."""
+    """Return the reply, which depends only on the messages."""
     words = messages[0]["content"]
     if "First caption: " in words:
         first, second = re.findall(r"caption: (.*)", words)

@@ -31,21 +31,21 @@ class Server:
     def name(self, model: str) -> str:
         return f"http:{self.url}#{model}"
 
-    def _said(self, path: str, content: object = None) -> Mapping:
+    def _exchange(self, path: str, content: object = None) -> Mapping:
         body = None if content is None else json.dumps(content).encode()
         with urllib.request.urlopen(f"{self.origin}{path}", body) as response:
             return json.load(response)
 
     def fail(self, kind: str = "", times: int = 0) -> None:
         """Make the next requests fail in the given way, and forget all earlier requests."""
-        self._said("/faults", {"kind": kind, "times": times})
+        self._exchange("/faults", {"kind": kind, "times": times})
 
     def warm_up(self) -> None:
         """Make the server load its smaller model, so that the first answer in a test does not take seconds."""
-        self._said("/v1/embeddings", {"model": "demo:softmax", "input": ["a"]})
+        self._exchange("/v1/embeddings", {"model": "demo:softmax", "input": ["a"]})
 
     def requests(self) -> list[dict]:
-        return self._said("/requests")["requests"]
+        return self._exchange("/requests")["requests"]
 
 
 @contextlib.contextmanager

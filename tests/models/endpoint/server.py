@@ -1,10 +1,11 @@
-"""The smallest faithful server of the protocol: real HTTP, real weights, faults where a test asks for them.
+"""A minimal API server: real HTTP, real weights, and faults that a test requests.
 
-    python -m tests.models.api.server [FOLDER]    writes its port; FOLDER has a generative model of transformers
+    python -m tests.models.api.server [FOLDER]    prints its port; FOLDER has a generative transformers model
 
-POST /v1/embeddings         models minilm (sentence-transformers, its own code) and demo (texts and pictures)
-POST /v1/chat/completions   model chat: the first token's real log-probabilities; to texts alone `author` replies
-POST /faults                {"kind": ..., "times": N}: what the next N requests meet; GET /requests tells what came
+POST /v1/embeddings         models minilm (run by sentence-transformers) and demo (texts and pictures)
+POST /v1/chat/completions   model chat: the first token's real log-probabilities; `author` replies to text-only messages
+POST /faults                {"kind": ..., "times": N}: the fault of the next N requests; GET /requests lists the
+received ones
 """
 
 import base64
@@ -77,7 +78,7 @@ def embeddings(body: dict) -> dict:
         for place, vector in enumerate(vectors)
     ]
     usage = {"prompt_tokens": 10 * len(inputs), "total_tokens": 10 * len(inputs)}
-    # In another order than asked: only the index says whose each is
+    # In reverse order: only the index tells which input an embedding belongs to
     return {"object": "list", "data": entries[::-1], "model": body["model"], "usage": usage}
 
 
@@ -129,7 +130,7 @@ def chat(body: dict) -> dict:
 
 
 def spoiled(kind: str, answer: dict, key: str) -> dict | bytes:
-    """An answer as a broken server gives it."""
+    """Return the answer with a fault of this kind."""
     if kind == "garbage":
         return b"<html>proxy</html>"
     if kind == "fingerprint":
@@ -141,7 +142,9 @@ def spoiled(kind: str, answer: dict, key: str) -> dict | bytes:
     if kind in ("escaped model", "escaped error", "most of the key"):
         place = "error" if kind == "escaped error" else "model"
         text = json.dumps(answer | {place: "KEY"})
-        escaped = "".join(f"\\u{ord(letter):04x}" for letter in key)  # as JSON may write it
+        escaped = "".join(
+            f"\\u{ord(letter):04x}" for letter in key
+        )  # JSON may escape letters like this
         return text.replace("KEY", key[:-3] if kind == "most of the key" else escaped).encode()
     if kind == "less":
         return answer | {"data": answer["data"][1:]}
@@ -194,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
             key = self.headers.get("Authorization", "")
             REQUESTS.append({"path": self.path, "key": key, "body": body, "fault": fault})
         if fault == "silence":
-            self.rfile.read(1)  # until the client has hung up
+            self.rfile.read(1)  # until the client closes the connection
             self.close_connection = True
             return None
         if fault == "redirect":

@@ -1,4 +1,4 @@
-"""A key goes to its origin and nowhere else, and stands in nothing that is written or said."""
+"""An API key is sent only to its origin, and never appears in output or files."""
 
 import logging
 import traceback
@@ -28,11 +28,11 @@ def keyed(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return server
 
 
-def sent(server: Server) -> set[str]:
+def received_keys(server: Server) -> set[str]:
     return {request["key"] for request in server.requests()}
 
 
-def test_a_key_is_in_nothing_that_is_written_or_said(
+def test_a_key_appears_in_no_file_log_error_or_output(
     keyed: Server,
     store: Store,
     tmp_path: Path,
@@ -50,7 +50,7 @@ def test_a_key_is_in_nothing_that_is_written_or_said(
         with pytest.raises(InvalidInput) as error:
             execute(replace(request, models=(f"{name}+dimensions={len(kind)}",)), store)
         failed += ["".join(traceback.format_exception(error.value)), repr(error.value)]
-        assert sent(keyed) == {f"Bearer {KEY}"}
+        assert received_keys(keyed) == {f"Bearer {KEY}"}
     keyed.fail()
     words = ["--cache", str(store.root), "run", "--probe", "visla", "--dataset", data]
     typed = CliRunner().invoke(main.main, [*words, "--model", name, "--price", "1"])
@@ -79,7 +79,7 @@ def test_a_key_is_sent_to_no_other_origin(
     for owner in ("http://localhost", f"http://localhost:{port}", f"https://127.0.0.1:{port}"):
         monkeypatch.setenv(endpoints.KEYS, f"{owner} {KEY}")
         execute(Request((server.name("demo:softmax"),), data, "visla", device="cpu"), store)
-    assert sent(server) == {""}
+    assert received_keys(server) == {""}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_key_is_sent_to_no_other_origin(
         (f"http://api.example.com {KEY}", "would be sent unencrypted"),
     ],
 )
-def test_keys_that_cannot_be_read_are_refused_and_not_repeated(
+def test_malformed_keys_are_refused_without_showing_them(
     keys: str, said: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(endpoints.KEYS, keys)
@@ -103,7 +103,7 @@ def test_keys_that_cannot_be_read_are_refused_and_not_repeated(
 @pytest.mark.parametrize(
     "url", [f"https://me:{KEY}@api.example.com/v1", f"https://api.example.com/v1?key={KEY}"]
 )
-def test_a_key_in_an_address_is_refused_and_not_repeated(url: str, store: Store):
+def test_a_key_in_a_url_is_refused_without_showing_it(url: str, store: Store):
     words = ["--cache", str(store.root), "run", "--model", f"http:{url}#m"]
     said = CliRunner().invoke(main.main, words)
     assert said.exit_code == 1 and "contains a password or a query" in said.output
@@ -118,13 +118,13 @@ def test_a_key_in_an_address_is_refused_and_not_repeated(url: str, store: Store)
         ("http://localhost:8000#a/b:c%2Bd", "http://localhost:8000"),
     ],
 )
-def test_one_server_has_one_spelling(typed: str, url: str):
+def test_equivalent_urls_of_a_server_are_normalized(typed: str, url: str):
     assert endpoints.parse(typed).url == url
 
 
 @pytest.mark.parametrize(
     "text", ["", "ftp://a#b", "https://#a", "https://a/../b#c", "https://a/b c#d", "//a#b", "a#b"]
 )
-def test_what_is_no_address_is_refused(text: str):
+def test_an_invalid_server_address_is_refused(text: str):
     with pytest.raises(InvalidInput, match="Expected http:URL#MODEL"):
         endpoints.parse(text)

@@ -1,4 +1,4 @@
-"""A server that never ends its answer costs one line, and neither the memory nor the patience of a run."""
+"""A server whose answer never ends is reported in one line, within limits on memory and time."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from vlprobe.registry import endpoints
 
 @pytest.fixture(params=[200, 503])
 def endless(request: pytest.FixtureRequest) -> Iterator[endpoints.Address]:
-    """The address of a server that answers with this status and blanks without an end."""
+    """Yield the address of a server that answers with this status and endless blanks."""
 
     class Endless(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.send_response(request.param)
             self.end_headers()
-            with contextlib.suppress(OSError):  # until the client hangs up
+            with contextlib.suppress(OSError):  # until the client closes the connection
                 while True:
                     self.wfile.write(b" " * 4096)
 
@@ -36,7 +36,7 @@ def endless(request: pytest.FixtureRequest) -> Iterator[endpoints.Address]:
     ("most_bytes", "seconds", "said"),
     [(1 << 20, 60.0, "the answer has more than 1 MiB"), (1 << 50, 0.2, "took more than 0.2 s")],
 )
-def test_an_answer_without_an_end_is_one_line(
+def test_an_endless_answer_is_stopped_and_reported_in_one_line(
     endless: endpoints.Address,
     monkeypatch: pytest.MonkeyPatch,
     most_bytes: int,

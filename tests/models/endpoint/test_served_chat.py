@@ -1,4 +1,6 @@
-"""Yes or no from a server: the log-odds of real weights; what is not among the most probable words is unknown."""
+"""Yes/no scores from a server: the log-odds of real weights. A score is unknown if yes or no is not among the most
+probable words.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +29,7 @@ WORDS = ("Yes", "yes", "No")
 
 @pytest.fixture(scope="module")
 def chat_folder(running: Server) -> Path:
-    """A tiny llava that has words for yes and no, mostly among its twenty most probable ones."""
+    """Create a tiny llava with tokens for yes and no, which are mostly among its twenty most probable tokens."""
     folder = running.folder
     model = tiny_hf.generative("llava", folder)
     processor = transformers.AutoProcessor.from_pretrained(folder)
@@ -50,7 +52,7 @@ def asking(server: Server, chat_folder: Path, tmp_path: Path) -> Request:
 
 
 def prompted(processor, image: Image.Image, text: str):
-    """What the model reads: the question about a picture."""
+    """Return the model's input: a picture and the question about it."""
     turn = [{"type": "image"}, {"type": "text", "text": QUESTION.format(text)}]
     prompt = processor.apply_chat_template(
         [{"role": "user", "content": turn}], add_generation_prompt=True, tokenize=False
@@ -59,7 +61,7 @@ def prompted(processor, image: Image.Image, text: str):
 
 
 def log_odds(model, processor, picture: Picture, text: str) -> float:
-    """By the model itself, without a server."""
+    """Compute the log-odds with the model directly, without a server."""
     with torch.inference_mode():
         inputs = prompted(processor, pictures.open_picture(picture), text)
         row = model(**inputs).logits[0, -1].double()
@@ -120,7 +122,7 @@ def test_probabilities_are_read_from_the_same_answers(
     ("kind", "said"),
     [("bare", "log-probabilities"), ("fingerprint", "earlier requests were answered by 'chat'")],
 )
-def test_an_answer_that_is_none_names_the_picture_and_the_text(
+def test_the_error_for_an_invalid_answer_names_the_picture_and_the_text(
     server: Server, asking: Request, store: Store, kind: str, said: str
 ):
     execute(replace(asking, limit=1), store)
@@ -130,24 +132,24 @@ def test_an_answer_that_is_none_names_the_picture_and_the_text(
     assert said in str(error.value)
 
 
-def test_a_limit_of_the_cost_stops_it_and_the_rest_is_asked_later(
+def test_a_run_stops_at_its_cost_limit_and_requests_the_rest_when_resumed(
     server: Server, asking: Request, store: Store
 ):
     request = replace(asking, models=(f"{asking.models[0]}+side=64",), price="1000/2000")
-    told = Teller()
-    # An answer says that it took 100 tokens and one: 0.102; ten of them and a first one are asked for
+    teller = Teller()
+    # Each answer reports 100 input tokens and one output token, which cost 0.102
     with pytest.raises(Exception, match="is spent, and the request may cost") as error:
-        execute(replace(request, max_cost="0.7"), store, told)
+        execute(replace(request, max_cost="0.7"), store, teller)
     n_answered = len(server.requests())
     assert 4 <= n_answered <= 7 and "Answers are stored" in str(error.value)
-    assert "13 requests" not in told.lines[0] and "by the price" in told.lines[0]
-    assert execute(request, store, told)
+    assert "13 requests" not in teller.lines[0] and "by the price" in teller.lines[0]
+    assert execute(request, store, teller)
     bodies = [str(request["body"]) for request in server.requests()]
     assert len(bodies) == len(set(bodies)) == 13
-    assert f"{n_answered - 1} answers are already stored" in told.lines[1]
+    assert f"{n_answered - 1} answers are already stored" in teller.lines[1]
 
 
-def test_a_gallery_is_refused_with_the_number_of_requests(
+def test_a_gallery_probe_with_a_chat_model_is_refused_with_its_number_of_requests(
     server: Server, asking: Request, store: Store, tmp_path: Path
 ):
     data = make("rococo", tmp_path / "gallery")
@@ -155,7 +157,7 @@ def test_a_gallery_is_refused_with_the_number_of_requests(
         execute(replace(asking, dataset=data, probe="rococo"), store)
 
 
-def test_a_question_template_is_what_the_server_reads(
+def test_the_server_receives_the_text_of_the_question_template(
     server: Server, asking: Request, tmp_path: Path
 ):
     name = f"{asking.models[0]}+template=Is '{{}}' here? yes or no"
@@ -173,9 +175,11 @@ def test_a_question_template_is_what_the_server_reads(
         ("+chat+template=Is it?", "is not a question template"),
     ],
 )
-def test_a_template_that_means_nothing_is_one_line(options: str, words: str, monkeypatch):
+def test_an_invalid_question_template_is_refused_in_one_line(options: str, words: str, monkeypatch):
     name = f"http:http://127.0.0.1:9#m{options}"
-    monkeypatch.setenv("VLPROBE_APIS", "")  # and restored after what the next line adds
+    monkeypatch.setenv(
+        "VLPROBE_APIS", ""
+    )  # monkeypatch also restores the value that the next line changes
     registry.allow_typed(name)
     with pytest.raises(InvalidInput, match=words):
         registry.load_model(name)

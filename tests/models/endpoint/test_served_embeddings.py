@@ -1,4 +1,4 @@
-"""Embeddings of a server: the same numbers as from the weights, nothing asked twice, one line for what goes wrong."""
+"""Embeddings of a server: same numbers as from the weights, no repeated requests, and one-line errors."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ PICTURES = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seed
 
 
 class Teller(Progress):
-    """Keeps the lines that stay."""
+    """A progress display that records its permanent lines."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -36,7 +36,7 @@ class Teller(Progress):
 
 
 def received_inputs(server: Server) -> list[str]:
-    """Every text and picture that came, as it came."""
+    """Return every text and picture that the server received, in order."""
     return [text for request in server.requests() for text in request["body"]["input"]]
 
 
@@ -61,7 +61,7 @@ def test_the_same_weights_give_the_same_numbers_as_through_sentence_transformers
 
 
 @pytest.mark.parametrize("probe", tiers(["eqben", "rococo"], ("eqben",)))
-def test_pictures_go_as_data_urls_and_come_back_as_from_the_weights(
+def test_pictures_sent_as_data_urls_give_the_numbers_of_the_weights(
     server: Server, store: Store, tmp_path: Path, probe: str
 ):
     names = "demo:softmax", f"{server.name('demo:softmax')}+pictures"
@@ -73,21 +73,21 @@ def test_pictures_go_as_data_urls_and_come_back_as_from_the_weights(
         assert served[metric] == pytest.approx(value, abs=1e-5, nan_ok=True), metric
 
 
-def test_what_was_answered_is_never_asked_again(
+def test_stored_answers_are_never_requested_again(
     server: Server, request_of_texts: Request, store: Store
 ):
-    request, told = replace(request_of_texts, models=(server.name("demo:softmax"),)), Teller()
-    first = execute(request, store, told)[0]
+    request, teller = replace(request_of_texts, models=(server.name("demo:softmax"),)), Teller()
+    first = execute(request, store, teller)[0]
     texts = received_inputs(server)
     assert len(texts) == len(set(texts)) > 30
-    assert len(told.lines) == 1 and "1 requests, about" in told.lines[0]
+    assert len(teller.lines) == 1 and "1 requests, about" in teller.lines[0]
     assert execute(request, store)[0]["key"] == first["key"]
-    smaller = execute(replace(request, limit=6, seed=7), store, told)[0]
+    smaller = execute(replace(request, limit=6, seed=7), store, teller)[0]
     assert smaller["key"] != first["key"]
-    assert received_inputs(server) == texts and len(told.lines) == 1
+    assert received_inputs(server) == texts and len(teller.lines) == 1
 
 
-def test_a_run_that_was_stopped_goes_on_where_it_was(
+def test_a_stopped_run_resumes_without_repeated_requests(
     server: Server, request_of_texts: Request, store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(embeddings.BATCH, "texts", 8)
@@ -103,10 +103,10 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
 
     with pytest.raises(Stop):
         execute(request, store, Stopper())
-    told = Teller()
-    execute(request, store, told)
+    teller = Teller()
+    execute(request, store, teller)
     texts = received_inputs(server)
-    assert len(texts) == len(set(texts)) > 30 and "answers are already stored" in told.lines[0]
+    assert len(texts) == len(set(texts)) > 30 and "answers are already stored" in teller.lines[0]
 
 
 THIRTY = [f"a dog and {number} cats" for number in range(30)]
@@ -121,13 +121,13 @@ def opened(name: str, folder: Path) -> embeddings.ServedEmbeddings:
 
 
 @pytest.mark.parametrize("kind", tiers(["429", "500", "silence"], ["429", "500"]))
-def test_what_passes_is_asked_again(server: Server, tmp_path: Path, kind: str):
+def test_temporary_failures_are_retried(server: Server, tmp_path: Path, kind: str):
     server.fail(kind, 1)
     patience = "+timeout=4" if kind == "silence" else ""
     opened(f"{server.name('demo:softmax')}{patience}", tmp_path)
     first, *again = [request["fault"] for request in server.requests()]
     assert first == kind and set(again) == {""}
-    # four seconds may be short for the server of a busy machine
+    # on a busy machine the server may need more than four seconds
     assert len(again) == 1 or kind == "silence"
 
 
@@ -156,7 +156,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_what_does_not_pass_is_one_line_that_names_the_request(
+def test_permanent_failures_are_reported_in_one_line_with_the_request(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ):
     monkeypatch.setenv("VLPROBE_API_KEYS", f"{server.origin} sk-of-this-origin")
@@ -175,7 +175,7 @@ def test_what_does_not_pass_is_one_line_that_names_the_request(
     assert received_inputs(server) == THIRTY[3:] and np.isfinite(model.text_vectors(THIRTY)).all()
 
 
-def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path: Path):
+def test_a_run_stops_if_another_model_starts_to_answer(server: Server, tmp_path: Path):
     name = server.name("demo:softmax")
     older = opened(name, tmp_path)
     server.fail("fingerprint", 1)
@@ -193,7 +193,7 @@ def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path
         opened(f"{name}+fingerprint=fp_3", tmp_path)
 
 
-def test_what_was_cut_off_while_it_was_written_is_asked_again(server: Server, tmp_path: Path):
+def test_a_truncated_stored_answer_is_requested_again(server: Server, tmp_path: Path):
     name = server.name("demo:softmax")
     opened(name, tmp_path).bind(ALL_THIRTY, "all", is_gallery=False)
     (log,) = tmp_path.rglob("answers.jsonl")
@@ -207,7 +207,7 @@ def test_what_was_cut_off_while_it_was_written_is_asked_again(server: Server, tm
     assert server.requests() == []
 
 
-def test_nothing_is_asked_outside_of_a_run(server: Server, store: Store, tmp_path: Path):
+def test_no_request_is_sent_outside_of_a_run(server: Server, store: Store, tmp_path: Path):
     model = registry.load_model(server.name("demo:softmax"))
     data = registry.load_dataset(make_tiny(tmp_path), store.root)
     for ask in (
@@ -221,7 +221,7 @@ def test_nothing_is_asked_outside_of_a_run(server: Server, store: Store, tmp_pat
     assert server.requests() == []
 
 
-def test_a_run_asks_nothing_before_its_server_was_named(
+def test_a_run_sends_no_request_to_a_server_that_is_not_allowed(
     server: Server, request_of_texts: Request, store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     for named in ("", "https://api.example.com/v1", f"{server.url}/other", f"{server.url}#other"):
@@ -231,7 +231,7 @@ def test_a_run_asks_nothing_before_its_server_was_named(
     assert server.requests() == []
 
 
-def test_a_gallery_and_a_picture_take_embeddings_of_pictures(
+def test_picture_questions_require_a_server_with_picture_embeddings(
     server: Server, store: Store, tmp_path: Path
 ):
     request = Request((server.name("demo:softmax"),), make_tiny(tmp_path / "data"), "lgip")

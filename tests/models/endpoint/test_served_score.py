@@ -9,7 +9,7 @@ from tests.conftest import make_tiny
 from tests.models.endpoint.conftest import Server
 
 
-def test_embeddings_of_a_server_score_as_the_weights_do_and_are_requested_once(
+def test_served_embeddings_give_the_scores_of_the_weights_and_are_requested_once(
     server: Server, tmp_path
 ):
     make_tiny(tmp_path)

@@ -1,4 +1,4 @@
-"""The columns `http:` of docs/import.md: each cell is what a run gives."""
+"""The `http:` columns of docs/import.md: each cell matches the outcome of a run."""
 
 import math
 
@@ -16,7 +16,7 @@ WAYS = {"pictures": ("",), "chat": ("", "+probability")}
 
 @pytest.mark.usefixtures("chat_folder")
 @pytest.mark.parametrize("probe", tiers(PROBES, ("eqben",)))
-def test_each_cell_is_what_a_run_gives(probe: str, server: Server, tmp_path_factory):
+def test_each_cell_matches_the_outcome_of_a_run(probe: str, server: Server, tmp_path_factory):
     folder = tmp_path_factory.mktemp(probe)
     store, data = Store(folder / "cache"), folder / "data"
     requests = test_elsewhere.requests(probe, data, limit=6 if probe == "prsm" else 0)

@@ -1,4 +1,4 @@
-"""Edits that a language model writes: rules and a second question before any is used, nothing asked twice."""
+"""Edits written by a language model: rules and a second question check each edit, and no request is repeated."""
 
 import json
 from collections import Counter
@@ -47,12 +47,13 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "edits.jsonl"
 
 
-def test_what_passes_rules_and_the_second_question_is_a_file_for_every_probe(
+def test_edits_that_pass_the_rules_and_the_second_question_can_be_used_by_every_probe(
     server: Server, tiny: str, store: Store, out: Path
 ):
     call(store, tiny, out, server, "--kind", "P1", "--kind", "negative:attribute")
     written = {(row["caption"], row["subtype"]): row for row in rows(out)}
-    # by hand: the dog's is refused once, the car's never one line, the boat's and the horse's not judged as meant
+    # by hand: the edit of the dog is refused once, that of the car is never one line, the boat's and the horse's fail
+    # the second question
     used = [caption for caption in FIRST if not any(w in caption for w in ("car", "boat"))]
     for caption in used:
         if "horse" not in caption:
@@ -62,13 +63,13 @@ def test_what_passes_rules_and_the_second_question_is_a_file_for_every_probe(
     assert {row["meaning"] for row in rows(out) if row["subtype"] == "P1"} == {"same"}
     assert {row["made"] for row in rows(out)} == {"2026-01-01"}
     assert {row["maker"] for row in rows(out)} == {f"{server.url}#author, answered by 'author'"}
-    for probe in ("visla", "prsm"):  # `tests/probes/test_edits_file.py` has them all
+    for probe in ("visla", "prsm"):  # `tests/probes/test_edits_file.py` tests all probes
         request = Request(("control:random",), tiny, probe, {"edits": str(out)}, examine=False)
         manifest = execute(request, store)[0]
         assert manifest["n_cases"], probe
 
 
-def test_what_stays_wrong_stands_in_a_second_file_with_its_reason(
+def test_rejected_edits_are_written_to_a_second_file_with_the_reason(
     server: Server, tiny: str, store: Store, out: Path
 ):
     outcome = call(store, tiny, out, server, "--kind", "P1", "--attempts", "2")
@@ -84,10 +85,10 @@ def test_what_stays_wrong_stands_in_a_second_file_with_its_reason(
     assert {author.caption_of(messages) for messages in again} == {car, boat, horse, FIRST[0]}
     told = next(messages for messages in again if author.caption_of(messages) == car)
     assert told[1]["content"] == author.TWICE and instructions.SEVERAL_LINES in told[2]["content"]
-    assert max(map(len, received_messages(server))) == 3  # two attempts, no more
+    assert max(map(len, received_messages(server))) == 3  # at most two attempts
 
 
-def test_the_second_question_does_not_say_what_was_intended(
+def test_the_second_question_does_not_reveal_the_intended_meaning(
     server: Server, tiny: str, store: Store, out: Path
 ):
     call(store, tiny, out, server, "--kind", "negative:object", "--limit", "1")
@@ -105,7 +106,7 @@ def test_the_second_question_does_not_say_what_was_intended(
     assert other.partition("First caption")[0] == shared[0]
 
 
-def test_a_command_that_was_stopped_goes_on_and_asks_nothing_twice(
+def test_a_stopped_command_resumes_without_repeated_requests(
     server: Server, tiny: str, store: Store, out: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(edits_write, "CAPTIONS_AT_A_TIME", 2)
@@ -130,7 +131,7 @@ def test_a_command_that_was_stopped_goes_on_and_asks_nothing_twice(
     assert len(received_messages(server)) == n_whole
 
 
-def test_captions_that_were_finished_before_a_stop_are_in_the_file(
+def test_edits_finished_before_an_error_remain_in_the_file(
     server: Server, tiny: str, store: Store, out: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(edits_write, "CAPTIONS_AT_A_TIME", 1)
@@ -142,7 +143,9 @@ def test_captions_that_were_finished_before_a_stop_are_in_the_file(
     assert "rejected the key" in outcome.stderr and rows(out) == first
 
 
-def test_a_second_process_is_refused(server: Server, tiny: str, store: Store, out: Path):
+def test_a_second_process_that_writes_the_same_edits_is_refused(
+    server: Server, tiny: str, store: Store, out: Path
+):
     call(store, tiny, out, server, "--kind", "P1", "--limit", "1")
     lock = next((store.root / "mine" / "answers").rglob("answers.jsonl")).with_name(".writing.lock")
     before = out.read_bytes()
@@ -151,14 +154,16 @@ def test_a_second_process_is_refused(server: Server, tiny: str, store: Store, ou
     assert "by another process" in outcome.stderr and out.read_bytes() == before
 
 
-def test_a_file_of_somebody_else_is_left_alone(server: Server, tiny: str, store: Store, out: Path):
+def test_an_edits_file_from_another_source_is_not_overwritten(
+    server: Server, tiny: str, store: Store, out: Path
+):
     out.write_text('{"caption": "a", "text": "b", "meaning": "same", "maker": "Ann"}\n')
     outcome = call(store, tiny, out, server, code=1)
     assert "Choose another file name" in outcome.stderr and "Ann" in out.read_text()
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("cut", instructions.CUT_OFF)])
-def test_an_answer_that_was_cut_off_is_asked_for_again(
+def test_an_answer_that_was_cut_off_is_requested_again(
     server: Server, tiny: str, store: Store, out: Path, kind: str, reason: str
 ):
     call(store, tiny, out, server, "--kind", "P1", "--limit", "1", "--where", "thing=cat")
@@ -171,7 +176,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_again(
     ]
 
 
-def test_an_answer_without_a_text_stops_in_one_line(
+def test_an_answer_without_text_stops_the_command_with_a_one_line_error(
     server: Server, tiny: str, store: Store, out: Path
 ):
     call(store, tiny, out, server, "--kind", "P1", "--limit", "1")
@@ -180,12 +185,12 @@ def test_an_answer_without_a_text_stops_in_one_line(
     assert "its message has no 'content'" in outcome.stderr.splitlines()[-1]
 
 
-def test_several_of_a_kind_differ_and_are_drawn_by_the_seed(
+def test_several_edits_of_a_kind_differ_and_use_different_seeds(
     server: Server, tiny: str, store: Store, out: Path
 ):
     words = ["--kind", "P1", "--count", "2", "--item", "2.png", "--attempts", "1"]
     call(store, tiny, out, server, *words, "--seed", "7", "--temperature", "0.5")
-    assert len(rows(out)) == 1  # the author knows one
+    assert len(rows(out)) == 1  # the author writes only one
     assert [row["reason"] for row in rows(out.with_suffix(".rejected.jsonl"))] == [
         instructions.REPEATED
     ]
@@ -194,7 +199,7 @@ def test_several_of_a_kind_differ_and_are_drawn_by_the_seed(
     assert [body["temperature"] for body in bodies] == [0.5, 0.5, 0.0]
 
 
-def test_openings_must_be_there_and_captions_of_other_languages_get_no_english_ones(
+def test_a_p2_edit_needs_its_opening_and_skips_non_english_captions(
     server: Server, tmp_path: Path, store: Store, out: Path
 ):
     from tests.runs.test_run import pictured
@@ -220,7 +225,7 @@ def test_openings_must_be_there_and_captions_of_other_languages_get_no_english_o
         ("http:http://127.0.0.1:1/v1#m+pictures", "has options for scores or embeddings"),
     ],
 )
-def test_a_model_that_cannot_write_is_told(
+def test_a_model_that_cannot_write_texts_is_refused(
     tiny: str, tmp_path: Path, out: Path, name: str, words: str
 ):
     start = ["--cache", str(tmp_path / "c"), "edits", tiny, str(out), "--with", name]
@@ -228,7 +233,7 @@ def test_a_model_that_cannot_write_is_told(
     assert outcome.exit_code == 1 and words in outcome.stderr and not out.exists()
 
 
-def test_every_kind_can_be_asked_for_and_is_read_as_a_file_of_edits(
+def test_every_kind_of_edit_can_be_requested_and_read_from_the_file(
     server: Server, tiny: str, store: Store, out: Path
 ):
     words = ["--kind", "visla", "--kind", "prsm", "--kind", "negatives", "--attempts", "1"]
