@@ -120,7 +120,7 @@ def test_a_request_has_no_place_for_an_address():
 
 
 @pytest.mark.parametrize(
-    ("waiting", "reason"), [(2.0, "no answer in 2 s"), (30.0, "`ray health-check` failed")]
+    ("waiting", "reason"), [(1.0, "no answer in 1 s"), (30.0, "`ray health-check` failed")]
 )
 def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
     waiting, reason, listening, tiny, store, monkeypatch
@@ -128,7 +128,7 @@ def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     assert ray_cluster.CONNECTING + ray_cluster.POLL < 30
     monkeypatch.setattr(ray_cluster, "CONNECTING", waiting)
-    if waiting > 2:  # a health check that fails, which Ray's own does only after 20 s
+    if waiting > 1:  # a health check that fails, which Ray's own does only after 20 s
         monkeypatch.setattr(sys, "executable", "/bin/false")
     before = set(psutil.Process().children())
     request = Request(("control:random",), tiny, "lgip", executor="ray")
