@@ -149,6 +149,13 @@ def check_name(folder: str, name: str) -> None:
         parse_name(folder, name).check()
 
 
+@functools.cache  # a page looks up all probes some forty times
+def _own_probes() -> dict[str, Probe]:
+    """Return the probes that vlprobe itself defines, in the order of files."""
+    defined = [module.PROBE for module in _modules("probes") if hasattr(module, "PROBE")]
+    return {probe.name: probe for probe in defined}
+
+
 def _own_names(folder: str) -> tuple[str, ...]:
     """Return the names that vlprobe itself defines, in the order of files or prefixes."""
     if folder == "rules":
@@ -156,7 +163,7 @@ def _own_names(folder: str) -> tuple[str, ...]:
 
         return lgip.RULES
     if folder == "probes":
-        return tuple(module.PROBE.name for module in _modules(folder) if hasattr(module, "PROBE"))
+        return tuple(_own_probes())
     return tuple(name for family in families(folder).values() for name in family.NAMES)
 
 
@@ -312,15 +319,12 @@ def load_model(name: str | ModelName, device: str = "auto", precision: str = "fp
 
 def load_probe(name: str) -> Probe:
     """Return a probe by name. Raises NotFound."""
-    for module in _modules("probes"):
-        if hasattr(module, "PROBE") and module.PROBE.name == name:
-            return module.PROBE
-    return plugins.probe_of(_required("probes", name))
+    return _own_probes().get(name) or plugins.probe_of(_required("probes", name))
 
 
 def has_probe(name: str) -> bool:
     """Return whether a probe is built into vlprobe or provided by a plug-in that may be imported here."""
-    if name in _own_names("probes"):
+    if name in _own_probes():
         return True
     try:
         return name in plugins.named() and bool(load_probe(name))
