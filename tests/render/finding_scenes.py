@@ -1,4 +1,4 @@
-"""Every sentence about which model is better: comparisons, rankings and trade-offs, with the text for each."""
+"""Scenes for every sentence on better models: comparisons, rankings and trade-offs, with the expected text."""
 
 import functools
 import itertools
@@ -27,18 +27,18 @@ PLENTY = tuple(f"open:model-{number}" for number in range(43))
 
 
 def letters(answers: dict[tuple[str, str], int], extra: str) -> dict[tuple[str, str], int]:
-    """The same answers of the first two models, with what further models do appended."""
+    """Return the answers of the first two models with those of further models appended."""
     return {(subtype, models + extra): count for (subtype, models), count in answers.items()}
 
 
 def answers(subtype: str, **counts: int) -> dict[tuple[str, str], int]:
-    """Numbers of cases of a type by what each model answered: x is fooled, o is not."""
+    """Return the number of cases of a type by the models' answers: x is fooled, o is not."""
     return {(subtype, models): count for models, count in counts.items()}
 
 
 @dataclass(frozen=True)
 class FindingScene:
-    """Answers of models by type of edit, and what is said of them: a heading, details, and the row of the table
+    """Answers of models by type of edit, with the expected heading, details and row of the table
     (a model and a type of edit) that the heading is about.
     """
 
@@ -381,7 +381,7 @@ SCENES = {
 
 @functools.cache
 def compared(name: str) -> PairedTests:
-    """The comparison of a scene."""
+    """Return the comparison of a scene."""
     each = SCENES[name]
     return scene(
         each.pattern, each.models, pictures=each.pictures, kind=each.kind, unfit=each.unfit
@@ -406,7 +406,7 @@ def contestant(model: str, share: float = 0.2, **changes: object) -> ModelShare:
 
 
 def paired(baseline: str, model: str, difference: float, verdict: str) -> PairedTest:
-    """A test of two models on all cases."""
+    """Return a test of two models on all cases."""
     counts = dict.fromkeys(("n_lies", "n_left_out", "n_pictures"), 9)
     counts |= dict.fromkeys(("only_base", "only_model", "both", "neither"), 0)
     numbers = dict.fromkeys(("base", "value", "low", "high", "p", "p_holm"), 0.01)
@@ -417,7 +417,7 @@ def paired(baseline: str, model: str, difference: float, verdict: str) -> Paired
 
 
 def held_against(contestants: list[ModelShare], tied: str = "", unknown: str = "", **changes):
-    """PairedTests in which every pair is clear by its shares, but for those named: "AB,BC"."""
+    """Return PairedTests in which every pair is clear by its shares except the named ones: "AB,BC"."""
     fit = [one for one in contestants if one.is_fit]
     pairs = []
     for base, one in itertools.combinations(fit, 2):
@@ -507,7 +507,7 @@ RANKINGS = {
         "Pair-tuned is moved least. Half-trained is moved most. The other two are tied.",
     ),
 }
-REMARKS = {  # of a ranking, in the notes of a speaker
+REMARKS = {  # on a ranking, in the speaker notes
     "all tied": "No model is clearly better than Pair-tuned, Tiny CLIP and 2 others.",
     "a worst one alone": "No model is clearly better than Pair-tuned, Tiny CLIP and Tiny SigLIP.",
     "no best one": "No model is clearly better than Pair-tuned and Tiny CLIP.",
@@ -526,7 +526,7 @@ def tied(*models: str) -> Leader:
     return Leader("tied", models)
 
 
-# Leaders at steadiness and at alertness, models, the heading, and the model to look at first.
+# Leaders in invariance and in sensitivity, models, the heading, and the model to look at first.
 TRADE_OFFS = [
     (
         (leads("a"), leads("a"), ("a", "b", "c")),

@@ -1,4 +1,4 @@
-"""What tests of words, pages and figures begin with: a card, a table of estimates, and the light of a color."""
+"""Helpers for tests of words, pages and figures: a card, a table of estimates, and the luminance of a color."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def estimates(rows: Sequence[tuple]) -> pd.DataFrame:
 
 
 def luminance(color: Sequence[int]) -> float:
-    """The relative luminance of red, green and blue, 0 to 255 (WCAG)."""
+    """Return the relative luminance of red, green and blue, 0 to 255 (WCAG)."""
     parts = [part / 255 for part in color]
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts

@@ -1,4 +1,4 @@
-"""Credits of photographs and sources of published answers, wherever they are shown."""
+"""Credits of photographs and sources of published answers in every place that shows them."""
 
 from dataclasses import replace
 from functools import cache
@@ -52,7 +52,7 @@ def question_set() -> views.runs.QuestionSet:
 
 @cache
 def pictured() -> WallCard:
-    """A case that fools GPT-4V, with its photograph."""
+    """Return a case that fools GPT-4V, with its photograph."""
     chosen = Filter.parse(GPT4V, "foil", sort="models", pictured="here")
     cards, _, _ = views.wall.wall(STORE, question_set(), chosen, 1, 1)
     return cards[0]
@@ -60,26 +60,26 @@ def pictured() -> WallCard:
 
 @cache
 def whole_report() -> str:
-    """The report of GPT-4V and another model: of all five it takes twice as long to write."""
+    """Return the report of GPT-4V and another model; one with all five would take twice as long to write."""
     runs = (question_set().run(GPT4V), question_set().run("published:CLIP_TROHN-Img"))
     return report(STORE, replace(question_set(), runs=runs))
 
 
 @cache
 def absent() -> WallCard:
-    """A case without its photograph."""
+    """Return a case without its photograph."""
     cards, _, _ = views.wall.wall(STORE, question_set(), Filter(GPT4V, "foil"), 1, 60)
     return next(card for card in cards if not views.rows.are_here(card.images))
 
 
 def credit() -> credits.Credit:
-    found = credits.picture_credit(pictured().images[0])
-    assert found is not None
-    return found
+    picture_credit = credits.picture_credit(pictured().images[0])
+    assert picture_credit is not None
+    return picture_credit
 
 
 def not_bundled() -> dict[str, str]:
-    """What stands below the missing photograph of `absent`: its page at COCO."""
+    """Return the line below the missing photograph of `absent`, with its page at COCO."""
     number = int(absent().images[0].rpartition("/")[2].removesuffix(".jpg"))
     page = f"https://cocodataset.org/#explore?id={number}"
     return {"label": "Picture not bundled", "page": page, "license": "", "licenseUrl": ""}
@@ -89,7 +89,7 @@ KIND = presentations()["eqben"].kind("foil")
 
 
 def wall_values(card: WallCard) -> dict[str, Any]:
-    """What the wall's component draws of a card."""
+    """Return the data of a card for the wall's component."""
     return json.wall_card(case_card(card, KIND), str)
 
 
@@ -124,15 +124,15 @@ def test_home_and_slides_have_the_credit():
     drawn: dict[str, Any] = home.failure(showcases[0], KIND, GPT4V, names, names, looks, str, "")
     assert drawn["pictures"][0]["credit"]["page"].startswith("https://www.flickr.com/photo.gne?id=")
     case_id = pictured().id
-    told = views.story.story(STORE, question_set(), "foil", case_id)
-    slides = deck.slides(told)
+    slide_story = views.story.story(STORE, question_set(), "foil", case_id)
+    slides = deck.slides(slide_story)
     talk: dict[str, Any] = values.talk_values(
         slides, looks, {}, {name: name for name in names}, "", ""
     )
     shown = [picture for slide in talk["slides"] for picture in slide["pictures"]]
     assert all(picture["credit"]["license"] for picture in shown)
     assert [picture["credit"]["page"] for picture in shown[:2]] == 2 * [credit().page]
-    for name in ("better", "often", "closing"):  # each may be the only one that is shown
+    for name in ("better", "often", "closing"):  # each may be the only slide that is shown
         note = next(slide.note for slide in slides if slide.id == name)
         assert "SugarCrepe." in note and NOTE in note and "github.com/RAIVNLab" in note
 
@@ -145,23 +145,23 @@ def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
     assert NOTE in whole and "https://github.com/IMirandaM/BiVLC" in whole
     n_pictures = whole.count('<img src="data:image/webp')
     assert n_pictures and whole.count("vp-credit") >= 1
-    assert "1.000" not in whole.split("About the questions")[0]  # no margin of an answer
+    assert "1.000" not in whole.split("About the questions")[0]  # answers have no margin
 
 
-def test_a_site_has_the_bundled_photographs_with_their_credit_and_without_being_asked(tmp_path):
+def test_a_site_includes_the_bundled_photographs_with_their_credit_by_default(tmp_path):
     shelf = Shelf(tmp_path, may_publish=False)
-    about = read_subject(STORE, question_set(), shelf, Limits())
-    entries: list[dict[str, Any]] = [*case_entries(about, [pictured(), absent()])]
+    subject = read_subject(STORE, question_set(), shelf, Limits())
+    entries: list[dict[str, Any]] = [*case_entries(subject, [pictured(), absent()])]
     with_picture, without = entries
     shown = with_picture["case"]["pictures"]
     assert f'data-src="{shelf.key(pictured().images[0])}"' in shown and credit().page in shown
-    assert credit().page not in with_picture["case"]["rest"]  # not twice
+    assert credit().page not in with_picture["case"]["rest"]  # the credit occurs once
     shown = without["case"]["pictures"]
     assert "<img" not in shown and f'href="{not_bundled()["page"]}"' in shown
     assert shelf.n_held_back == 0
 
 
-def test_published_answers_are_told_from_computed_ones():
+def test_a_line_names_the_authors_of_published_answers_only():
     runs = question_set().runs
     line = str(attribution.published_line(runs))
     assert line.count(NOTE) == 1
@@ -170,8 +170,8 @@ def test_published_answers_are_told_from_computed_ones():
     assert "GPT-4V" not in only and "Hsieh et al., SugarCrepe" in only
     text = attribution.published_text(runs)
     assert text.startswith(f"{NOTE}. ") and "https://github.com/IMirandaM/BiVLC" in text
-    own = Store(shipped.FOLDER)
-    drawn = views.runs.run_rows(own)
+    demo_store = Store(shipped.FOLDER)
+    drawn = views.runs.run_rows(demo_store)
     assert attribution.published_line(drawn) is None and attribution.published_text(drawn) == ""
 
 
@@ -189,7 +189,7 @@ def test_the_pictures_of_a_case_have_their_credit():
 
 @pytest.fixture(scope="module")
 def photographed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str]]:
-    """Answers to questions about the bundled photographs only: case keys by probe."""
+    """Return results on the bundled photographs only, and case keys by probe."""
     store = Store(tmp_path_factory.mktemp("photographed") / "cache")
     keys = {}
     for probe in ("lgip", "prsm"):
@@ -217,10 +217,10 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     assert len(pages) > 1
     drawer = str(htpy.fragment[html.strips(strips, str)])
     assert {page for page in pages if page in drawer} == pages
-    about = read_subject(
+    subject = read_subject(
         store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
     )
-    entries: list[dict[str, Any]] = [*case_entries(about, [card])]
+    entries: list[dict[str, Any]] = [*case_entries(subject, [card])]
     (entry,) = entries
     shown = entry["case"]["captions"]
     assert {page for page in pages if page in shown} == pages
@@ -245,15 +245,15 @@ def test_a_mixture_has_the_credits_of_both_photographs_once():
 def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed, tmp_path):
     store, keys = photographed
     question_set = views.runs.question_set(store, keys["lgip"])
-    about = read_subject(store, question_set, Shelf(tmp_path, False), Limits())
-    values, numbers = tradeoff_values(about)
+    subject = read_subject(store, question_set, Shelf(tmp_path, False), Limits())
+    values, numbers = tradeoff_values(subject)
     (example,) = values["examples"].values()
     (card,) = views.wall.cards(store, question_set, Filter("demo:softmax", "flip"), numbers)
     credit = credits.picture_credit(card.images[0])
     assert credit and credit.page in example and "1 wrong caption" not in example
 
 
-def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch, tmp_path):
+def test_a_notebook_shows_credits_and_the_publishers_of_the_answers(monkeypatch, tmp_path):
     monkeypatch.setenv(shipped.SETTING, str(shipped.PUBLISHED_FOLDER))
     results = Results(STORE, question_set())
     failures = results.failures(GPT4V, limit=3)
@@ -262,7 +262,7 @@ def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch, tmp
         page = shown._repr_html_()
         assert page.count(NOTE) == 1
     assert "Foil accuracy" in results._repr_html_()
-    assert "Text score" not in results._repr_html_()  # no model has it
+    assert "Text score" not in results._repr_html_()  # no model has this metric
     assert "Hsieh et al., SugarCrepe" in failures._repr_html_()
     assert "Miranda et al., BiVLC" in compared._repr_html_()
     page = failures._repr_html_()
@@ -274,8 +274,8 @@ def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch, tmp
     loaded = load_dataset("bundled:SugarCrepe+available", cache=tmp_path)
     page = loaded._repr_html_()
     assert page.count("flickr.com/photo.gne") == page.count("<img") > 0
-    own = Results(Store(shipped.FOLDER), _demo_questions())
-    assert NOTE not in own._repr_html_()
+    demo_results = Results(Store(shipped.FOLDER), _demo_questions())
+    assert NOTE not in demo_results._repr_html_()
 
 
 def _demo_questions() -> views.runs.QuestionSet:
@@ -284,7 +284,7 @@ def _demo_questions() -> views.runs.QuestionSet:
     return views.runs.question_set(store, key)
 
 
-def test_what_the_order_of_captions_does_is_told_with_its_interval():
+def test_the_effect_of_caption_order_is_stated_with_its_interval():
     table = views.estimates.estimates(STORE, question_set())
     (sentence,) = order_sentences(table, {})
     assert sentence.startswith("GPT-4V saw the captions in both orders: 9.2 % of its")
@@ -296,7 +296,7 @@ def test_what_the_order_of_captions_does_is_told_with_its_interval():
     assert sentence in whole_report()
 
 
-def test_a_talk_begins_with_a_photograph_that_is_here():
+def test_a_talk_uses_only_cases_with_a_local_photograph():
     numbers = views.story.order(STORE, question_set(), "foil")
     rows = views.rows.questions(STORE, question_set(), numbers.tolist())
     assert all(views.rows.are_here(list(images)) for images in rows["images"])
@@ -304,36 +304,34 @@ def test_a_talk_begins_with_a_photograph_that_is_here():
 
 
 @pytest.mark.full
-def test_every_photograph_of_a_written_site_has_its_credit_and_so_has_the_file_of_slides(
-    tmp_path, monkeypatch
-):
+def test_every_photograph_of_a_site_and_of_exported_slides_has_its_credit(tmp_path, monkeypatch):
     monkeypatch.setenv(shipped.SETTING, str(shipped.PUBLISHED_FOLDER))
     command = ["--cache", str(tmp_path / "cache"), "site", str(tmp_path / "site"), "--cases", "12"]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output
-    written = all_text(tmp_path / "site")
-    photographs = {name for name in credits.bundled_credits() if f'"{name}"' in written}
-    assert len(photographs) >= 8  # those of the failures of five models
+    site_text = all_text(tmp_path / "site")
+    photographs = {name for name in credits.bundled_credits() if f'"{name}"' in site_text}
+    assert len(photographs) >= 8  # photographs of the failures of five models
     for name in photographs:
         credit_of = credits.bundled_credits()[name]
-        assert credit_of.page in written and credit_of.license_url in written
-    assert NOTE in written and "Picture not bundled" in written
-    assert all(name in written for name in ("Hsieh et al., SugarCrepe", "Miranda et al., BiVLC"))
+        assert credit_of.page in site_text and credit_of.license_url in site_text
+    assert NOTE in site_text and "Picture not bundled" in site_text
+    assert all(name in site_text for name in ("Hsieh et al., SugarCrepe", "Miranda et al., BiVLC"))
 
-    told = views.story.story(STORE, question_set(), "foil")
+    slide_story = views.story.story(STORE, question_set(), "foil")
     names = dict.fromkeys(question_set().models, "a model")
-    slides = deck.slides(told)
+    slides = deck.slides(slide_story)
     sources = {name: "data:image/webp;base64,AAAA" for name in values.picture_names(slides)}
     talk = values.talk_values(slides, styles(views.runs.models(STORE)), sources, names, "", "")
     file = slides_file(talk, *components.source("slides"), "Slides")
     content = file.decode() if isinstance(file, bytes) else file
-    assert told.opener is not None
-    shown = credits.picture_credit(told.opener.card.images[0])
+    assert slide_story.opener is not None
+    shown = credits.picture_credit(slide_story.opener.card.images[0])
     assert shown is not None and shown.page in content and shown.license_url in content
     assert NOTE in content
 
 
-def test_home_shows_both_captions_with_the_same_capital_and_full_stop():
+def test_home_shows_both_captions_with_the_same_capital_and_period():
     showcases = views.showcase.showcases(STORE, question_set(), "foil", GPT4V)
     names = {model: model for model in question_set().models}
     looks = styles(views.runs.models(STORE))
@@ -343,6 +341,6 @@ def test_home_shows_both_captions_with_the_same_capital_and_full_stop():
         shown = ["".join(text for text, _ in box["line"]) for box in boxes]
         assert len({text[0].isupper() for text in shown}) == 1
         assert len({text.endswith(".") for text in shown}) == 1
-        stored = one.card.true_text, one.card.wrong_text
-        differs += len({text.strip()[0].isupper() for text in stored}) == 2
+        captions = one.card.true_text, one.card.wrong_text
+        differs += len({text.strip()[0].isupper() for text in captions}) == 2
     assert differs

@@ -1,4 +1,4 @@
-"""Figures hold the numbers that they were given, and nothing that is unknown."""
+"""Figures contain the given numbers and omit unknown ones."""
 
 import math
 
@@ -23,7 +23,7 @@ def marks(figure) -> dict:
     return {trace.name: trace for trace in figure.data if trace.name in LOOKS}
 
 
-def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
+def test_dots_have_one_row_per_slice_and_omit_unknown_values():
     table = estimates(
         [
             ("a:one", "color", 0.9, 0.8, 1.0, 9, 20),
@@ -33,29 +33,29 @@ def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
         ]
     )
     figure = charts.dots.dots(table, UP, "cosine", {"color": "Color", "number": "Number"}, LOOKS)
-    found = marks(figure)
-    assert list(found["a:one"].x) == [0.9]
-    assert list(found["b:two"].x) == [0.7, 0.6]
-    rows = [round(y) for y in found["b:two"].y]
+    traces = marks(figure)
+    assert list(traces["a:one"].x) == [0.9]
+    assert list(traces["b:two"].x) == [0.7, 0.6]
+    rows = [round(y) for y in traces["b:two"].y]
     assert rows == [0, 1]
     assert list(figure.layout.yaxis.ticktext) == ["Color", "Number"]
-    assert found["a:one"].y[0] != found["b:two"].y[0]
+    assert traces["a:one"].y[0] != traces["b:two"].y[0]
 
 
-def test_a_model_of_which_nothing_is_known_has_no_dot():
+def test_a_model_without_known_values_has_no_dot():
     table = estimates([("a:one", "color", NAN, NAN, NAN, 0, 0)]).astype({"slice": "str"})
     figure = charts.dots.dots(table, UP, "cosine", {"color": "Color"}, LOOKS)
     assert len(marks(figure)["a:one"].x) == 0
 
 
 @given(st.floats(0, 1), st.sampled_from(["rate", "cosine", "spread"]))
-def test_a_number_reads_back_to_what_it_was(value: float, unit: str):
+def test_a_printed_number_reads_back_to_its_value(value: float, unit: str):
     text = numbers.number(value, unit)
     read = float(text.removesuffix(" %")) / (100 if unit == "rate" else 1)
     assert read == pytest.approx(value, abs=0.00051)
 
 
-def test_what_is_unknown_is_a_dash_and_has_no_interval():
+def test_an_unknown_number_is_a_dash_without_an_interval():
     assert numbers.number(NAN, "rate") == "-"
     assert numbers.interval(NAN, 0.5, "rate") == ""
 
@@ -64,7 +64,7 @@ def test_what_is_unknown_is_a_dash_and_has_no_interval():
     st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=4), max_size=20),
     st.integers(0, 20),
 )
-def test_a_model_that_is_stored_later_changes_no_other_models_look(
+def test_a_model_stored_later_does_not_change_the_looks_of_other_models(
     digests: dict[str, str], count: int
 ):
     before = dict(list(digests.items())[:count])
@@ -75,14 +75,14 @@ def test_a_model_that_is_stored_later_changes_no_other_models_look(
     }
 
 
-def test_every_one_of_48_models_has_a_look_of_its_own_and_more_share_theirs():
+def test_48_models_have_different_looks_and_further_models_share_them():
     assert len(set(charts.styles.styles([f"m{number}" for number in range(48)]).values())) == 48
     many = charts.styles.styles([f"m{number}" for number in range(200)])
     assert len(many) == 200
     assert set(many.values()) == set(charts.styles.PAIRS)
 
 
-def test_where_two_digests_meet_the_first_stored_keeps_its_look():
+def test_if_two_digests_collide_the_first_stored_model_keeps_its_look():
     first, second = (
         charts.styles.styles(dict.fromkeys(names, "same")) for names in (("a", "b"), ("b", "a"))
     )
@@ -90,7 +90,7 @@ def test_where_two_digests_meet_the_first_stored_keeps_its_look():
     assert len({first["a"], first["b"]}) == 2
 
 
-def test_shipped_models_have_the_looks_of_the_table_whatever_else_is_stored_and_nobody_else_has_them():
+def test_the_looks_of_bundled_models_are_fixed_and_no_other_model_has_them():
     names = [f"m{number}" for number in range(200)]
     looks = charts.styles.styles([*names, *charts.styles.SHIPPED])
     assert {model: looks[model] for model in charts.styles.SHIPPED} == dict(charts.styles.SHIPPED)
@@ -108,7 +108,7 @@ def test_the_bundled_models_of_sugarcrepe_have_different_symbols(tmp_path, monke
     assert len({looks[f"published:{name}"].symbol for name in names}) == len(names)
 
 
-def test_controls_are_grey_and_nobody_else_is():
+def test_only_controls_are_grey():
     looks = charts.styles.styles(
         ["control:random", "control:constant", "control:mine", *(f"m{n}" for n in range(99))]
     )
@@ -125,16 +125,16 @@ def test_looks_are_the_same_in_another_process_and_on_another_machine():
     }
 
 
-def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
+def test_every_symbol_has_its_path_and_plotly_can_draw_it():
     paths = charts.styles.PATHS
     assert set(paths) == set(charts.styles.SYMBOLS) and len(set(paths.values())) == len(paths)
-    # refuses unknown ones
+    # raises on unknown symbols
     go.Figure(go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS}))
     assert {charts.styles.dash(look) for look in charts.styles.PAIRS} == set(charts.styles.DASHES)
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
-def test_every_color_stands_out_on_light_and_dark(background: str):
+def test_every_color_has_enough_contrast_on_light_and_dark(background: str):
     dark_page = background != "#ffffff"
     for color in (*charts.styles.COLORS, charts.styles.GREY):
         color = charts.styles.DARK[color] if dark_page else color
@@ -143,7 +143,7 @@ def test_every_color_stands_out_on_light_and_dark(background: str):
         assert (light + 0.05) / (dark + 0.05) >= 3, color
 
 
-def test_a_dark_page_has_each_models_color_for_dark_pages_and_keeps_everything_else():
+def test_a_dark_page_changes_only_the_colors():
     figure = go.Figure(
         go.Scatter(
             x=[1], y=[2], marker={"color": "#0072B2"}, error_x={"color": "#2f3b4c"}, name="#1"
@@ -165,11 +165,11 @@ def test_of_more_than_nine_models_only_the_chosen_ones_are_colored():
     assert charts.styles.emphasised(nine, []) == nine
 
 
-def test_there_are_at_least_48_marks_for_models_that_are_not_shipped():
+def test_models_that_are_not_bundled_have_at_least_48_different_marks():
     assert len(set(charts.styles.PAIRS)) == len(charts.styles.PAIRS) >= 48
 
 
-def test_lines_between_rows_are_those_that_plotly_draws_one_by_one():
+def test_lines_between_rows_equal_those_of_plotly_s_add_hline():
     figure, expected = go.Figure(), go.Figure()
     for one in (figure, expected):
         one.add_scatter(x=[1], y=[2])
@@ -179,7 +179,7 @@ def test_lines_between_rows_are_those_that_plotly_draws_one_by_one():
     assert figure.layout.shapes == expected.layout.shapes
 
 
-def test_more_models_than_a_legend_bears_stand_in_the_order_of_their_values():
+def test_models_that_exceed_the_legend_are_ordered_by_value_in_each_row():
     names = [f"a:{number}" for number in range(charts.dots.MANY + 1)]
     values = [(7 * number % len(names)) / 20 for number in range(len(names))]
     rows = [
@@ -201,7 +201,7 @@ def test_more_models_than_a_legend_bears_stand_in_the_order_of_their_values():
         assert all(row - 0.5 < height < row + 0.5 for height in in_order)
 
 
-def test_of_many_models_the_named_one_is_written_beside_its_mark_in_each_row_and_lies_above():
+def test_of_many_models_the_labeled_one_is_on_top_and_named_next_to_its_mark_in_each_row():
     models = [f"a:m{number:02}" for number in range(charts.dots.MANY + 1)]
     chosen, name = "a:m03", "<b>Third"
     table = estimates(
@@ -219,9 +219,11 @@ def test_of_many_models_the_named_one_is_written_beside_its_mark_in_each_row_and
     assert {traces[model].marker.color for model in models if model != chosen} == {
         charts.styles.GREY
     }
-    written = [note for note in figure.layout.annotations if "Third" in note.text]
-    assert [note.y for note in written] == list(traces[chosen].y)
-    assert {note.text for note in written} == {"<b>&lt;b&gt;Third</b>"}
-    assert all(note.xanchor == "left" and note.x == 0.16 for note in written)  # its arm's right end
+    notes = [note for note in figure.layout.annotations if "Third" in note.text]
+    assert [note.y for note in notes] == list(traces[chosen].y)
+    assert {note.text for note in notes} == {"<b>&lt;b&gt;Third</b>"}
+    assert all(
+        note.xanchor == "left" and note.x == 0.16 for note in notes
+    )  # the right end of its error bar
     few = charts.dots.dots(table[4:], UP, "cosine", rows, styles, labels={chosen: name})
     assert not [note for note in few.layout.annotations if "Third" in note.text]

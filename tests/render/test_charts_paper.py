@@ -1,4 +1,4 @@
-"""Figures of single papers hold the numbers that they were given."""
+"""Figures of single papers contain the given numbers."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from vlprobe.render import charts
 
 
-def test_each_two_captions_are_a_stepped_line_that_ends_with_its_last_bin():
+def test_each_pair_of_captions_is_a_stepped_line_that_ends_with_its_last_bin():
     rows = [("near", 0, 2, 0.25), ("near", 2, 4, 0.75), ("far", 0, 2, 0.0), ("far", 2, 4, 1.0)]
     figure = charts.papers.edit_distances(
         pd.DataFrame(rows, columns=["model", "left", "right", "share"])
@@ -19,7 +19,7 @@ def test_each_two_captions_are_a_stepped_line_that_ends_with_its_last_bin():
     assert len({(trace.line.color, trace.line.dash) for trace in figure.data}) == 2
 
 
-def test_a_turning_point_lies_between_two_steps():
+def test_a_turning_point_is_drawn_between_two_steps():
     figure = go.Figure()
     charts.papers.turning_point(figure, {"a": "A", "b": "B", "c": "C"}, "c", "from here")
     assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 1.5

@@ -1,4 +1,4 @@
-"""The trade-off's figures hold the numbers that they were given, where a reader looks for them."""
+"""The trade-off's figures contain the given numbers at the expected places."""
 
 import json
 import math
@@ -32,10 +32,10 @@ def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
     )
     steps = {"x": "Weak", "y": "Medium", "z": "Strong"}
     figure = charts.tradeoff.curves(table, UP, "cosine", LOOKS, steps, "Strength", printed)
-    own = marks(figure)["a:one"]
-    assert list(own.y) == [1, 2, 3] and [round(x) for x in own.x] == [0, 1, 2]
-    assert list(own.error_y.arrayminus) == pytest.approx([0.1] * 3) and list(
-        own.error_y.array
+    curve = marks(figure)["a:one"]
+    assert list(curve.y) == [1, 2, 3] and [round(x) for x in curve.x] == [0, 1, 2]
+    assert list(curve.error_y.arrayminus) == pytest.approx([0.1] * 3) and list(
+        curve.error_y.array
     ) == pytest.approx([0.2] * 3)
     assert len(marks(figure)["b:two"].y) == 0
     hollow = [trace for trace in figure.data if trace.name == "published"]
@@ -45,14 +45,14 @@ def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
     assert list(figure.layout.xaxis.ticktext) == ["Weak", "Medium", "Strong"]
 
 
-def test_of_more_curves_than_can_be_told_apart_the_chosen_one_alone_has_a_color_and_intervals():
+def test_of_too_many_curves_only_the_chosen_one_has_a_color_and_intervals():
     models = [f"a:m{number}" for number in range(charts.styles.DISTINCT + 1)]
     table = estimates([(model, step, 0.5, 0.4, 0.6, 5, 9) for model in models for step in "xy"])
     styles = charts.styles.styles(models)
     steps = {"x": "Weak", "y": "Strong"}
     figure = charts.tradeoff.curves(table, UP, "cosine", styles, steps, "Strength", chosen="a:m3")
     lines = {trace.name: trace for trace in figure.data}
-    assert figure.data[-1].name == "a:m3"  # above all others
+    assert figure.data[-1].name == "a:m3"  # drawn on top
     assert (
         lines["a:m3"].line.color == styles["a:m3"].color and lines["a:m3"].error_y.array is not None
     )
@@ -63,7 +63,7 @@ def test_of_more_curves_than_can_be_told_apart_the_chosen_one_alone_has_a_color_
     assert len({line.line.color for line in few.data}) > 1
 
 
-def test_printed_numbers_lie_hollow_in_the_row_of_their_slice():
+def test_published_numbers_are_hollow_marks_in_the_row_of_their_slice():
     table = estimates([("a:one", name, 0.1, 0.0, 0.2, 5, 9) for name in ("simple", "advanced")])
     names = {"simple": "Simple", "advanced": "Advanced"}
     figure = charts.dots.dots(table, DOWN, "cosine", names, LOOKS)
@@ -80,14 +80,14 @@ NASTY = "<b>R&D</b> %{color}"
 
 
 def texts(figure) -> str:
-    """Everything that Plotly reads as text, but for what code gets back of a mark that is clicked."""
-    told = json.loads(figure.to_json())
-    for trace in told["data"]:
+    """Return everything that Plotly renders as text, without the `customdata` of marks."""
+    spec = json.loads(figure.to_json())
+    for trace in spec["data"]:
         trace.pop("customdata", None)
-    return json.dumps(told, ensure_ascii=False)
+    return json.dumps(spec, ensure_ascii=False)
 
 
-def test_names_are_no_markup_in_any_figure():
+def test_names_are_escaped_in_every_figure():
     rows_of_models = {NASTY: "<i>s", "b:two": "t", "c:unknown": "t"}
     looks = charts.styles.styles(list(rows_of_models))
     table = estimates([(*row, 0.9, 0.85, 0.93, 9, 9) for row in rows_of_models.items()])
@@ -107,4 +107,4 @@ def test_names_are_no_markup_in_any_figure():
     for figure in figures:
         text = texts(figure)
         assert "&lt;b&gt;R&amp;D&lt;/b&gt;" in text
-        assert not [told for told in ("R&D", "<i>", "%{color}") if told in text]
+        assert not [part for part in ("R&D", "<i>", "%{color}") if part in text]

@@ -1,4 +1,4 @@
-"""Findings name a better model only where the tests prove it. p and Holm's p by a second route."""
+"""Findings name a better model only if the tests prove it; a second computation checks p and Holm's p."""
 
 import math
 import re
@@ -39,37 +39,39 @@ POWER = re.compile(
 
 @pytest.fixture(autouse=True)
 def fewer_exchanges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
-    """Where each lie has a picture of its own, p comes from a formula, and not from exchanges."""
+    """Use few exchanges; if each lie has a different picture, p comes from a formula and needs none."""
     if "pictures" not in request.node.name:
         monkeypatch.setattr(estimate, "EXCHANGES", 1000)
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_the_heading_says_what_is_known(name: str):
+def test_the_heading_and_detail_of_every_scene_follow_from_the_tests(name: str):
     scene = SCENES[name]
-    told = verdict(compared(name), scene.kind)
-    without_power = POWER.sub("", told.detail)
-    assert (told.heading, without_power) == (scene.heading, scene.detail)
-    assert (told.row.model, told.row.subtype) == scene.row
+    finding = verdict(compared(name), scene.kind)
+    without_power = POWER.sub("", finding.detail)
+    assert (finding.heading, without_power) == (scene.heading, scene.detail)
+    assert (finding.row.model, finding.row.subtype) == scene.row
     check_by_second_route(compared(name), cases(scene.pattern, scene.pictures))
-    never_more_than_is_known(told.heading, compared(name))
-    assert told.detail.endswith(".")
+    check_claim(finding.heading, compared(name))
+    assert finding.detail.endswith(".")
     assert not re.search(
-        r"\bnan\b| {2}|\.\.|None ", f"{told.heading} {told.detail}".replace("None can", "")
+        r"\bnan\b| {2}|\.\.|None ", f"{finding.heading} {finding.detail}".replace("None can", "")
     )
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_tie_says_which_difference_would_have_been_found(name: str):
+def test_a_tie_states_the_detectable_difference(name: str):
     comparison = compared(name)
-    told = verdict(comparison, SCENES[name].kind)
+    finding = verdict(comparison, SCENES[name].kind)
     tied = [row for row in comparison.rows if row.verdict == "tied" and not row.subtype]
     known = [row.detectable for row in tied if not math.isnan(row.detectable)]
-    on_types = "The two are tied on " in told.detail
-    assert len(POWER.findall(told.detail)) == bool(known) + on_types
+    on_types = "The two are tied on " in finding.detail
+    assert len(POWER.findall(finding.detail)) == bool(known) + on_types
     finite = [value for value in known if value < math.inf]
     if known and not finite:
-        assert told.detail.endswith("With so few pictures, no difference could have been detected.")
+        assert finding.detail.endswith(
+            "With so few pictures, no difference could have been detected."
+        )
     elif known and not comparison.is_movement:
         most, least = (f"{100 * end(finite):.1f} points" for end in (max, min))
         precise = (
@@ -78,7 +80,7 @@ def test_a_tie_says_which_difference_would_have_been_found(name: str):
         expected = (
             f"A true difference of {most} would be found four times in five (80 % power){precise}."
         )
-        assert told.detail.endswith(expected)
+        assert finding.detail.endswith(expected)
 
 
 def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
@@ -95,8 +97,8 @@ def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
     assert found and float(found[1]) == pytest.approx(100 * least, rel=0.1)
 
 
-def never_more_than_is_known(heading: str, comparison: PairedTests) -> None:
-    """Whoever a heading calls better is fit, above guessing, and clearly ahead after the correction."""
+def check_claim(heading: str, comparison: PairedTests) -> None:
+    """Check that a model called better passed its checks, is above guessing, and is clearly ahead after correction."""
     names = sentence_names([one.model for one in comparison.contestants], {})
     if " fooled less often than " not in heading:
         return
@@ -112,18 +114,18 @@ def never_more_than_is_known(heading: str, comparison: PairedTests) -> None:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_the_row_of_a_verdict_shows_what_its_heading_says(name: str):
+def test_the_row_of_a_verdict_supports_its_heading(name: str):
     comparison = compared(name)
-    told = verdict(comparison, SCENES[name].kind)
-    first, less, second = told.heading.partition(".")[0].partition(" less ")
-    assert told.row in comparison.rows
+    finding = verdict(comparison, SCENES[name].kind)
+    first, less, second = finding.heading.partition(".")[0].partition(" less ")
+    assert finding.row in comparison.rows
     if less and "tied with" not in first:
         names = sentence_names([one.model for one in comparison.contestants], {})
-        side = first if told.row.verdict == "fewer" else second
-        assert told.row.verdict in ("fewer", "more")
-        assert names[told.row.model] in side or " others" in side
-    elif "are tied" in told.heading and " better" not in told.heading:
-        assert told.row.verdict == "tied" and not told.row.subtype
+        side = first if finding.row.verdict == "fewer" else second
+        assert finding.row.verdict in ("fewer", "more")
+        assert names[finding.row.model] in side or " others" in side
+    elif "are tied" in finding.heading and " better" not in finding.heading:
+        assert finding.row.verdict == "tied" and not finding.row.subtype
 
 
 @pytest.mark.parametrize(
@@ -134,37 +136,39 @@ def test_the_row_of_a_verdict_shows_what_its_heading_says(name: str):
         for kind in registry.load_probe(probe).presentation.kinds
     ],
 )
-def test_every_kind_of_every_probe_has_its_sentence(probe: str, kind: str):
+def test_every_kind_of_every_probe_has_a_sentence(probe: str, kind: str):
     presented = registry.load_probe(probe).presentation.kind(kind)
     pattern = {("number", "xo"): 90, ("number", "oo"): 300}
-    told = verdict(scene(pattern, (A, B), kind=presented), presented)
+    finding = verdict(scene(pattern, (A, B), kind=presented), presented)
     if presented.is_movement:
-        assert told.heading.endswith("are tied.") or " moves less than " in told.heading
-        assert "fooled" not in told.heading + told.detail
-        assert "believes" not in told.detail
+        assert finding.heading.endswith("are tied.") or " moves less than " in finding.heading
+        assert "fooled" not in finding.heading + finding.detail
+        assert "believes" not in finding.detail
     else:
-        assert told.heading == "Pair-tuned is fooled less often than Tiny CLIP."
+        assert finding.heading == "Pair-tuned is fooled less often than Tiny CLIP."
         lies = presented.lies if presented.lies != "lies" else "wrong captions"
-        assert told.detail.startswith(f"It is fooled by 0.0 % of the {lies}, Tiny CLIP by 23.1 %.")
+        assert finding.detail.startswith(
+            f"It is fooled by 0.0 % of the {lies}, Tiny CLIP by 23.1 %."
+        )
 
 
-def test_where_nobody_is_fooled_models_move():
+def test_the_verdict_on_a_movement_compares_how_far_scores_move():
     moving = KindPresentation(label="Reworded", is_movement=True)
     table = cases({("simple", "xx"): 40, ("advanced", "xx"): 40})
     runs = [run_row(A), run_row(B)]
     counts = counts_of(table.assign(margin_1=-0.05))
     ahead = from_cells(PairedCells(counts, runs, moving, "cosine"), "", ())
-    told = verdict(ahead, moving)
+    finding = verdict(ahead, moving)
     assert (
-        told.heading
+        finding.heading
         == "Pair-tuned moves less than Tiny CLIP. It moves less on “Advanced” and “Simple”."
     )
-    assert told.detail == "It moves by 0.0500 (cosine), Tiny CLIP by 0.1000."
+    assert finding.detail == "It moves by 0.0500 (cosine), Tiny CLIP by 0.1000."
     same = from_cells(PairedCells(counts_of(table), runs, moving, "cosine"), "", ())
     assert verdict(same, moving).heading == "Tiny CLIP and Pair-tuned are tied."
 
 
-def test_names_that_would_be_alike_are_told_apart():
+def test_equal_names_are_made_distinct():
     names = sentence_names(["hf:/a/clip", "hf:/b/clip", "x" * 90 + "1", "x" * 90 + "1 "], {})
     assert len(set(names.values())) == 4
     assert names["hf:/a/clip"] == "hf:/a/clip"
@@ -183,16 +187,16 @@ def test_names_that_would_be_alike_are_told_apart():
         "🦆" * 5000,
     ],
 )
-def test_a_name_can_be_anything(name: str):
-    told = verdict(scene({("", "xo"): 90, ("", "oo"): 200}, (A, name)), LIES)
-    assert "is fooled less often than Tiny CLIP." in told.heading
-    plain = told.heading.replace(ISOLATE, "").replace(END_ISOLATE, "")
+def test_a_heading_stays_short_and_printable_with_any_name(name: str):
+    finding = verdict(scene({("", "xo"): 90, ("", "oo"): 200}, (A, name)), LIES)
+    assert "is fooled less often than Tiny CLIP." in finding.heading
+    plain = finding.heading.replace(ISOLATE, "").replace(END_ISOLATE, "")
     assert plain.isprintable()
     assert not any(unicodedata.category(char) == "Cf" for char in plain)
-    assert len(told.heading) < 120
+    assert len(finding.heading) < 120
 
 
-def test_a_p_is_never_rounded_onto_the_limit():
+def test_p_is_never_rounded_to_the_significance_level():
     row = compared("just below the limit").rows[0]
     assert row.p_holm < 0.05
     assert numbers.chance(0.0499) == "p = .0499"
@@ -237,7 +241,7 @@ def test_the_heading_of_a_trade_off(leaders_and_models, heading, best):
     assert (finding.heading, finding.best) == (heading, best)
 
 
-def test_where_nothing_is_above_chance_the_best_value_is_told():
+def test_without_a_model_above_chance_the_detail_gives_the_best_values():
     detail = finding_for(leads(X), Leader("chance", (Y,))).detail
     assert (
         detail == "B rejects 90.0 % of the wrong captions; a rewording shifts its score by 0.0100."
@@ -250,13 +254,14 @@ def test_models_that_failed_their_checks_are_never_the_best():
         "No model here matches these pictures with their captions better than chance."
     )
     assert finding.best == ""
-    alone = finding_for(Leader("alone", (X,)), Leader("alone", (X,)), (X, Y), unfit=(Y,))
+    other_finding = finding_for(Leader("alone", (X,)), Leader("alone", (X,)), (X, Y), unfit=(Y,))
     assert (
-        "The others failed their checks, so they are not compared with this model." in alone.detail
+        "The others failed their checks, so they are not compared with this model."
+        in other_finding.detail
     )
 
 
-def test_unknown_points_take_no_part():
+def test_unknown_points_are_ignored():
     points = [point(X), PointRow(Y, NAN, NAN, NAN, 0.9, 0.8, 0.95)]
     sides = findings.Sides(
         points,

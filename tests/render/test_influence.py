@@ -1,4 +1,4 @@
-"""Numbers laid over words and pictures: what is shown is the number, and its color can be read."""
+"""Numbers overlaid on words and pictures: the shown number is correct, and text on its color is readable."""
 
 import math
 import re
@@ -16,7 +16,7 @@ PAPER = ((255, 255, 255), (18, 22, 29))  # the page, light and dark
 
 @pytest.mark.parametrize("theme", [0, 1])
 @pytest.mark.parametrize("positive", [True, False])
-def test_letters_on_every_strength_of_color_meet_the_contrast_that_eyes_need(theme, positive):
+def test_text_on_every_tint_has_enough_contrast(theme, positive):
     for share in np.linspace(0, 1, 21):
         tint = influence.TINTS[positive][theme]
         ground = [
@@ -26,35 +26,35 @@ def test_letters_on_every_strength_of_color_meet_the_contrast_that_eyes_need(the
         assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
-def test_a_captions_words_keep_their_marks_and_find_their_numbers():
+def test_the_words_of_a_caption_keep_their_punctuation_and_get_their_numbers():
     words, values = worded('"A red dog\'s bone, on it."', {1: 0.2, 3: 0.1})
     assert words == ['"A', "red", "dog's", "bone,", "on", 'it."']
     assert values[:2] == [0.2, 0.1] and all(map(math.isnan, values[2:]))
     assert worded("...", {}) == ([], [])
 
 
-def test_words_are_escaped_and_each_says_its_number():
+def test_words_are_escaped_and_each_shows_its_number():
     shown = colored_words(['<b>"', "dog", "cat"], [0.25, -0.125, math.nan])
     assert "<b>" not in shown and "&lt;b&gt;&quot;: 0.2500" in shown
     assert re.findall(r"<small>(.*?)</small>", shown) == ["0.250", "-0.125", "-"]
     assert "less -0.250" in shown and "more 0.250" in shown
 
 
-def test_the_strongest_word_has_the_strongest_color_and_an_unknown_one_has_none():
+def test_the_strongest_word_has_the_strongest_color_and_an_unknown_one_has_no_color():
     spans = re.findall(r'style="(.*?)"', line(["a", "b", "c"], [0.5, -0.25, math.nan], 0.5))
     blue, orange = (
         "127 184 224",
         "244 162 97",
-    )  # orange-red is the color of wrong captions everywhere
+    )  # orange-red is the color of wrong captions on all pages
     assert f"{blue} / 1.000" in spans[0] and f"{orange} / 0.500" in spans[1] and spans[2] == ""
 
 
-def test_a_legend_begins_at_nothing_where_no_number_is_below_0():
+def test_a_legend_without_negative_numbers_begins_at_0():
     assert "less 0.000" in legend([0.1, 0.2]) and "more 0.200" in legend([0.1, 0.2])
     assert strongest([math.nan]) == 0.0 and strongest([-3.0, math.nan, 2.0]) == 3.0
 
 
-def test_a_tinted_picture_moves_towards_the_color_by_the_cells_number():
+def test_a_tinted_picture_is_blended_with_the_color_by_the_number_of_the_cell():
     grey = Image.new("RGB", (40, 40), (100, 100, 100))
     values = np.array([[1.0, 0.0], [-0.5, math.nan]])
     seen = np.asarray(heat(grey, values)).astype(float)
@@ -67,13 +67,13 @@ def test_a_tinted_picture_moves_towards_the_color_by_the_cells_number():
     assert (np.asarray(grey) == 100).all()
 
 
-def test_a_grey_picture_without_any_number_stays_as_it_was():
+def test_a_picture_without_numbers_is_unchanged():
     image = Image.effect_noise((12, 9), 50).convert("RGB")
     assert np.array_equal(np.asarray(heat(image, np.full((3, 3), math.nan))), np.asarray(image))
     assert np.array_equal(np.asarray(heat(image, np.zeros((3, 3)))), np.asarray(image))
 
 
-def test_a_tint_that_begins_higher_tells_large_numbers_apart_and_the_legend_says_where():
+def test_a_tint_that_begins_higher_separates_large_numbers_and_the_legend_shows_its_start():
     grey = Image.new("RGB", (30, 10), (100, 100, 100))
     seen = np.asarray(heat(grey, np.array([[0.3, 0.4, 0.5]]), 0.3)).astype(int)
     blues = [seen[5, place][2] for place in (5, 15, 25)]
@@ -82,21 +82,21 @@ def test_a_tint_that_begins_higher_tells_large_numbers_apart_and_the_legend_says
         and blues[1] - blues[0] == pytest.approx(blues[2] - blues[1], abs=1)
         and blues[2] > 140
     )
-    told = legend([0.3, 0.5], "least", "most", 0.3)
+    text = legend([0.3, 0.5], "least", "most", 0.3)
     assert (
-        "least 0.300" in told
-        and "most 0.500" in told
-        and told.index("/ 0.000") < told.index("/ 1.000")
+        "least 0.300" in text
+        and "most 0.500" in text
+        and text.index("/ 0.000") < text.index("/ 1.000")
     )
 
 
-def test_a_cell_with_room_carries_its_number():
+def test_a_large_enough_cell_shows_its_number():
     grey = Image.new("RGB", (120, 60), (100, 100, 100))
     plain = np.asarray(heat(grey, np.array([[0.0, 0.0]])))
     assert (plain == 255).any() and (plain == 0).any()
     assert (np.asarray(heat(grey, np.zeros((3, 6)))) == 100).all()
 
 
-def test_a_score_that_rounds_to_zero_has_no_minus():
+def test_a_score_that_rounds_to_zero_has_no_minus_sign():
     text = colored_words(["a", "dog"], [-0.00001, 0.5])
     assert "0.000" in text and "-0.000<" not in text and "-0.0000" not in text

@@ -1,4 +1,4 @@
-"""What is said of a search among mixed pictures: never more than is known."""
+"""The text on a search among mixed pictures states only what the run measured."""
 
 from pathlib import Path
 
@@ -60,13 +60,13 @@ def search(
         (search(0, 0, lost=False), "Tiny does not rank this picture first, even without mixtures"),
     ],
 )
-def test_the_heading_says_that_a_mixture_won_only_where_it_did(case: MixedCase, heading: str):
+def test_the_heading_states_that_a_mixture_won_only_if_it_did(case: MixedCase, heading: str):
     assert mixed.heading(case, "m0", "Tiny") == heading
 
 
-def test_counts_are_told_down_to_none():
-    told = mixed.subtitle(SearchCounts(7500, 6579, 1944, 1792), 90, False, "Tiny")
-    assert told == (
+def test_the_subtitle_states_all_counts_including_none():
+    subtitle = mixed.subtitle(SearchCounts(7500, 6579, 1944, 1792), 90, False, "Tiny")
+    assert subtitle == (
         "Tiny finds the right picture first in 6,579 of 7,500 searches. Mixtures with a tenth of another picture push "
         "1,944 of these out of first place, 1,792 of them behind their own mixture."
     )
@@ -81,7 +81,7 @@ def test_counts_are_told_down_to_none():
     )
 
 
-def test_a_place_is_among_those_that_fool_all_or_those_that_fool_the_model():
+def test_a_place_counts_the_cases_that_fool_all_models_first_and_then_those_that_fool_one():
     def place_sentence(place: int, n_models: int = 6) -> str:
         return " ".join(mixed.place_text(Place(place, 1792, n_models, 171, "", ""), "Tiny"))
 
@@ -103,7 +103,7 @@ def test_a_place_is_among_those_that_fool_all_or_those_that_fool_the_model():
         (Standing(70, None, 0, 0, ()), ("Not tested at this share", "quiet")),
     ],
 )
-def test_the_mixture_is_called_what_it_came_to(standing: Standing, said: tuple[str, str]):
+def test_the_label_of_the_mixture_names_its_result(standing: Standing, said: tuple[str, str]):
     assert mixed.own_text(standing) == said
 
 
@@ -116,7 +116,9 @@ def test_the_mixture_is_called_what_it_came_to(standing: Standing, said: tuple[s
         ((1, 0), "found 1st before mixtures were added; now below all retrieved candidates"),
     ],
 )
-def test_ranks_before_and_after_are_told(ranks: tuple[int, int], said: str):
+def test_the_right_picture_is_labeled_with_its_ranks_before_and_after(
+    ranks: tuple[int, int], said: str
+):
     assert "".join(text for text, _ in mixed.right_text(*ranks)) == said
 
 
@@ -125,10 +127,10 @@ def rows(turns: list[ModelTurn]) -> dict:
     return mixed.chart(search(), answers, LOOKS, lambda name: name)
 
 
-def test_never_and_more_than_once_are_told():
+def test_rows_mark_models_that_are_never_or_repeatedly_fooled():
     lost = (False,) * 26
     often = (False, True, False, *[True] * 23)
-    told = rows(
+    shown = rows(
         [
             ModelTurn("m0", lost, Turn(0, 0)),
             ModelTurn("m1", often, Turn(94, 3)),
@@ -136,19 +138,19 @@ def test_never_and_more_than_once_are_told():
             ModelTurn("m3", (None, None, True, *[None] * 3, False, *[None] * 19), None),
         ]
     )["rows"]
-    assert [row["text"] for row in told] == ["never", "94 %", "98 %", ""]
-    assert [row["remark"] for row in told] == [
+    assert [row["text"] for row in shown] == ["never", "94 %", "98 %", ""]
+    assert [row["remark"] for row in shown] == [
         "",
         "more than once",
         "",
         "not fooled at 96 %; fooled at 88 %",
     ]
-    assert told[0]["segments"] == [(100, 50)] and told[1]["segments"] == [(100, 98), (96, 94)]
-    assert told[3]["dots"] == [[96, True], [88, False]]
+    assert shown[0]["segments"] == [(100, 50)] and shown[1]["segments"] == [(100, 98), (96, 94)]
+    assert shown[3]["dots"] == [[96, True], [88, False]]
 
 
 def test_of_many_models_the_first_rows_are_shown_and_the_rest_counted():
     turns = [ModelTurn(name, (None,) * len(SHARES), None) for name in LOOKS]
-    told = rows(turns)
-    assert len(told["rows"]) == mixed.MOST_ROWS and told["more"] == "and 31 more models"
-    assert told["rows"][0]["remark"] == "not asked"
+    shown = rows(turns)
+    assert len(shown["rows"]) == mixed.MOST_ROWS and shown["more"] == "and 31 more models"
+    assert shown["rows"][0]["remark"] == "not asked"

@@ -1,4 +1,4 @@
-"""Sentences of the quiz: who was fooled, how a room is counted, and which lies the shares are about."""
+"""Sentences of the quiz: the fooled models, the score of a room, and the lies behind the shares."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ ANSWERS = {"a": -1.0, "b": -1.0, "c": 0.0, "d": 1.0}
 
 
 def quiz_question(is_scored: bool, **margins: float) -> QuizQuestion:
-    """A question with these answers."""
+    """Return a question with these answers."""
     verdicts = tuple(model_verdict(name, each, is_scored) for name, each in margins.items())
     return QuizQuestion(0, "x", "x", "foil", "", "p.png", 0, CAPTIONS, SEGMENTS, 0, verdicts)  # type: ignore[arg-type]
 
@@ -35,7 +35,7 @@ def test_a_model_that_is_right_in_one_order_only_is_counted_as_on_home(is_scored
     assert words.outcome(None, quiz_question(is_scored, **margins)) == heading
 
 
-def test_an_answer_in_one_order_only_has_a_state_of_its_own_and_counts_half():
+def test_an_answer_that_is_right_in_one_order_only_counts_half():
     quiz = QuizRound(
         "s", "foil", "hard", (quiz_question(False, **ANSWERS),), tuple(ANSWERS), 1, 1, 2, ()
     )
@@ -51,7 +51,7 @@ def test_an_answer_in_one_order_only_has_a_state_of_its_own_and_counts_half():
     assert words.model_states(scored, 1)["c"] == ("wrong",)
 
 
-def test_a_room_is_counted_in_questions_that_somebody_answered():
+def test_the_score_of_a_room_counts_only_answered_questions():
     room = Participant("The room", ("right", "wrong", "none", "none"))
     assert words.room_summary(room)[0] == "The room spotted one of two lies."
     assert [(each["total"], each["unit"]) for each in words.scores_data([room])] == [("1", "of 2")]
@@ -60,10 +60,10 @@ def test_a_room_is_counted_in_questions_that_somebody_answered():
     assert words.scores_data([nobody])[0]["total"] == "-"
 
 
-def test_where_only_some_pictures_are_here_the_shares_say_which_lies_they_are_about():
+def test_if_pictures_are_missing_the_note_states_the_lies_behind_the_shares():
     quiz = QuizRound("s", "foil", "fair", (), ("a", "b"), 148, 7512, 0, (0.7, 0.91))
-    told = words.how_drawn(quiz)
-    assert told.startswith(
+    note = words.how_drawn(quiz)
+    assert note.startswith(
         "Drawn at random from 148 lies (of 7,512) with a picture on this computer. On these, "
     )
     hard = dataclasses.replace(quiz, draw="hard", n_fooled=2)
@@ -72,7 +72,7 @@ def test_where_only_some_pictures_are_here_the_shares_say_which_lies_they_are_ab
 
 
 @pytest.mark.parametrize("is_revealed", [False, True])
-def test_the_form_of_two_captions_does_not_betray_the_true_one(is_revealed: bool):
+def test_capitals_and_periods_do_not_reveal_the_true_caption(is_revealed: bool):
     segments = ((("a bird ", True), ("is up", False)), (("A cat ", True), ("is up.", False)))
     question = dataclasses.replace(quiz_question(True), segments=segments)
     shown = words.question_data(question, {}, {}, is_revealed, None)["captions"]

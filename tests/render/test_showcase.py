@@ -1,4 +1,4 @@
-"""A failure on Home in words: headings by what was changed, captions with their marks, who was fooled."""
+"""A failure on Home in words: headings by changed words, captions with marked words, and the fooled models."""
 
 import dataclasses
 import itertools
@@ -95,12 +95,12 @@ def flip(
         ),
     ],
 )
-def test_the_heading_says_what_is_seen_and_what_is_said(given, heading):
+def test_the_heading_names_the_pictured_and_the_chosen_thing(given, heading):
     seen, said = heading
     assert flip(*given) == (seen, f"All six models {said}.")
 
 
-def test_the_heading_says_how_many_models_are_fooled():
+def test_the_heading_counts_the_fooled_models():
     assert flip("number", "Four", "Five", "Four trains.", 5) == (
         "You count four.",
         "Five of six models count five.",
@@ -117,7 +117,7 @@ def test_one_model_is_called_by_its_name():
     assert words.verdict(case, FLIP, NAMES, MODELS[0]) == "MODEL:0 chose this one"
 
 
-def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
+def test_a_model_that_cannot_decide_is_not_counted_as_fooled_in_the_heading():
     case = dataclasses.replace(make_showcase(3, 5), n_tied=1)
     heading = words.heading(case, FLIP, "A")
     assert heading[1] == "Two of five models say dogs, one cannot tell."
@@ -125,7 +125,9 @@ def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
     assert words.heading(tied, FLIP, "A")[1] == "Two of five models cannot tell."
     changes = dataclasses.replace(case, n_changes=1)
     heading = words.heading(changes, FLIP, "A")
-    assert heading[1] == "Two of five models say dogs."  # who is half right is said below
+    assert (
+        heading[1] == "Two of five models say dogs."
+    )  # the line below names the models that are half right
     tied = dataclasses.replace(tied, n_changes=2)
     assert words.heading(tied, FLIP, "A")[1] == "Two of five models are right in one order only."
     assert words.heading(make_showcase(39, 43), FLIP, "A")[1] == "39 of 43 models say dogs."
@@ -141,7 +143,7 @@ def test_a_model_that_cannot_decide_is_not_counted_among_those_that_believe():
         (("fooled",) * 2, "Both models chose this one"),
     ],
 )
-def test_ties_are_told_beside_the_marks(states, told):
+def test_the_verdict_next_to_the_marks_names_ties(states, told):
     verdicts = tuple(map(ModelVerdict, MODELS, itertools.repeat(0), states))
     n_fooled = sum(state != "held" for state in states)
     case = make_showcase(n_fooled, len(states), verdicts=verdicts)
@@ -166,16 +168,16 @@ T2I = presentations()["rococo"].kind("t2i")
         (
             mixed("/p/c.png", 0.9),
             "Mixed pictures are hidden among the others.",
-        ),  # not its own mixture
+        ),  # a mixture of other pictures
         (mixed("/p/a.png", 0.9, margin=0.1), "Mixed pictures are hidden among the others."),
         (mixed("/p/a.png", 0.55), "Mixed pictures are hidden among the others."),
     ],
 )
-def test_how_little_is_enough_is_said_only_of_a_picture_s_own_mixture(case, first):
+def test_the_heading_states_the_mixed_share_only_for_the_picture_s_own_mixture(case, first):
     assert words.heading(case, T2I, "A") == (first, "All six models lose the right one.")
 
 
-def test_a_mixed_picture_stands_beside_the_right_one_and_is_described():
+def test_a_mixed_picture_is_shown_next_to_the_right_one_with_a_description():
     card = case_card(mixed("/p/a.png", 0.9).card, T2I)
     right, wrong = card.pictures
     assert (right.name, right.label) == ("/p/a.png", "The right picture")
@@ -185,7 +187,7 @@ def test_a_mixed_picture_stands_beside_the_right_one_and_is_described():
     assert box.box_style == "plain"
 
 
-def test_nearly_twins_have_two_pictures_and_no_lie():
+def test_a_near_identical_pair_has_two_pictures_and_no_wrong_caption():
     kind = presentations()["eqben"].kind("pair")
     case = make_showcase(
         4, texts=("Two red cars.", "Two red birds."), images=("/p/a.png", "/p/b.png")
@@ -200,7 +202,7 @@ def test_nearly_twins_have_two_pictures_and_no_lie():
     assert words.verdict(case, kind, NAMES, MODELS[0]) == "Four of six models mixed them up"
 
 
-def test_other_wordings_tell_how_many_pictures_stay():
+def test_the_heading_of_a_rephrased_search_counts_the_pictures_that_remain():
     kind = presentations()["prsm"].kind("ranking")
     lists = [["a", "b", "c", "d", "e"], ["a", "b", "x", "y", "z"], ["a", "b", "c", "y", "z"]]
     answer = AnswerRow(0, MODELS[0], -0.3, [], {"top": json.dumps(lists)})
@@ -261,7 +263,7 @@ SENTENCES = "|".join(
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_what_the_shipped_failures_say_is_a_sentence_of_each_kind_and_type(probe):
+def test_the_headings_of_all_bundled_failures_are_sentences(probe):
     store = Store(shipped.FOLDER)
     (key,) = runs.question_sets(store).set_index("probe").loc[[probe], "case_key"]
     question_set = runs.question_set(store, key)
@@ -286,7 +288,7 @@ def test_only_the_words_that_differ_are_marked():
 @pytest.mark.parametrize(
     "text", ["</script><img src=x onerror=alert(1)>", "כלב אדום", "long " * 1000, "", "\u202e.gnp"]
 )
-def test_hostile_captions_stay_text_and_short(text):
+def test_hostile_captions_remain_short_text(text):
     case = make_showcase(source=text, target="dogs", true_text=f"A {text}", wrong_text="A dogs")
     heading = words.heading(case, FLIP, "A")
     assert all(len(line) < 120 for line in heading)
@@ -295,7 +297,7 @@ def test_hostile_captions_stay_text_and_short(text):
         assert sum(len(part) for part, _ in line) <= words.LONGEST_CAPTION + 1
 
 
-def test_the_numbers_have_a_sentence_each():
+def test_each_number_has_a_sentence():
     phrases = ["a wrong color", "a wrong object", "a wrong number"]
     assert words.number_sentences(phrases, [4 / 2479, 400 / 2337, 359 / 1291], "Tiny CLIP") == [
         "A wrong color hardly ever fools Tiny CLIP",
@@ -307,7 +309,7 @@ def test_the_numbers_have_a_sentence_each():
 
 
 @pytest.mark.parametrize("total", [1, 7, 100, 12_345])
-def test_a_share_in_words_is_exact_to_a_tenth_and_never_all_or_none_without_being_so(total):
+def test_a_share_in_words_is_exact_to_a_tenth_and_reads_all_or_none_only_if_true(total):
     for count in range(0, total + 1, max(1, total // 200)):
         text = frequency(count, total)
         if text in ("None", "All"):

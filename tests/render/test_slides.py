@@ -1,4 +1,4 @@
-"""What the slides say, from typed results that are made up, and from small stores."""
+"""The text of the slides, from invented results and from small stores."""
 
 import base64
 import hashlib
@@ -73,14 +73,14 @@ def make_story(everyone: PairedTests, opener: WallCard | None = None) -> Story:
 ANSWERS = {A: 0.1, B: -0.2, C: 0.0, COIN: 0.3}
 
 
-def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
+def test_a_vote_comes_before_its_answer_and_controls_are_not_counted():
     kind = presentations()["lgip"].kind("flip")
     begins = make_story(
         held_against(FOUR), card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     )
     begins = replace(begins, models=(A, B, C))
     assert begins.opener is not None
-    vote, reveal, said = case_slides(begins.models, begins.opener.card, kind, NAMES)
+    vote, reveal, bars = case_slides(begins.models, begins.opener.card, kind, NAMES)
     assert vote.title == "Which caption is true?" and not any(one.style for one in vote.options)
     assert {"".join(text for text, _ in one.caption) for one in vote.options} == {
         "Three yellow trains.",
@@ -96,9 +96,9 @@ def test_a_vote_comes_before_its_answer_and_controls_have_no_voice():
     assert [mark.model for mark in options["true"].marks] == [A]
     assert [mark.model for mark in options["lie"].marks] == [B, C]
     assert [mark.word for mark in options["lie"].marks] == ["fooled", "cannot tell"]
-    assert said.is_extra and not vote.is_extra
-    assert said.title == "Only Pair-tuned noticed."
-    assert [(bar.text, bar.start, bar.end) for bar in said.bars] == [
+    assert bars.is_extra and not vote.is_extra
+    assert bars.title == "Only Pair-tuned noticed."
+    assert [(bar.text, bar.start, bar.end) for bar in bars.bars] == [
         ("not fooled", 0.25, 0.5),
         ("fooled", 0.5, 1.0),
         ("cannot tell", 0.5, 0.5),
@@ -121,18 +121,18 @@ def test_notes_mention_a_remainder_only_if_some_pairs_do_not_differ():
         assert line.endswith(words)
 
 
-def test_a_slide_divides_margins_by_each_models_own_spread():
+def test_a_slide_divides_margins_by_each_model_s_spread():
     kind = presentations()["lgip"].kind("flip")
     spreads = {A: 0.25, B: 2.0, C: 0.25}
     begins = make_story(held_against(FOUR), card({A: -0.2, B: -0.8, C: 0.1}, "a", "b", spreads))
     begins = replace(begins, models=(A, B, C))
     assert begins.opener is not None
-    *_, said = case_slides(begins.models, begins.opener.card, kind, NAMES)
-    assert [bar.end - bar.start for bar in said.bars] == pytest.approx([0.5, 0.25, 0.25])
-    assert "in units of each model's spread" in said.note
+    *_, bars = case_slides(begins.models, begins.opener.card, kind, NAMES)
+    assert [bar.end - bar.start for bar in bars.bars] == pytest.approx([0.5, 0.25, 0.25])
+    assert "in units of each model's spread" in bars.note
 
 
-def test_a_mark_of_a_model_that_is_right_in_one_order_only_says_so():
+def test_a_mark_shows_that_a_model_is_right_in_one_order_only():
     kind = presentations()["lgip"].kind("flip")
     shown = card({A: -1.0, B: 0.0, C: 1.0}, "Three yellow trains.", "Three yellow dogs.")
     shown = replace(shown, verdicts=[replace(one, is_scored=False) for one in shown.verdicts])
@@ -147,7 +147,10 @@ def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_capti
     kind = presentations()["lgip"].kind("flip")
     true = "Three rows of luggage of various color."
     pairs = {"Luggage of three colors in a row.": False, "Three rows of cars of one color.": True}
-    for wrong, is_marked in pairs.items():  # captions with little in common are not marked
+    for (
+        wrong,
+        is_marked,
+    ) in pairs.items():  # words are not marked if the captions have little in common
         reveal = case_slides((A, B, C), card(ANSWERS, true, wrong), kind, NAMES)[1]
         shown = case_card(card(ANSWERS, true, wrong), kind).sides[0].runs()
         options = {one.style: list(one.caption) for one in reveal.options}
@@ -157,7 +160,7 @@ def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_capti
 
 
 def often(shares: Mapping[str, float]) -> Slide:
-    """The slide about types of edit, where they fool models at these shares."""
+    """Return the slide about types of edit that fool models at these shares."""
     rows = tuple(
         SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
         for subtype, share in shares.items()
@@ -176,7 +179,7 @@ SHARES = {
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
+def test_a_slide_names_the_kind_that_fools_most_only_if_the_difference_is_clear(name: str):
     shares, expected = SHARES[name]
     slide = often(dict(zip(("color", "number", "object"), shares, strict=True)))
     assert slide.title == expected
@@ -187,7 +190,7 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
     ]
 
 
-def test_what_changes_in_a_video_is_named_in_a_sentence_and_each_slide_says_the_task():
+def test_a_slide_on_videos_names_the_change_and_the_task():
     slide = often({"video-color": 0.01, "video-number": 0.39, "video-object": 0.4})
     assert slide.title == "A change of color fools least often."
     assert slide.figures[-1].label == "a change of object"
@@ -203,20 +206,20 @@ def test_what_changes_in_a_video_is_named_in_a_sentence_and_each_slide_says_the_
         assert [side.detail for side in sides] == [task, task]
 
 
-def test_the_title_is_true_for_types_that_are_not_drawn():
+def test_the_title_also_holds_for_types_without_a_figure():
     subtypes = ("color", "number", "object", "attribute", "relation", "existence")
     slide = often(dict(zip(subtypes, (0.1, 0.2, 0.3, 0.25, 0.15, 0.6), strict=True)))
     assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
     assert slide.title.startswith(slide.figures[-1].label.capitalize())
 
 
-def test_several_things_fool_and_all_shares_have_one_format():
+def test_a_plural_type_takes_a_plural_verb_and_all_shares_have_one_format():
     slide = often({"existence": 0.055, "plurals": 0.33, "actant-swap": 0.38})
     assert slide.title == "Swapped roles fool most often."
     assert [one.figure for one in slide.figures] == ["5.5 %", "33.0 %", "38.0 %"]
 
 
-def test_nothing_is_said_of_a_few_answers_or_one_type():
+def test_a_slide_on_types_needs_enough_answers_to_two_types():
     rows = (
         SubtypeShare("color", 1000, 10, 0.01, 0.0, 0.02),
         SubtypeShare("number", 29, 9, 0.3, 0, 1),
@@ -225,7 +228,7 @@ def test_nothing_is_said_of_a_few_answers_or_one_type():
     assert ids == ["better", "closing"]
 
 
-def test_only_the_best_model_is_colored_and_a_control_is_said_and_not_drawn():
+def test_only_the_best_model_is_colored_and_a_control_is_only_in_the_notes():
     everyone = held_against([*FOUR, contestant(COIN, 0.01)], tied="BC")
     slide = next(one for one in deck.slides(make_story(everyone)) if one.id == "better")
     assert [(bar.model, bar.style) for bar in slide.bars] == [
@@ -241,7 +244,7 @@ def test_only_the_best_model_is_colored_and_a_control_is_said_and_not_drawn():
     (first, *_) = slide.bars
     share = next(one.share for one in FOUR if one.model == first.model)
     assert first.end == pytest.approx(deck.ROOM * share / 0.5)
-    assert slide.limit == pytest.approx(deck.ROOM)  # where guessing ends
+    assert slide.limit == pytest.approx(deck.ROOM)  # the share at chance
 
 
 def hostile_file() -> tuple[str, values.Values]:
@@ -257,7 +260,7 @@ def hostile_file() -> tuple[str, values.Values]:
     return slides_file(sent, *components.source("slides"), HOSTILE), sent
 
 
-def test_the_file_holds_hostile_text_as_values_alone():
+def test_the_file_contains_hostile_text_only_as_data():
     text, sent = hostile_file()
     page = Page(text)
     assert [tag for tag, _ in page.tags] == [
@@ -273,7 +276,7 @@ def test_the_file_holds_hostile_text_as_values_alone():
     assert "<" not in json_text(sent) and ">" not in json_text(sent)
 
 
-def test_the_file_runs_nothing_but_its_own_script_and_fetches_nothing():
+def test_the_file_runs_only_its_script_and_loads_nothing():
     text, _ = hostile_file()
     page = Page(text)
     policy = page.policy
@@ -289,7 +292,7 @@ def test_the_file_runs_nothing_but_its_own_script_and_fetches_nothing():
     assert not re.search(r"@import|url\(", text)
 
 
-def test_the_component_takes_values_as_text_alone():
+def test_the_component_inserts_values_only_as_text():
     script, sheet = components.source("slides")
     forbidden = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|\bon\w+ ?="
     assert not re.search(forbidden, script)
