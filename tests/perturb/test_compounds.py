@@ -1,4 +1,4 @@
-"""A noun of several words is exchanged whole or not at all."""
+"""A compound noun is replaced as a whole or not at all."""
 
 import itertools
 import json
@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import tiers
 from vlprobe.perturb.substitution import POLICIES, alter, delete, sources
 
-# Pairs of words that are one thing, and that the lexicon of things has no entry for; read off captions of COCO.
+# Compound nouns in COCO captions that have no entry in the lexicon.
 PAIRS = {
     "tennis match", "tennis player", "tennis players", "tennis net", "dining area", "baseball player", "baseball game",
     "baseball uniform", "city street", "city bus", "park bench", "ski slope", "ski gear", "kitchen counter",
@@ -18,7 +18,7 @@ PAIRS = {
 }  # fmt: skip
 
 
-def cut(caption: str) -> list[str]:
+def find_source_texts(caption: str) -> list[str]:
     return [caption[noun.start : noun.end] for noun in sources(caption)]
 
 
@@ -37,16 +37,14 @@ def cut(caption: str) -> list[str]:
     ],
 )
 def test_nouns_are_found_with_their_modifiers(caption: str, expected: list[str]):
-    assert cut(caption) == expected
+    assert find_source_texts(caption) == expected
 
 
 @pytest.mark.parametrize(
     ("policy", "pictures"),
     tiers(itertools.product(POLICIES, (300, 1000)), [(POLICIES[0], 300)]),
 )
-def test_no_altered_caption_of_coco_holds_half_a_compound(
-    policy: str, pictures: int, shared_data: Path
-):
+def test_no_altered_coco_caption_has_half_a_compound(policy: str, pictures: int, shared_data: Path):
     images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())[:pictures]
     halves = met = 0
     for image in images:
@@ -68,11 +66,11 @@ def test_no_altered_caption_of_coco_holds_half_a_compound(
     assert halves == 0
 
 
-def test_a_compound_is_deleted_whole():
+def test_a_compound_is_deleted_as_a_whole():
     assert delete(["A tennis player"], "x", "random")[0][0].text == "A"
 
 
-def test_a_name_in_a_compound_gives_the_new_word_no_capital():
+def test_the_replacement_of_a_compound_with_a_name_is_not_capitalized():
     texts = {
         alter(["A dog near a Wii remote"], "x", "rand-voca", seed=seed)[0][0].text
         for seed in range(30)
@@ -82,7 +80,7 @@ def test_a_name_in_a_compound_gives_the_new_word_no_capital():
 
 
 @pytest.mark.parametrize("person", ["man", "woman", "boy", "girl"])
-def test_nobody_becomes_a_teenager(person: str):
+def test_a_person_is_never_replaced_by_a_teenager_or_a_word_that_may_be_true(person: str):
     put = {
         alter([f"A {person}"], "x", "same-concept", seed=seed)[0][0].edit.target
         for seed in range(400)

@@ -18,7 +18,7 @@ refrigerator, book, clock, vase, scissors, teddy bear, hair drier, toothbrush"""
 
 
 def nouns_in(caption: str) -> list[tuple[str, str]]:
-    """What is found, as written, and its form."""
+    """Return the text and the form of each noun found in a caption."""
     return [(caption[noun.start : noun.end], noun.form) for noun in find(caption)]
 
 
@@ -28,7 +28,7 @@ def test_all_eighty_names_of_coco_are_in_the_lexicon():
     assert [name for name in names if not named(name)] == []
 
 
-def test_there_are_31_groups_and_none_is_nearly_empty():
+def test_there_are_31_groups_of_at_least_ten_concepts():
     sizes = {}
     for concept in CONCEPTS:
         for group in concept.groups:
@@ -37,16 +37,16 @@ def test_there_are_31_groups_and_none_is_nearly_empty():
     assert min(sizes.values()) >= 10
 
 
-def test_every_group_has_something_that_can_be_put_in():
+def test_every_group_has_a_concept_that_can_be_inserted():
     putable = set().union(*(concept.groups for concept in CONCEPTS if not concept.watch))
     assert putable == set().union(*(concept.groups for concept in CONCEPTS))
 
 
-def test_a_word_of_several_kinds_is_in_several_groups():
+def test_a_word_with_several_meanings_is_in_several_groups():
     assert {"animals", "technology"} <= set().union(*(concept.groups for concept in named("mouse")))
 
 
-def test_the_file_has_no_word_twice_in_a_group_and_names_only_known_words():
+def test_the_concepts_file_has_no_duplicates_in_a_group_and_no_unknown_words():
     text = Path(concepts.__file__).with_name("concepts.txt").read_text(encoding="utf-8")
     seen = set()
     for line in text.splitlines():
@@ -63,7 +63,7 @@ def test_the_file_has_no_word_twice_in_a_group_and_names_only_known_words():
     assert set(TRUE_BESIDE) <= known
 
 
-def test_danger_has_12_to_20_words_and_the_papers_three_are_apart():
+def test_danger_has_12_to_20_words_and_the_papers_three_are_a_separate_list():
     assert 12 <= len(LISTS["danger"]) <= 20
     assert [concept.lemma for concept in LISTS["danger-paper"]] == [
         "weapon",
@@ -72,7 +72,7 @@ def test_danger_has_12_to_20_words_and_the_papers_three_are_apart():
     ]
 
 
-def test_the_plurals_that_the_other_word_list_knows_are_found_too():
+def test_plurals_of_the_lgip_lexicon_are_found_too():
     counted = [
         concept
         for concept in CONCEPTS
@@ -94,7 +94,7 @@ def test_irregular_plurals_are_right(singular: str, plural: str):
     assert {concept.plural for concept in named(singular) if concept.kind == "count"} == {plural}
 
 
-def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant_sound_take_a():
+def test_words_with_an_initial_vowel_letter_take_a_only_before_a_consonant_sound():
     vowels = {
         concept.lemma for concept in (*CONCEPTS, *LISTS["ordinary"]) if concept.lemma[0] in "aeiou"
     }
@@ -139,12 +139,12 @@ def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant
         ("The dogs' bowl is the cat's bowl.", "bowl:singular cat:singular bowl:singular"),
     ],
 )
-def test_nouns_are_found_in_their_number(caption: str, expected: str):
+def test_nouns_are_found_with_their_number(caption: str, expected: str):
     assert " ".join(f"{word}:{form}" for word, form in nouns_in(caption)) == expected
 
 
 @pytest.mark.full  # real data, seconds
-def test_what_is_found_lies_in_order_without_overlap_and_reads_as_one_of_its_words(
+def test_found_nouns_are_in_order_without_overlap_and_match_their_lemmas(
     shared_data: Path,
 ):
     for image in json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())[:300]:
@@ -158,16 +158,16 @@ def test_what_is_found_lies_in_order_without_overlap_and_reads_as_one_of_its_wor
                 assert noun.groups and set(noun.lemmas) <= set(spellings)
 
 
-def test_idioms_are_passed_over():
+def test_idioms_are_skipped():
     assert "side by side" in IDIOMS
     assert nouns_in("Two cats side by side on board") == [("Two", "quality"), ("cats", "plural")]
 
 
-def test_mentions_hold_words_lemmas_and_entries_of_several_words():
+def test_mentions_include_words_lemmas_and_compounds():
     assert {"men", "man", "hot dog", "dogs", "dog", "hot"} <= mentions("Men eat hot dogs")
 
 
-def test_98_percent_of_coco_captions_name_a_thing(shared_data: Path):
+def test_98_percent_of_coco_captions_have_a_noun(shared_data: Path):
     images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())
     captions = [caption for image in images[::5] for caption in image["caption"]]
     with_thing = sum(any(noun.form != "quality" for noun in find(caption)) for caption in captions)

@@ -1,6 +1,6 @@
-"""Edits that were read and judged one by one: every good one is made, no bad one is.
+"""Edits that people judged one by one: the rules make every good one and no bad one.
 
-The captions are from COCO (CC BY 4.0) by way of RoCOCO (MIT), or made up.
+The captions are from COCO (CC BY 4.0) through RoCOCO (MIT), or invented.
 """
 
 import functools
@@ -21,7 +21,7 @@ GOLD = [
 
 @functools.cache
 def edits_of(caption: str) -> frozenset[str]:
-    """All that the careful rules can make of the caption over many draws, if its image has no other."""
+    """Return all edits that the strict rules make of the caption over many seeds, if its image has no other caption."""
     sentence = Sentence(Reading(caption))
     made = {one.text for one in advanced.paraphrases(sentence) + templates.fitted(sentence)}
     known = truths([sentence.reading.lower])
@@ -48,7 +48,7 @@ def test_no_edit_judged_bad_is_made():
     assert made == []
 
 
-def test_the_gold_file_holds_enough_of_both_verdicts():
+def test_the_gold_file_has_enough_good_and_bad_edits():
     verdicts = [row["verdict"] for row in GOLD]
     assert verdicts.count("good") >= 150
     assert verdicts.count("bad") >= 50

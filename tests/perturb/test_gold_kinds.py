@@ -1,9 +1,9 @@
-"""How judges who had seen neither the rules nor what was meant read edits of every kind of `perturb.kinds`.
+"""Verdicts on edits of every kind of `perturb.kinds` by judges who knew neither the rules nor the intended meaning.
 
-A row of gold_kinds.jsonl is one edit as the rules drew it, with what it should be (`meaning`: same or different) and
-what each judge called it: same, different, bad (no acceptable English) or unclear, with their comments. `made` says
-whether the rules make it today: what a judge doubted led to narrower rules. The sheets mixed all kinds with decoys.
-The captions are of COCO (CC BY 4.0): val2017, and val2014 by way of RoCOCO (MIT).
+A row of gold_kinds.jsonl is an edit that the rules drew, its intended `meaning` (same or different), and the verdict of
+each judge: same, different, bad (not acceptable English) or unclear, with comments. `made` states whether the current
+rules make the edit: doubts of the judges led to narrower rules. The sheets mixed all kinds with decoys. The captions
+are from COCO (CC BY 4.0): val2017, and val2014 through RoCOCO (MIT).
 """
 
 import json
@@ -28,12 +28,12 @@ def rows_of(kind: str) -> list[dict]:
 
 
 def is_right(row: dict) -> bool:
-    """Whether every judge called it what it should be."""
+    """Return whether every judge gave the intended meaning."""
     return bool(row["verdicts"]) and set(row["verdicts"]) == {row["meaning"]}
 
 
 @pytest.mark.parametrize("kind", kind_edits.OFFERED)
-def test_the_judges_call_an_offered_kind_right_at_least_95_times_in_100(kind: str):
+def test_judges_agree_with_at_least_95_percent_of_the_edits_of_an_offered_kind(kind: str):
     rows = rows_of(kind)
     assert len(rows) >= 60
     assert sum(row["image"].startswith(("coco_real/", "rococo/COCO_")) for row in rows) >= 20
@@ -43,12 +43,12 @@ def test_the_judges_call_an_offered_kind_right_at_least_95_times_in_100(kind: st
 
 
 @pytest.mark.parametrize("kind", kind_edits.NAMES)
-def test_a_kind_means_what_its_side_says(kind: str):
+def test_every_kind_has_the_meaning_of_its_group(kind: str):
     meaning = "different" if kind in kind_edits.LIES else "same"
     assert {row["meaning"] for row in rows_of(kind)} == {meaning}
 
 
-def test_the_rules_make_today_what_the_file_says_and_nothing_that_a_judge_doubted():
+def test_the_rules_make_the_edits_marked_made_and_none_that_a_judge_doubted():
     for row in GOLD:
         sentence = Sentence(Reading(row["caption"]))
         made = row["text"] in {each.text for each in kind_edits.changes(row["kind"], sentence)}

@@ -1,4 +1,4 @@
-"""Half-truths: what the rules make of captions, and what they leave unchanged."""
+"""Half-truths: the edits of captions, and the captions that are left unchanged."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from vlprobe.perturb.tokens import Reading
 
 
 def texts_by_type(*captions: str) -> dict[str, tuple[str, str]]:
-    """Short and wrong caption by type, of the first caption."""
+    """Return the short and the wrong caption of the first caption by type."""
     found, _ = half_truths(captions, "1", 42)
     return {one.edit.subtype: (one.short, one.text) for one in found[0]}
 
 
-def test_the_detail_is_cut_off_for_the_short_caption_and_wrong_in_the_long_one():
+def test_the_short_caption_lacks_the_detail_that_is_wrong_in_the_long_one():
     pairs = texts_by_type("A red bus parked next to a building.")
     short, wrong = pairs["attribute"]
     assert (
@@ -26,11 +26,11 @@ def test_the_detail_is_cut_off_for_the_short_caption_and_wrong_in_the_long_one()
     assert pairs["relation"] == ("A red bus parked.", "A red bus parked far away from a building.")
 
 
-def test_an_article_follows_the_word_after_the_attribute():
+def test_the_article_matches_the_word_after_a_removed_attribute():
     assert texts_by_type("A brown elephant walks.")["attribute"][0] == "An elephant walks."
 
 
-def test_an_object_is_cut_off_with_its_preposition():
+def test_an_object_is_removed_with_its_preposition():
     short, wrong = texts_by_type("a woman holding a baby on a bench")["object"]
     assert short in ("a woman holding a baby", "a woman") or wrong.startswith(short)
     assert wrong.startswith(short) and len(wrong) > len(short)
@@ -40,7 +40,7 @@ def test_an_object_is_cut_off_with_its_preposition():
     "caption",
     ["A man without a hat on a bench.", "no dog on the bed", "A dog.", "¿Un perro?", "A GROUP"],
 )
-def test_captions_that_the_rules_do_not_understand_have_no_relation(caption: str):
+def test_captions_that_the_rules_cannot_parse_have_no_relation_edit(caption: str):
     assert "relation" not in texts_by_type(caption)
 
 
@@ -55,7 +55,7 @@ def test_a_wrong_object_is_not_one_that_another_caption_names():
 
 
 @pytest.mark.full  # real data, seconds
-def test_on_photographs_a_short_caption_has_only_words_of_its_caption(
+def test_short_captions_of_photographs_use_only_words_of_the_caption(
     shared_data: Path, tmp_path: Path
 ):
     items = registry.load_dataset(f"coco:{shared_data / 'coco_real'}", tmp_path).items

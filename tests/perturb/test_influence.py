@@ -20,7 +20,7 @@ CAPTIONS = ["A dog on a bench.", "Dogs run", "A dog on a bench."]
 
 
 def encoder(salt: int, calls: list[list[str]] | None = None):
-    """A bag of words with a random direction for each word."""
+    """Return a bag-of-words encoder with a random direction for each word."""
 
     def encode(texts):
         if calls is not None:
@@ -36,7 +36,7 @@ def encoder(salt: int, calls: list[list[str]] | None = None):
     return encode
 
 
-def test_influence_is_what_a_plain_loop_gives():
+def test_influence_equals_a_plain_loop_over_words():
     spans = [word_spans(caption) for caption in CAPTIONS]
     found = influence(CAPTIONS, spans, [encoder(1), encoder(2)])
     assert found[0] == found[2]
@@ -58,18 +58,18 @@ def test_each_encoder_is_called_once_with_distinct_texts():
     assert len(calls[0]) == len(set(calls[0])) == 2 + 5 + 2
 
 
-def test_no_captions_need_no_encoder():
+def test_no_captions_give_no_influence():
     assert influence([], [], [encoder(1)]) == []
 
 
-def test_an_encoder_that_breaks_its_promise_is_refused():
+def test_embeddings_of_the_wrong_shape_or_length_are_refused():
     with pytest.raises(InvalidInput, match="shape"):
         influence(["a dog"], [[(2, 5)]], [lambda texts: np.ones((1, 4))])
     with pytest.raises(InvalidInput, match="length 2"):
         influence(["a dog"], [[(2, 5)]], [lambda texts: np.ones((len(texts), 4))])
 
 
-def test_an_embedding_that_is_not_finite_gives_unknown_and_no_vote():
+def test_a_non_finite_embedding_gives_unknown_scores_and_no_vote():
     def broken(texts):
         return np.full((len(texts), 3), np.nan)
 
@@ -93,14 +93,14 @@ def test_an_embedding_that_is_not_finite_gives_unknown_and_no_vote():
         ("a 'dog' barks", "dog", "a '' barks"),
     ],
 )
-def test_a_deletion_closes_its_blanks_and_keeps_the_first_capital(
+def test_a_deletion_removes_extra_blanks_and_keeps_the_initial_capital(
     caption: str, word: str, expected: str
 ):
     start = caption.index(word)
     assert without(caption, start, start + len(word)) == expected
 
 
-def test_the_word_with_most_votes_is_elected_and_level_ones_all_are():
+def test_the_word_with_most_votes_is_elected_and_so_are_all_tied_words():
     scores = {0: (0.1, 0.9, 0.5), 4: (0.2, 0.1, 0.1), 8: (0.3, 0.2, 0.9)}
     assert elected(scores) == [4]
     assert elected(scores, highest=True) == [8]
@@ -109,7 +109,7 @@ def test_the_word_with_most_votes_is_elected_and_level_ones_all_are():
     assert elected({}) == []
 
 
-def test_agreement_counts_captions_by_encoders_that_name_the_same_word():
+def test_agreement_counts_captions_by_the_number_of_agreeing_encoders():
     both = {0: (0.1, 0.1), 4: (0.2, 0.2)}
     apart = {0: (0.1, 0.2), 4: (0.2, 0.1)}
     assert agreement([both, apart, both, {}]) == {1: 1, 2: 2}
@@ -123,8 +123,8 @@ def test_source_words_are_counted_most_frequent_first():
     assert list(source_words(edits).items()) == [("dog", 3), ("cat", 2)]
 
 
-def mean_color_of_left_top(images):
-    """Sees the left top quarter alone, and how bright the whole is not at all."""
+def mean_color_of_top_left(images):
+    """Encode only the color of the top left quarter, ignoring brightness."""
     rows = []
     for image in images:
         pixels = np.asarray(image, np.float64)[: image.height // 2, : image.width // 2]
@@ -135,9 +135,9 @@ def mean_color_of_left_top(images):
     return np.array(rows, dtype=np.float32)
 
 
-def test_the_occlusion_map_is_what_blackening_each_cell_by_hand_gives():
+def test_the_occlusion_map_equals_blackening_each_cell_by_hand():
     image = Image.fromarray(np.random.default_rng(0).integers(0, 255, (30, 41, 3), dtype=np.uint8))
-    found = occlusion_map(image, mean_color_of_left_top)
+    found = occlusion_map(image, mean_color_of_top_left)
     assert found.shape == (4, 4) and found.dtype == np.float32
     covered = np.zeros((30, 41), int)
     for row in range(4):
@@ -149,7 +149,7 @@ def test_the_occlusion_map_is_what_blackening_each_cell_by_hand_gives():
             )
             pixels[y[0] : y[1], x[0] : x[1]] = 0
             covered[y[0] : y[1], x[0] : x[1]] += 1
-            whole, masked = mean_color_of_left_top([image, Image.fromarray(pixels)])
+            whole, masked = mean_color_of_top_left([image, Image.fromarray(pixels)])
             assert found[row, column] == pytest.approx(float(whole @ masked), abs=1e-6)
     assert (covered == 1).all()
     assert (found[2:, 2:] == found[3, 3]).all() and found[0, 0] < found[3, 3]
@@ -157,4 +157,4 @@ def test_the_occlusion_map_is_what_blackening_each_cell_by_hand_gives():
 
 def test_a_picture_smaller_than_the_grid_is_refused():
     with pytest.raises(InvalidInput, match="3 x 9 pixels"):
-        occlusion_map(Image.new("RGB", (3, 9)), mean_color_of_left_top)
+        occlusion_map(Image.new("RGB", (3, 9)), mean_color_of_top_left)

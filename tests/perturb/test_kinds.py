@@ -1,5 +1,5 @@
-"""Kinds of edit that are none of LGIP's: each does what it says to real and to made-up captions, and nobody is asked
-them by default.
+"""Kinds of edit beyond LGIP's: each makes the documented change to real and invented captions, and none is used by
+default.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from vlprobe.perturb.tokens import Reading
 GOLD = Path(__file__).parent / "gold.jsonl"
 MADE = tomllib.loads(GOLD.with_name("kinds.toml").read_text("utf-8"))
 REAL = sorted({json.loads(row)["caption"] for row in GOLD.read_text(encoding="utf-8").splitlines()})
-# Of the default edits of the first captions of the gold file, made before there was any kind but LGIP's.
+# Digests of the default edits of the first captions in the gold file, computed before other kinds were added.
 N_BEFORE = 338
 BEFORE = {"strict": "f70d28d8dc344329", "paper": "62c5333423472bf8"}
 
@@ -45,7 +45,7 @@ def word_counts(text: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("rules", lgip.RULES)
-def test_the_default_edits_are_those_of_before_to_the_byte(rules: str):
+def test_the_default_edits_have_not_changed(rules: str):
     digest = hashlib.sha256()
     rows = [json.loads(row) for row in GOLD.read_text(encoding="utf-8").splitlines()]
     for number, row in enumerate(rows[:N_BEFORE]):
@@ -56,7 +56,7 @@ def test_the_default_edits_are_those_of_before_to_the_byte(rules: str):
 
 
 @pytest.mark.parametrize("rules", lgip.RULES)
-def test_more_kinds_stand_behind_lgip_s_and_move_none_of_them(rules: str):
+def test_more_kinds_are_added_after_lgips_edits_without_changing_them(rules: str):
     for caption in REAL[:60]:
         (default,) = lgip.edits([caption], "x", rules=rules).edits
         (every,) = lgip.edits([caption], "x", rules=rules, kinds=lgip.ALL_KINDS).edits
@@ -66,7 +66,7 @@ def test_more_kinds_stand_behind_lgip_s_and_move_none_of_them(rules: str):
 
 
 @pytest.mark.parametrize("name", kind_edits.NAMES)
-def test_a_kind_alone_makes_at_most_one_edit_a_caption_on_its_own_side(name: str):
+def test_a_single_kind_makes_at_most_one_edit_per_caption(name: str):
     edited = lgip.edits(REAL, "x", kinds=[name], k_same=0, k_diff=0)
     counts = [len(of_caption) for of_caption in edited.edits]
     assert max(counts) == 1 and counts.count(0) == edited.dropped.get(f"{name}, no rule fits", 0)
@@ -76,14 +76,14 @@ def test_a_kind_alone_makes_at_most_one_edit_a_caption_on_its_own_side(name: str
     assert all(edit.rule.startswith(f"{name}:") for edit in edits)
 
 
-def test_an_unknown_kind_is_refused_with_those_that_there_are():
+def test_an_unknown_kind_of_edit_is_refused():
     with pytest.raises(NotFound, match="kind of edit"):
         lgip.edits(["A cat."], "x", kinds=["shuffle"])
 
 
 @given(captions(), captions(), st.sampled_from(kind_edits.NAMES))
 @settings(max_examples=60, deadline=None)
-def test_every_change_differs_from_its_caption_and_none_comes_twice(caption, sibling, name):
+def test_every_change_differs_from_its_caption_and_from_the_others(caption, sibling, name):
     made = every_change(name, caption, sibling)
     assert len({text for text, _ in made}) == len(made)
     assert caption.strip() not in {text for text, _ in made}
@@ -91,11 +91,11 @@ def test_every_change_differs_from_its_caption_and_none_comes_twice(caption, sib
 
 @given(st.text(min_size=1, max_size=60).filter(str.strip), st.sampled_from(kind_edits.NAMES))
 @settings(max_examples=60, deadline=None)
-def test_any_unicode_caption_is_changed_or_left_alone_but_never_fails(caption, name):
+def test_changes_of_any_unicode_caption_do_not_fail(caption, name):
     every_change(name, caption)
 
 
-def test_a_surface_edit_keeps_every_word_and_a_slip_is_one_key():
+def test_surface_edits_keep_every_word_and_a_typo_changes_one_key():
     for caption in REAL:
         check_surface(caption)
 
@@ -110,7 +110,7 @@ def check_surface(caption: str) -> None:
         assert len(word_counts(text) - word_counts(caption)) == 1
 
 
-def test_swaps_and_orders_keep_the_words_and_the_others_change_what_they_name():
+def test_swaps_keep_the_words_and_other_kinds_change_only_the_named_words():
     for caption in REAL:
         check_lies(caption)
 
@@ -132,29 +132,29 @@ def check_lies(caption: str) -> None:
 @pytest.mark.parametrize(
     ("name", "caption"), [(name, caption) for name in MADE for caption in MADE[name]]
 )
-def test_a_rule_makes_exactly_these(name: str, caption: str):
+def test_a_rule_makes_exactly_the_expected_edits(name: str, caption: str):
     assert texts(name, caption) == set(MADE[name][caption])
 
 
-def test_a_slip_that_makes_another_word_is_not_made():
+def test_a_typo_never_makes_another_word():
     assert "A man rising a wave" not in texts("typo", "A man riding a wave")
     assert "A dog and a stating cat" not in texts("typo", "A dog and a staring cat")
 
 
-def test_a_swap_that_another_caption_of_the_image_makes_true_is_left_out():
+def test_a_swap_that_another_caption_of_the_image_confirms_is_not_made():
     caption = "A red car and a blue bus."
     assert texts("attribute-swap", caption, "A car beside a bus.")
     assert not texts("attribute-swap", caption, "A blue car.")
 
 
-def test_what_is_drawn_depends_on_no_other_caption_kind_or_order():
+def test_the_drawn_edit_does_not_depend_on_the_other_kinds():
     alone = lgip.edits(REAL[:20], "x", kinds=["relation"]).edits
     beside = lgip.edits(REAL[:20], "x", kinds=["typo", "relation", "flip"]).edits
     for of_alone, of_beside in zip(alone, beside, strict=True):
         assert [row for row in of_beside if row[1].subtype == "relation"] == list(of_alone)
 
 
-def test_lies_of_every_kind_come_back_from_lgip_s_form():
+def test_wrong_captions_of_every_kind_are_read_back_from_lgips_format():
     edited = lgip.edits(REAL, "x", kinds=kind_edits.LIES)
     (image,) = lgip_format.read([lgip_format.line("1.jpg", REAL, edited)], "f")
     for before, after in zip(edited.edits, image.edits, strict=True):

@@ -1,4 +1,4 @@
-"""Captions in other languages are told from English ones; the sentences here were written after the rule was fixed."""
+"""Captions in other languages are recognized. The sentences were written after the rule was final."""
 
 import json
 import tomllib
@@ -15,12 +15,12 @@ FOREIGN = tomllib.loads(Path(__file__).with_name("foreign.toml").read_text("utf-
 
 
 @pytest.mark.parametrize("language", FOREIGN)
-def test_captions_in_another_language_are_told(language: str):
+def test_captions_in_another_language_are_recognized(language: str):
     assert [caption for caption in FOREIGN[language] if not is_foreign(caption)] == []
 
 
 @pytest.mark.full  # real data, seconds
-def test_hardly_any_caption_of_coco_is_taken_for_another_language(
+def test_fewer_than_two_in_1000_coco_captions_are_mistaken_for_another_language(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ):
     annotations = json.loads(
@@ -33,27 +33,32 @@ def test_hardly_any_caption_of_coco_is_taken_for_another_language(
     foreign = foreign_captions(set(captions))
     assert len(foreign) < 0.002 * len(captions)
     monkeypatch.setattr(language_check, "_is_plain_english", lambda caption_words: False)
-    assert foreign_captions(set(captions)) == foreign  # what plain words tell, the model tells too
+    assert (
+        foreign_captions(set(captions)) == foreign
+    )  # the check by plain words agrees with the model
 
 
-@pytest.mark.full  # a process of its own
-def test_the_model_of_languages_is_in_memory_only_where_captions_need_it(
+@pytest.mark.full  # in a separate process
+def test_the_language_model_is_in_memory_only_while_captions_need_it(
     monkeypatch: pytest.MonkeyPatch,
 ):
     loaded = language_check._identifier.cache_info
     language_check._identifier.cache_clear()
     assert foreign_captions({"A red bus.", "男孩扔球。"}) == {"男孩扔球。": "zh"}
-    assert loaded().currsize == 0  # letters and the number of words told enough
+    assert loaded().currsize == 0  # the letters and the number of words were sufficient
     assert foreign_captions(FOREIGN["German"][:2]) == dict.fromkeys(FOREIGN["German"][:2], "de")
     assert foreign_captions({"A bus stops in front of an old building."}) == {}
-    assert (loaded().currsize, loaded().misses) == (1, 1)  # stays for the next small check
+    assert (loaded().currsize, loaded().misses) == (
+        1,
+        1,
+    )  # the model stays in memory for the next small check
     monkeypatch.setattr(language_check, "_KEEP_BELOW", 100)
     many = {f"A bus stops at an old building on day {day}." for day in range(100)}
     assert foreign_captions(many | {FOREIGN["French"][1]}) == {FOREIGN["French"][1]: "fr"}
     assert loaded().currsize == 0  # a large run needs the memory
 
 
-def test_captions_of_the_demo_need_no_model(monkeypatch: pytest.MonkeyPatch):
+def test_demo_captions_need_no_language_model(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(language_check, "_identifier", None)
     captions = {text for scene in distinct("test", 500) for text in demo_captions(scene, 5)}
     assert len(captions) > 2000
@@ -71,5 +76,5 @@ def test_captions_of_the_demo_need_no_model(monkeypatch: pytest.MonkeyPatch):
         "A CAT ON A BED",
     ],
 )
-def test_what_tells_too_little_is_taken_for_english(caption: str):
+def test_a_caption_with_too_little_evidence_counts_as_english(caption: str):
     assert not is_foreign(caption)

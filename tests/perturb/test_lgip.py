@@ -1,4 +1,4 @@
-"""What `edits` promises, whatever the captions are."""
+"""Properties of `edits` for any captions."""
 
 from collections import Counter
 
@@ -60,7 +60,7 @@ def article_errors(text):
     st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=3), st.sampled_from(RULES)
 )
 @settings(max_examples=60, deadline=None)
-def test_any_unicode_caption_is_edited_or_left_alone_but_never_fails(texts, rules):
+def test_edits_of_any_unicode_caption_do_not_fail(texts, rules):
     made = edits(texts, "item", rules=rules)
     assert len(made.edits) == len(texts)
     for caption, of_caption in zip(texts, made.edits, strict=True):
@@ -70,7 +70,7 @@ def test_any_unicode_caption_is_edited_or_left_alone_but_never_fails(texts, rule
 
 @given(captions(), captions(), st.sampled_from(RULES), st.integers(0, 1000))
 @settings(max_examples=60, deadline=None)
-def test_paraphrases_neither_add_nor_lose_a_word_that_flips_exchange(one, other, rules, seed):
+def test_paraphrases_neither_add_nor_remove_a_flippable_word(one, other, rules, seed):
     for caption, of_caption in zip(
         (one, other), edits([one, other], "x", rules=rules, seed=seed).edits, strict=True
     ):
@@ -81,7 +81,8 @@ def test_paraphrases_neither_add_nor_lose_a_word_that_flips_exchange(one, other,
                 assert flip_words(text) == flip_words(caption), edit.rule
 
 
-# What a rule may add or take away, besides another form of the same verb; synonyms say what they change themselves.
+# Words that a rule may add or remove, apart from another form of the same verb. Synonyms record the words that they
+# change.
 GLUE = words(
     "there is are that who by being while a an with has have in the this image picture photo of scene shows showing , ."
 )
@@ -89,7 +90,7 @@ GLUE = words(
 
 @given(captions(), st.integers(0, 1000))
 @settings(max_examples=60, deadline=None)
-def test_a_paraphrase_changes_no_content_word_but_those_it_names(caption, seed):
+def test_a_paraphrase_changes_only_the_content_words_that_it_records(caption, seed):
     for text, edit in edits([caption], "x", seed=seed, kinds=["paraphrase"]).edits[0]:
         before, after = (
             Counter(VERBS[word].base if word in VERBS else word for word in words(of))
@@ -122,7 +123,7 @@ def test_strict_edits_introduce_no_wrong_article_and_flips_change_one_word(one, 
             kinds_gone = [FLIPPABLE[word] for word in gone]
             if (
                 edit.source.lower() == "one"
-            ):  # its noun becomes a plural, which may be such a word too
+            ):  # the noun becomes plural, which can also be a flippable word
                 kinds_gone = [entry for entry in kinds_gone if entry[0] == "number"]
             assert [entry[0] for entry in kinds_gone] == [edit.subtype]
             assert sum(come.values()) == sum(gone.values())
@@ -130,7 +131,7 @@ def test_strict_edits_introduce_no_wrong_article_and_flips_change_one_word(one, 
 
 @given(captions(), st.integers(0, 1000))
 @settings(max_examples=40, deadline=None)
-def test_a_combined_edit_is_the_flip_of_a_kept_paraphrase(caption, seed):
+def test_a_combined_edit_is_the_flip_of_a_drawn_paraphrase(caption, seed):
     made = edits([caption], "x", seed=seed).edits[0]
     paraphrases = {text for text, edit in made if edit.kind == "paraphrase"}
     flipped = {edit.subtype: edit for _, edit in made if edit.kind == "flip"}
@@ -141,7 +142,7 @@ def test_a_combined_edit_is_the_flip_of_a_kept_paraphrase(caption, seed):
             assert edit.target.lower() == flipped[edit.subtype].target.lower()
 
 
-def test_the_flip_of_a_passive_follows_the_dog_and_not_the_first_animal():
+def test_the_flip_of_a_passive_replaces_the_same_animal_as_the_flip_of_the_caption():
     caption = "A dog chasing a cat."
     for seed in range(60):
         made = edits([caption], "x", seed=seed, k_same=20).edits[0]
@@ -153,7 +154,7 @@ def test_the_flip_of_a_passive_follows_the_dog_and_not_the_first_animal():
     pytest.fail("no passive was drawn")
 
 
-def test_numbers_only_go_up_unless_another_caption_counts_as_many():
+def test_numbers_are_increased_but_not_to_one_that_another_caption_states():
     made = {
         text
         for seed in range(60)
@@ -177,7 +178,7 @@ def test_flips_that_other_captions_confirm_are_dropped_and_counted():
     assert sum(one.dropped.get("flip:object, still true of the image", 0) for one in made) > 0
 
 
-def test_strict_keeps_up_to_half_of_the_places_for_advanced_paraphrases():
+def test_strict_reserves_up_to_half_of_the_edits_for_advanced_paraphrases():
     caption = "A man is sitting on a large bench next to a tree."
     for seed in range(10):
         subtypes = Counter(
@@ -187,7 +188,7 @@ def test_strict_keeps_up_to_half_of_the_places_for_advanced_paraphrases():
         assert subtypes == {"simple": 3, "advanced": 3}
 
 
-def test_edits_do_not_depend_on_which_kinds_are_asked_for():
+def test_edits_of_a_kind_do_not_depend_on_the_other_requested_kinds():
     caption = "Two dogs sitting on a large red couch."
     whole = edits([caption], "x").edits[0]
     for kind in KINDS:
@@ -195,7 +196,7 @@ def test_edits_do_not_depend_on_which_kinds_are_asked_for():
         assert alone == tuple(one for one in whole if one[1].kind == kind)
 
 
-def test_seed_item_and_index_each_change_what_is_drawn():
+def test_seed_item_and_index_each_change_the_drawn_edits():
     caption = "Two dogs sitting on a large red couch next to a small black table."
     base = edits([caption], "x").edits[0]
     assert edits([caption], "x").edits[0] == base
@@ -214,7 +215,7 @@ def test_seed_item_and_index_each_change_what_is_drawn():
         ({"captions": ["a dog", "  "]}, InvalidInput, "Caption 1 of item 'img7' is empty"),
     ],
 )
-def test_a_wrong_call_is_told_in_one_line(wrong, error, says):
+def test_invalid_arguments_of_edits_are_refused_in_one_line(wrong, error, says):
     call = {"captions": ["a dog"], "item_id": "img7"} | wrong
     with pytest.raises(error, match=says) as caught:
         edits(call.pop("captions"), call.pop("item_id"), **call)
@@ -229,7 +230,7 @@ def test_a_wrong_call_is_told_in_one_line(wrong, error, says):
         ("A bus that isn’t red", ["flip:color"]),
     ],
 )
-def test_a_word_after_a_negation_is_counted_and_not_flipped_but_by_the_rules_of_the_paper(
+def test_a_negated_word_is_counted_and_flipped_only_by_the_paper_rules(
     caption: str, reasons: list[str]
 ):
     strict, paper = (edits([caption], "x", rules=rules, kinds=("flip",)) for rules in RULES)
@@ -240,7 +241,7 @@ def test_a_word_after_a_negation_is_counted_and_not_flipped_but_by_the_rules_of_
     assert "under a negation" not in " ".join(paper.dropped)
 
 
-def test_a_vocabulary_flips_any_noun_for_one_of_its_words_and_keeps_the_other_flips():
+def test_a_vocabulary_replaces_object_flips_and_keeps_the_other_flips():
     captions = ["A red umbrella on a bench.", "There is no umbrella here.", "A red thing."]
     words = substitution.vocabulary(["zebra", "oven", "bench"])
     made = edits(captions, "a", words=words, kinds=("flip", "combined", "paraphrase"))

@@ -1,4 +1,4 @@
-"""LGIP's JSON lines: what is written is read again, and what is wrong is told with its line."""
+"""LGIP's JSON lines: written edits are read back, and errors name the line."""
 
 import json
 
@@ -11,7 +11,7 @@ from vlprobe.perturb.lgip_format import line, read
 CAPTIONS = ["Two dogs sitting on a red couch.", "a man riding a wave"]
 
 
-def test_what_is_written_is_read_again_with_kinds_and_types():
+def test_written_edits_are_read_back_with_kinds_and_types():
     made = edits(CAPTIONS, "a.jpg")
     (image,) = read([line("a.jpg", CAPTIONS, made)], "file")
     assert (image.image_path, image.captions) == ("a.jpg", tuple(CAPTIONS))
@@ -26,7 +26,7 @@ def test_what_is_written_is_read_again_with_kinds_and_types():
         } == expected
 
 
-def test_the_fields_are_those_of_the_appendix():
+def test_the_fields_are_those_of_the_papers_appendix():
     record = json.loads(line("a.jpg", CAPTIONS, edits(CAPTIONS, "a.jpg")))
     assert list(record) == [
         "image_path", "orig_captions", "same_caps", "diff_caps", "diff_caps_color", "diff_caps_number",
@@ -39,7 +39,7 @@ def test_the_fields_are_those_of_the_appendix():
     )
 
 
-def test_plain_strings_take_their_type_from_the_list_they_are_also_in():
+def test_plain_strings_get_their_type_from_the_typed_list_that_contains_them():
     record = {
         "image_path": "a.jpg",
         "orig_captions": ["a dog"],
@@ -73,7 +73,7 @@ GOOD = {"image_path": "a.jpg", "orig_captions": ["a dog"]}
         (json.dumps(GOOD | {"diff_caps": {"0": [{"text": "a cat", "flip_type": "size"}]}}), "size"),
     ],
 )
-def test_a_wrong_line_is_told_with_its_number(text, says):
+def test_the_error_for_a_wrong_line_has_its_number(text, says):
     with pytest.raises(InvalidInput, match=says) as caught:
         list(read([json.dumps(GOOD), text], "edits.jsonl"))
     assert str(caught.value).startswith("edits.jsonl, line 2: ")

@@ -45,14 +45,14 @@ def test_every_partner_is_about_equally_likely():
 
 
 @pytest.mark.parametrize("ids", [[], ["a"], ["a", "a"], ["a", "b", "a"]])
-def test_too_few_or_double_ids_are_refused(ids: list[str]):
+def test_too_few_or_duplicate_ids_are_refused(ids: list[str]):
     with pytest.raises(InvalidInput, match="Cannot pair"):
         partners(ids, 1)
 
 
 @pytest.mark.parametrize("lam", LAMBDAS)
 @pytest.mark.parametrize("size", SIZES)
-def test_the_patch_is_inside_and_its_area_as_near_as_whole_numbers_allow(
+def test_the_patch_is_inside_the_picture_and_its_area_is_rounded_to_whole_pixels(
     size: tuple[int, int], lam: float
 ):
     width, height = size
@@ -61,7 +61,7 @@ def test_the_patch_is_inside_and_its_area_as_near_as_whole_numbers_allow(
         left, top, right, bottom = box(width, height, lam, seed)
         assert 0 <= left < right <= width and 0 <= top < bottom <= height
         wide, tall = right - left, bottom - top
-        # No other height does better at this width, and never by more than half a row.
+        # No other height is closer at this width, and the error is at most half a row.
         assert (
             abs(wide * tall - wanted)
             <= min(abs(wide * other - wanted) for other in range(1, height + 1)) + 1e-9
@@ -70,7 +70,7 @@ def test_the_patch_is_inside_and_its_area_as_near_as_whole_numbers_allow(
         assert 0.4 <= (wide / width) / (tall / height) <= 2.6 or min(size) < 40
 
 
-def test_the_area_of_patches_on_pictures_of_usual_size_is_exact_to_a_pixel_in_a_hundred_thousand():
+def test_the_patch_area_on_a_640_x_480_picture_is_accurate_to_1e_4():
     for lam in LAMBDAS:
         off = []
         for seed in range(100):
@@ -79,7 +79,7 @@ def test_the_area_of_patches_on_pictures_of_usual_size_is_exact_to_a_pixel_in_a_
         assert max(off) < 1e-4 and np.mean(off) < 1e-5
 
 
-def test_boxes_vary_in_place_and_shape_over_seeds_and_reach_every_edge():
+def test_boxes_vary_in_position_and_shape_over_seeds_and_reach_every_edge():
     found = [box(320, 240, 0.9, seed) for seed in range(3000)]
     assert len(set(found)) > 2000
     assert min(b[0] for b in found) == 0 and min(b[1] for b in found) == 0
@@ -98,7 +98,7 @@ def test_a_patch_of_any_share_fits(lam: float):
 
 
 @pytest.mark.parametrize("lam", LAMBDAS)
-def test_mix_is_the_formula(lam: float):
+def test_mix_equals_the_formula(lam: float):
     image, other = noise(1, (40, 30)), noise(2, (25, 50))
     found = apply(image, other, PictureEdit("mix", Path("p"), lam, 7))
     resized = np.asarray(other.resize((40, 30), Image.Resampling.BICUBIC)).astype(float)
@@ -107,7 +107,7 @@ def test_mix_is_the_formula(lam: float):
     assert np.abs(np.asarray(found) - expected).max() <= 0.5 + 1e-9
 
 
-def test_a_patch_comes_from_the_same_place_of_the_partner_and_the_rest_stays():
+def test_a_patch_is_the_same_area_of_the_partner_and_the_rest_is_unchanged():
     image, other = noise(1, (40, 30)), noise(2, (25, 50))
     edit = PictureEdit("patch", Path("p"), 0.7, 11)
     found = np.asarray(apply(image, other, edit))
@@ -120,7 +120,7 @@ def test_a_patch_comes_from_the_same_place_of_the_partner_and_the_rest_stays():
     assert (found[~inside] == np.asarray(image)[~inside]).all()
 
 
-def test_an_edit_leaves_the_picture_that_it_got_alone():
+def test_an_edit_does_not_modify_its_input_pictures():
     image, other = noise(1, (20, 20)), noise(2, (20, 20))
     before = image.tobytes(), other.tobytes()
     for kind in ("mix", "patch"):
@@ -128,7 +128,7 @@ def test_an_edit_leaves_the_picture_that_it_got_alone():
     assert (image.tobytes(), other.tobytes()) == before
 
 
-def test_edits_name_a_partner_that_is_another_picture_and_strengths_share_box_and_partner():
+def test_the_partner_is_another_picture_and_strengths_share_box_and_partner():
     paths = {f"{number}": Path(f"/images/{number}.jpg") for number in range(30)}
     weak, strong = picture_edits(paths, "patch", 0.9, 1), picture_edits(paths, "patch", 0.6, 1)
     assert set(weak) == set(paths)

@@ -1,4 +1,4 @@
-"""Flips of colors and numbers in eight languages, by sentences that were written by hand."""
+"""Flips of colors and numbers in eight languages, tested with handwritten sentences."""
 
 import itertools
 import tomllib
@@ -16,7 +16,7 @@ LANGUAGES = tomllib.loads(Path(__file__).with_name("other_languages.toml").read_
 
 
 def every_flip(*captions: str) -> list[set[str]]:
-    """All flips of each caption over many seeds."""
+    """Return all flips of each caption over many seeds."""
     codes = [foreign_language(caption) or "" for caption in captions]
     readings = [Reading(caption) for caption in captions]
     of_image = image_truths(readings, codes)
@@ -25,7 +25,7 @@ def every_flip(*captions: str) -> list[set[str]]:
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_a_flip_agrees_with_its_noun_and_reaches_every_word_that_does(code: str):
+def test_flips_are_exactly_the_words_that_agree_with_the_noun(code: str):
     for flip in LANGUAGES[code]["flips"]:
         caption = flip["caption"].format(flip["word"])
         assert foreign_language(caption) == code
@@ -34,7 +34,7 @@ def test_a_flip_agrees_with_its_noun_and_reaches_every_word_that_does(code: str)
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_a_word_that_is_no_color_or_count_is_left_and_counted(code: str):
+def test_a_word_that_is_not_a_color_or_count_is_left_unchanged_and_counted(code: str):
     for caption, reason in LANGUAGES[code]["unchanged"].items():
         readings = [Reading(caption)]
         made, dropped = flips(readings, [code], image_truths(readings, [code]), "picture", 1)
@@ -59,8 +59,8 @@ def test_a_color_or_count_that_a_caption_in_any_language_states_is_never_inserte
 @pytest.mark.parametrize(
     ("captions", "wrong"),
     [
-        (("穿蓝色衣服的男人", "穿红色T恤的男人"), "红色"),  # a letter hides the language
-        (("Ein blaues Auto steht auf der Straße.", "Ein roter Bus."), "rotes"),  # three words
+        (("穿蓝色衣服的男人", "穿红色T恤的男人"), "红色"),  # the letter hides the language
+        (("Ein blaues Auto steht auf der Straße.", "Ein roter Bus."), "rotes"),  # only three words
         (("A red car is parked on the street.", "Ein blaues Auto steht auf der Straße."), "blue"),
         (("Two dogs run on the beach.", "Drei Hunde laufen über den Strand."), "three"),
         (("Ein blaues Hemd hängt an der Wand.", "Ein rot-weißes Boot am Ufer."), "rotes"),
@@ -69,7 +69,7 @@ def test_a_color_or_count_that_a_caption_in_any_language_states_is_never_inserte
         (("Un chien noir court vite.", "Un chien court dans l'herbe du parc."), "vert"),
     ],
 )
-def test_what_any_caption_of_the_image_states_is_inserted_in_none(captions, wrong: str):
+def test_a_word_that_any_caption_of_the_image_states_is_never_inserted(captions, wrong: str):
     foreign = foreign_captions(captions)
 
     def inserted(*captions: str) -> set[str]:
@@ -85,7 +85,7 @@ def test_what_any_caption_of_the_image_states_is_inserted_in_none(captions, wron
     assert len(inserted(*captions)) > 1  # other words remain
 
 
-def test_a_word_that_is_also_a_noun_stays_at_the_start_and_steel_or_sky_is_no_negation():
+def test_an_initial_noun_is_not_flipped_and_chinese_steel_or_sky_is_not_a_negation():
     (roses,) = every_flip("Roses rouges dans un vase sur la table.")
     assert roses and all(text.startswith("Roses ") for text in roses)
     for caption in ("红色的不锈钢杯子在桌上。", "红色的风筝在天空中飞。"):
@@ -97,7 +97,7 @@ def test_traditional_chinese_and_kanji_have_no_known_language_and_no_flip():
         assert foreign_language(caption) == "" and every_flip(caption) == [set()]
 
 
-def test_every_form_of_a_table_has_a_cell_in_every_column_and_no_color_is_near_itself():
+def test_every_row_of_a_language_table_has_all_columns_in_lower_case():
     for language in languages().values():
         for kind, rows in language.rows.items():
             assert len({len(forms) for forms in rows.values()}) == 1, (language.code, kind)
@@ -106,7 +106,7 @@ def test_every_form_of_a_table_has_a_cell_in_every_column_and_no_color_is_near_i
         assert all(cell == cell.lower() for cell in cells)
 
 
-def test_neighbors_of_the_languages_and_other_languages_have_no_flips():
+def test_related_and_unsupported_languages_have_no_flips():
     for caption in ("Dous cans negros corren pola praia.", "En röd bil står parkerad på gatan."):
         assert foreign_language(caption) not in (None, *languages())
         made = lgip.edit_other_languages(
@@ -115,7 +115,7 @@ def test_neighbors_of_the_languages_and_other_languages_have_no_flips():
         assert made.edits == ((),) and made.dropped[NOT_IN_ENGLISH] == 1
 
 
-def test_kinds_rules_and_the_limit_decide_what_the_tables_make():
+def test_kinds_rules_and_limits_apply_to_flips_in_other_languages():
     caption = "Drei Hunde laufen neben einem roten Bus."
     foreign = foreign_captions([caption])
     made = lgip.edits([caption], "1")

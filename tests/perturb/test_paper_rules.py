@@ -1,4 +1,4 @@
-"""The paper's literal rules against a second, slower route and the figures that the paper prints."""
+"""The paper's literal rules, compared with a slower second implementation and the numbers in the paper."""
 
 import json
 import random
@@ -13,7 +13,7 @@ from vlprobe.perturb.lgip import edits
 
 CAPTIONS = Path(__file__).parents[3] / "shared" / "data" / "rococo" / "coco_karpathy_test.json"
 
-# Appendix A.1, typed from the paper.
+# From appendix A.1 of the paper.
 NINE = [
     "a photo of {c}",
     "an image of {c}",
@@ -27,8 +27,8 @@ NINE = [
 ]
 
 
-def flips_by_trying_every_word(caption):
-    """At most one (type, source) per type: the earliest whole-word match over all words of the type."""
+def find_flips_word_by_word(caption):
+    """Return at most one (type, source) per type: the earliest whole-word match over all words of the type."""
     found = []
     for kind, words in VOCABULARY.items():
         hits = [
@@ -46,14 +46,14 @@ def coco():
     return json.loads(CAPTIONS.read_text(encoding="utf-8"))
 
 
-def test_the_nine_templates_are_those_of_the_appendix():
+def test_the_nine_templates_are_those_of_the_papers_appendix():
     caption = "A man riding a wave."
     made = [one.text for one in templates.raw(caption)]
     assert made == [template.replace("{c}", caption) for template in NINE if template != "{c}"]
     assert len(templates.TEMPLATES) == 9
 
 
-def test_the_vocabularies_have_the_sizes_of_the_appendix():
+def test_the_vocabularies_have_the_sizes_in_the_papers_appendix():
     assert {kind: len(set(words)) for kind, words in VOCABULARY.items()} == {
         "color": 11,
         "number": 5,
@@ -61,7 +61,7 @@ def test_the_vocabularies_have_the_sizes_of_the_appendix():
     }
 
 
-def test_literal_flips_are_case_sensitive_and_repair_nothing():
+def test_literal_flips_are_case_sensitive_and_correct_no_article():
     made = {
         flip.type: flip
         for seed in range(40)
@@ -80,18 +80,18 @@ def test_literal_replacements_are_drawn_evenly():
     assert sum((count - expected) ** 2 / expected for count in counts) < 27.9
 
 
-def test_literal_flips_of_coco_agree_with_a_second_route_and_with_the_paper(coco):
+def test_literal_flips_of_coco_agree_with_a_second_implementation_and_the_paper(coco):
     captions = [caption for image in coco for caption in image["caption"]]
     made = [literal(caption, "x", 0, 42) for caption in captions]
     for caption, flips in zip(captions[::7], made[::7], strict=True):
-        assert [(flip.type, flip.source) for flip in flips] == flips_by_trying_every_word(
+        assert [(flip.type, flip.source) for flip in flips] == find_flips_word_by_word(
             caption.strip()
         )
     counts = [
         sum(flip.type == kind for flips in made for flip in flips)
         for kind in ("color", "object", "number")
     ]
-    # These 25,010 captions are half of the 50,000 on which .4043 was measured; this half alone has .3969.
+    # These 25,010 captions are half of the 50,000 on which .4043 was measured; on this half it is .3969.
     assert sum(counts) / len(captions) == pytest.approx(0.4043, abs=0.008)
     published = [32264, 38232, 10364]
     for count, paper in zip(counts, published, strict=True):
@@ -99,7 +99,7 @@ def test_literal_flips_of_coco_agree_with_a_second_route_and_with_the_paper(coco
 
 
 def test_paraphrases_are_sampled_evenly_over_all_unique_candidates():
-    caption = "the"  # no rule but the templates and the two markers applies
+    caption = "the"  # only the templates and the two markers apply
     seen = [
         text
         for seed in range(600)
@@ -141,7 +141,7 @@ def test_a_paper_flip_of_a_paraphrase_takes_the_same_words():
             assert edit.via != captions[index]
 
 
-def test_order_of_images_does_not_matter(coco):
+def test_the_order_of_images_does_not_matter(coco):
     some = random.Random(5).sample(coco, 40)
     forward = [edits(image["caption"], image["image"], rules="paper") for image in some]
     backward = [edits(image["caption"], image["image"], rules="paper") for image in reversed(some)]

@@ -12,7 +12,7 @@ from vlprobe.types import PictureChange
 
 
 def picture(width: int = 224, height: int = 224, seed: int = 0) -> Image.Image:
-    """A picture with edges, gradients and noise."""
+    """Return a picture with edges, gradients and noise."""
     generator = np.random.RandomState(seed)
     rows, columns = np.mgrid[:height, :width]
     pixels = np.stack([rows * 255 / height, columns * 255 / width, 0 * rows + 90], axis=2)
@@ -23,12 +23,12 @@ def picture(width: int = 224, height: int = 224, seed: int = 0) -> Image.Image:
 
 
 def distance(first: Image.Image, second: Image.Image) -> float:
-    """The mean absolute difference of two pictures, 0 to 255."""
+    """Return the mean absolute difference of two pictures, 0 to 255."""
     return float(np.abs(np.asarray(first, float) - np.asarray(second, float)).mean())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_change_keeps_the_size_and_depends_on_nothing_but_its_fields(kind: str):
+def test_a_change_keeps_the_size_and_depends_only_on_its_fields(kind: str):
     image = picture(151, 97)
     content = image.tobytes()
     for severity in SEVERITIES:
@@ -62,7 +62,7 @@ def test_a_picture_of_one_pixel_can_be_changed(kind: str):
     assert apply(image, PictureChange(kind, 5, 0, "dog")).size == (1, 1)
 
 
-def test_gaussian_noise_has_the_spread_of_its_severity():
+def test_gaussian_noise_has_the_standard_deviation_of_its_severity():
     gray = Image.new("RGB", (224, 224), (128, 128, 128))
     for severity, spread in zip((1, 2), (0.08, 0.12), strict=True):
         pixels = np.asarray(apply(gray, PictureChange("gaussian-noise", severity, 1)), float)
@@ -70,14 +70,14 @@ def test_gaussian_noise_has_the_spread_of_its_severity():
         assert pixels.mean() == pytest.approx(128, abs=1)
 
 
-def test_impulse_noise_hits_its_share_of_the_values():
+def test_impulse_noise_changes_its_share_of_the_values():
     gray = Image.new("RGB", (224, 224), (128, 128, 128))
     pixels = np.asarray(apply(gray, PictureChange("impulse-noise", 5, 1)))
     assert np.isin(pixels, (0, 255)).mean() == pytest.approx(0.27, abs=0.01)
     assert (pixels == 0).mean() == pytest.approx((pixels == 255).mean(), abs=0.01)
 
 
-def test_grains_of_noise_are_as_large_as_a_pixel_at_224():
+def test_a_noise_grain_is_as_large_as_a_pixel_at_224():
     gray = Image.new("RGB", (448, 448), (128, 128, 128))
     pixels = np.asarray(apply(gray, PictureChange("gaussian-noise", 3, 1)), int)
     assert (pixels[::2, ::2] == pixels[1::2, 1::2]).all()
@@ -86,7 +86,7 @@ def test_grains_of_noise_are_as_large_as_a_pixel_at_224():
 
 def test_defocus_is_the_mean_over_a_disk():
     image = picture()
-    radius = 4  # of severity 4: half of 8 pixels at 224
+    radius = 4  # for severity 4: half of 8 pixels at 224
     rows, columns = np.mgrid[-radius : radius + 1, -radius : radius + 1]
     disk = (rows**2 + columns**2 <= radius**2).astype(float)
     values = np.asarray(image, float)
@@ -95,13 +95,13 @@ def test_defocus_is_the_mean_over_a_disk():
     assert np.abs(blurred - expected).max() <= 0.51
 
 
-def test_a_blur_keeps_a_flat_picture():
+def test_a_blur_does_not_change_a_uniform_picture():
     flat = Image.new("RGB", (90, 60), (7, 77, 177))
     for kind in ("defocus-blur", "motion-blur", "zoom-blur", "pixelate"):
         assert apply(flat, PictureChange(kind, 5, 2)) == flat
 
 
-def test_pixels_become_fewer_with_the_severity():
+def test_pixelation_reduces_the_colors_with_the_severity():
     n_colors = [
         len(
             np.unique(
@@ -114,7 +114,7 @@ def test_pixels_become_fewer_with_the_severity():
     assert n_colors == sorted(n_colors, reverse=True) and n_colors[-1] <= 56**2 < n_colors[0]
 
 
-def test_a_mirror_turned_again_is_the_picture():
+def test_mirroring_a_flipped_picture_restores_it():
     image = picture(50, 40)
     assert ImageOps.mirror(apply(image, PictureChange("flip", 1, 0))) == image
 
@@ -154,7 +154,9 @@ def test_a_word_is_written_inside_the_picture():
         ("jpeg", "A red dog to the left.", False),
     ],
 )
-def test_a_change_that_may_make_a_caption_wrong_is_known(kind: str, caption: str, expected: bool):
+def test_a_change_that_may_contradict_a_caption_is_recognized(
+    kind: str, caption: str, expected: bool
+):
     assert picture_changes.contradicted(kind, caption) is expected
 
 
@@ -168,7 +170,7 @@ def test_a_change_that_may_make_a_caption_wrong_is_known(kind: str, caption: str
         (PictureChange("true-word", 3, 0, "x" * 41), "Expected 1 to 40"),
     ],
 )
-def test_a_bad_change_is_one_line(change: PictureChange, message: str):
+def test_an_invalid_picture_change_is_refused_in_one_line(change: PictureChange, message: str):
     with pytest.raises(InvalidInput, match=message) as error:
         apply(picture(10, 10), change)
     assert "\n" not in str(error.value)

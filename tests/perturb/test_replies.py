@@ -1,4 +1,4 @@
-"""What a language model answers is read without trust: each rule by an answer that it is for, and by real edits."""
+"""Replies of a language model are checked: each rule is tested with a reply that it rejects, and with real edits."""
 
 import json
 from pathlib import Path
@@ -48,13 +48,13 @@ def defect(reply: str, kind: instructions.EditKind, is_cut: bool = False) -> str
 
 
 @pytest.mark.parametrize(("reply", "kind"), RIGHT)
-def test_an_edit_passes(reply: str, kind: instructions.EditKind):
+def test_a_valid_edit_passes_unless_it_is_cut_off(reply: str, kind: instructions.EditKind):
     assert defect(reply, kind) == ""
     assert defect(reply, kind, is_cut=True) == instructions.CUT_OFF
 
 
 @pytest.mark.parametrize(("reply", "kind", "reason"), WRONG)
-def test_what_is_no_edit_is_refused_with_its_reason(
+def test_an_invalid_edit_is_refused_with_its_reason(
     reply: str, kind: instructions.EditKind, reason: str
 ):
     assert defect(reply, kind) == reason
@@ -68,7 +68,7 @@ def test_what_is_no_edit_is_refused_with_its_reason(
         ("<think>same?</think>different", "different"),
     ],
 )
-def test_a_verdict_is_one_word_and_agrees_or_not(reply: str, meaning: str):
+def test_a_one_word_verdict_is_compared_with_the_intended_meaning(reply: str, meaning: str):
     for kind in (P1, LIE):
         agrees = instructions.judged_defect(reply, kind) == ""
         assert agrees == (kind.meaning == meaning)
@@ -77,8 +77,8 @@ def test_a_verdict_is_one_word_and_agrees_or_not(reply: str, meaning: str):
 
 
 @pytest.mark.full  # real data, seconds
-def test_rules_let_the_edits_pass_that_people_validated(shared_data: Path):
-    """SugarCrepe++: captions, second positives and negatives that people looked through."""
+def test_the_rules_accept_99_percent_of_human_validated_edits(shared_data: Path):
+    """Use captions, second positives and negatives of SugarCrepe++, which people validated."""
     counts = {}
     for file in sorted((shared_data / "scpp" / "data").glob("*.json")):
         rows = json.loads(file.read_text("utf-8"))
@@ -91,7 +91,7 @@ def test_rules_let_the_edits_pass_that_people_validated(shared_data: Path):
     assert total > 500 and counts[""] / total > 0.99, counts
 
 
-def test_a_negative_of_any_kind_is_drawn_evenly_and_the_next_one_follows():
+def test_kinds_of_negatives_are_drawn_evenly_and_cycle_through_all():
     drawn = [
         instructions.kind_of(instructions.NEGATIVE, f"caption {n}", 0, 0).name for n in range(600)
     ]
@@ -101,13 +101,13 @@ def test_a_negative_of_any_kind_is_drawn_evenly_and_the_next_one_follows():
     assert set(six) == set(NEGATIVES)
 
 
-def test_a_question_says_neither_what_was_intended_nor_which_kind():
-    asked = instructions.question(CAPTION, "A red train stops.")[0]["content"]
+def test_the_second_question_reveals_neither_the_intended_meaning_nor_the_kind():
+    question = instructions.question(CAPTION, "A red train stops.")[0]["content"]
     words = [kind.rule for kind in KINDS.values() if len(kind.rule) > 6]
-    assert not [rule for rule in words if rule in asked] and "Answer with one word" in asked
+    assert not [rule for rule in words if rule in question] and "Answer with one word" in question
 
 
-def test_an_unknown_kind_is_told_with_those_that_are_known():
+def test_an_unknown_kind_is_refused_with_a_suggestion():
     with pytest.raises(NotFound, match="negative:swap"):
         instructions.chosen(["negative:swop"])
     assert instructions.chosen(["prsm", "P1"])[0] == "P1"

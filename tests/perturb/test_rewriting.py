@@ -1,4 +1,4 @@
-"""Rules that undo each other give the caption back, and a kept word is found where it went."""
+"""Inverse rules restore the caption, and the position of every kept word is known."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def by_rule(caption):
         ("A bus is parked on a street.", "copula-out", "copula-in"),
     ],
 )
-def test_a_rule_and_its_inverse_give_the_caption_back(caption, there, back):
+def test_a_rule_and_its_inverse_restore_the_caption(caption, there, back):
     assert by_rule(by_rule(caption)[there])[back] == caption
 
 
@@ -51,7 +51,7 @@ def test_a_rule_and_its_inverse_give_the_caption_back(caption, there, back):
         ("Umpire standing on a field.", "article-in", "An umpire standing on a field."),
     ],
 )
-def test_agreement_and_articles_are_right(caption, rule, text):
+def test_paraphrases_have_correct_agreement_and_articles(caption, rule, text):
     assert by_rule(caption)[rule] == text
 
 
@@ -64,7 +64,7 @@ def test_agreement_and_articles_are_right(caption, rule, text):
         "A kitchen with a red stove and two sinks.",
     ],
 )
-def test_a_kept_word_stands_where_the_paraphrase_says(caption):
+def test_a_kept_word_is_at_its_recorded_position(caption):
     reading = Reading(caption)
     found = advanced.paraphrases(Sentence(reading))
     assert len(found) >= 3
@@ -85,7 +85,7 @@ def test_a_kept_word_stands_where_the_paraphrase_says(caption):
     "word",
     ["apple", "umbrella", "hour", "orange", "MP3", "8", "old", "eye", "honest", "SUV", "igloo"],
 )
-def test_words_that_take_an(word):
+def test_takes_an_is_true_before_a_vowel_sound(word):
     assert takes_an(word)
 
 
@@ -105,11 +105,11 @@ def test_words_that_take_an(word):
         "ukulele",
     ],
 )
-def test_words_that_take_a(word):
+def test_takes_an_is_false_before_a_consonant_sound(word):
     assert not takes_an(word)
 
 
-def test_plurals_and_verb_forms_are_spelt_right():
+def test_plurals_and_verb_forms_are_spelled_correctly():
     assert [plural_of(word) for word in ("bus", "dog", "city", "toy", "box", "bench")] == [
         "buses", "dogs", "cities", "toys", "boxes", "benches",
     ]  # fmt: skip
@@ -123,11 +123,11 @@ def test_plurals_and_verb_forms_are_spelt_right():
     assert (VERBS["stopped"].ing, VERBS["ridden"].present) == ("stopping", "rides")
 
 
-def test_case_is_copied():
+def test_letter_case_is_copied_from_the_pattern():
     assert [like(pattern, "cat") for pattern in ("dog", "Dog", "DOG")] == ["cat", "Cat", "CAT"]
 
 
-def test_samples_are_even_over_subsets():
+def test_samples_are_uniform_over_subsets():
     seen = {}
     for item in range(3000):
         subset = frozenset(sample("abcd", 2, draw(42, f"item{item}", 0, "test")))

@@ -36,19 +36,19 @@ def words(text: str) -> list[str]:
 
 @pytest.fixture
 def coco(shared_data: Path) -> list[tuple[str, list[str]]]:
-    """120 images with their captions."""
+    """Return 120 images with their captions."""
     images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())
     return [(image["image"], image["caption"]) for image in images[:120]]
 
 
 @functools.cache
 def altered_by(policy: str, captions: tuple[str, ...], item: str) -> tuple[list, dict]:
-    """Return `alter` of an image's captions, which several tests look at."""
+    """Return `alter` of an image's captions, cached for several tests."""
     return alter(list(captions), item, policy)
 
 
 def spans_changed(old: str, new: str, source: str, target: str) -> bool:
-    """Whether the new text is the old one with the source exchanged once, and an article before it at most."""
+    """Return whether the texts differ only by one replacement of the source and possibly the article before it."""
     for match in re.finditer(re.escape(source), old):
         before = old[: match.start()]
         for article in ("", "a", "an"):
@@ -62,7 +62,7 @@ def spans_changed(old: str, new: str, source: str, target: str) -> bool:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_exactly_one_span_changes_and_never_to_a_word_of_any_caption(policy: str, coco):
+def test_exactly_one_span_changes_and_never_to_a_word_of_another_caption(policy: str, coco):
     made = 0
     for item, captions in coco:
         altered, dropped = altered_by(policy, tuple(captions), item)
@@ -139,7 +139,7 @@ def test_the_article_before_the_edit_fits_and_no_other_article_changes(policy: s
                 assert after[:at] == before[:at]
 
 
-def test_case_is_kept_so_that_style_gives_nothing_away():
+def test_letter_case_and_punctuation_are_preserved():
     for seed in range(30):
         altered = [one for one in alter(CAPTIONS, "x", "diff-concept", seed=seed)[0] if one]
         assert len(altered) == len(CAPTIONS)
@@ -154,12 +154,12 @@ def test_case_is_kept_so_that_style_gives_nothing_away():
                 assert one.text.removeprefix("TV")[1:].islower()
 
 
-def test_an_acronym_is_not_answered_with_capitals():
+def test_the_replacement_of_an_acronym_is_not_in_capitals():
     texts = [alter(["TV on a stand"], "x", "danger", seed=seed)[0][0].text for seed in range(20)]
     assert all(text[0].isupper() and text[1:].islower() for text in texts)
 
 
-def test_a_word_that_cannot_be_counted_is_only_exchanged_for_another():
+def test_a_mass_noun_is_replaced_only_by_a_mass_noun():
     for seed in range(40):
         one = alter(["A dog eats some broccoli"], "x", "rand-voca", seed=seed)[0][0]
         if one.edit.source == "broccoli":
@@ -171,7 +171,7 @@ def test_a_word_that_cannot_be_counted_is_only_exchanged_for_another():
             assert one.edit.target in mass
 
 
-def test_the_draw_depends_on_seed_and_item_and_nothing_else():
+def test_the_drawn_edit_depends_only_on_seed_and_item():
     first = alter(CAPTIONS, "x", "diff-concept")
     for other in ("y", "z"):
         alter(CAPTIONS, other, "same-concept")
@@ -181,7 +181,7 @@ def test_the_draw_depends_on_seed_and_item_and_nothing_else():
     assert alter(CAPTIONS, "x", "diff-concept", seed=43) != first
 
 
-def test_every_policy_takes_the_same_word_out_where_it_can():
+def test_every_policy_replaces_the_same_word_if_possible():
     one_each = [
         [one.edit.source for one in alter(CAPTIONS, "x", policy)[0]] for policy in POLICIES[:4]
     ]
@@ -190,7 +190,7 @@ def test_every_policy_takes_the_same_word_out_where_it_can():
 
 @pytest.mark.parametrize("policy", ["rand-voca", "same-concept", "diff-concept", "danger"])
 @pytest.mark.parametrize("k", tiers([2, 3, 4, 5], (2, 5)))
-def test_k_words_are_exchanged_for_k_different_ones(policy: str, k: int, coco):
+def test_k_words_are_replaced_by_k_different_ones(policy: str, k: int, coco):
     made = 0
     for item, captions in coco[:60]:
         altered, dropped = alter(captions, item, policy, k=k)
@@ -210,7 +210,7 @@ def test_k_words_are_exchanged_for_k_different_ones(policy: str, k: int, coco):
     assert made
 
 
-def test_what_may_still_be_true_is_never_put_in():
+def test_a_word_that_may_still_be_true_is_never_inserted():
     captions = ["A man on a couch", "A puppy near a tree"]
     never = {"person", "sofa", "dog", "animal", "guy"} & set(TRUE_BESIDE)
     assert len(never) == 5
@@ -224,12 +224,12 @@ def test_what_may_still_be_true_is_never_put_in():
     assert not put & never
 
 
-def test_a_general_word_is_not_exchanged_for_one_of_its_kind():
+def test_a_general_word_is_not_replaced_by_a_more_specific_one():
     altered, dropped = alter(["An animal"], "x", "same-concept")
     assert altered == [None] and sum(dropped.values()) == 1
 
 
-def test_the_word_most_encoders_ignore_is_taken_out():
+def test_the_word_with_least_influence_for_most_encoders_is_replaced():
     caption = "A dog and a horse near a bench"
     starts = [noun.start for noun in sources(caption)]
     scores = dict(zip(starts, [(0.3, 0.1, 0.2), (0.1, 0.2, 0.1), (0.2, 0.3, 0.3)], strict=True))
@@ -237,7 +237,9 @@ def test_the_word_most_encoders_ignore_is_taken_out():
         taken = alter([caption], "x", "danger", seed=seed, influence=[scores])[0][0].edit.source
         assert taken == "horse"
         two = alter([caption], "x", "danger", k=2, seed=seed, influence=[scores])[0][0].edit.source
-        assert two == "dog, horse"  # of the two that are left, two of three encoders ignore the dog
+        assert (
+            two == "dog, horse"
+        )  # of the remaining two words, two of three encoders ignore the dog
         assert (
             delete([caption], "x", "low-ei", seed=seed, influence=[scores])[0][0].text
             == "A dog and a near a bench"
@@ -248,7 +250,7 @@ def test_the_word_most_encoders_ignore_is_taken_out():
         )
 
 
-def test_level_words_are_drawn_with_the_seed():
+def test_tied_words_are_drawn_with_the_seed():
     caption = "A dog and a horse near a bench"
     level = {noun.start: (0.1,) for noun in sources(caption)}
     taken = {
@@ -259,7 +261,7 @@ def test_level_words_are_drawn_with_the_seed():
 
 
 @pytest.mark.parametrize("which", DELETIONS)
-def test_a_deletion_takes_one_noun_and_nothing_else(which: str, coco):
+def test_a_deletion_removes_exactly_one_noun(which: str, coco):
     for item, captions in coco[:100]:
         scores = [
             {noun.start: (noun.start * 0.01,) for noun in sources(caption)} for caption in captions
@@ -283,7 +285,7 @@ def test_a_deletion_takes_one_noun_and_nothing_else(which: str, coco):
                 )
 
 
-def test_colours_numbers_and_directions_are_never_taken_out():
+def test_colors_numbers_and_directions_are_never_replaced():
     assert [noun.form for noun in find("two red cars on the left side")] == [
         "quality",
         "quality",
@@ -292,7 +294,7 @@ def test_colours_numbers_and_directions_are_never_taken_out():
     assert [noun.lemmas for noun in sources("two red cars on the left side")] == [("car",)]
 
 
-def test_a_list_of_ones_own_is_used_and_inflected():
+def test_a_custom_word_list_is_used_and_inflected():
     own = vocabulary(["walrus", "##ing", "[CLS]", "café", "of", "beautiful", "gravy"])
     assert {concept.lemma for pool in own.values() for concept in pool} == {"walrus", "gravy"}
     altered = alter(["A dog with two cats and some rice"], "x", "rand-voca", k=3, words=own)[0][0]
@@ -308,7 +310,7 @@ def test_a_list_of_ones_own_is_used_and_inflected():
     }
 
 
-def test_wrong_requests_say_what_was_expected():
+def test_errors_for_invalid_arguments_state_the_expected_values():
     with pytest.raises(NotFound, match="No policy named 'same'"):
         alter(CAPTIONS, "x", "same")
     with pytest.raises(InvalidInput, match=r"from 1 to 5\. Got 6"):
