@@ -1,4 +1,4 @@
-"""Altered captions and mixed pictures as files: read back, they are what a run hides in its galleries."""
+"""Altered captions and mixed pictures written to files equal those in the galleries of a run."""
 
 import csv
 import json
@@ -30,8 +30,8 @@ OPTIONS = {
 MODEL = "control:random"
 
 
-def five(folder: Path, without: str = "") -> str:
-    """Six drawn pictures with five captions each, one of which has no noun where `without` is the thing."""
+def make_dataset(folder: Path, without: str = "") -> str:
+    """Draw six pictures with five captions each; one caption of the thing `without` has no noun."""
     folder.mkdir()
     rng = np.random.default_rng(0)
     with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:
@@ -57,10 +57,8 @@ def numbers(store, dataset: str, **options) -> dict[str, float]:
     return estimates_of(store, manifest, averaging="micro")["value"].dropna().to_dict()
 
 
-def test_a_file_read_back_holds_the_captions_of_a_run_and_is_written_again_byte_for_byte(
-    store, tmp_path
-):
-    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+def test_a_written_file_has_the_captions_of_a_run_and_is_reproduced_byte_for_byte(store, tmp_path):
+    dataset, out = make_dataset(tmp_path / "five"), tmp_path / "out"
     facts = write(make_request(dataset), out, store)
     assert {name: file["rule"] for name, file in facts["captions"].items()} == {
         "danger_seed1.json": "danger:seed1",
@@ -82,8 +80,8 @@ def test_a_file_read_back_holds_the_captions_of_a_run_and_is_written_again_byte_
         assert (again / "released.json").read_bytes() == path.read_bytes()
 
 
-def test_a_run_over_a_written_file_gets_the_numbers_of_the_run_it_was_written_from(store, tmp_path):
-    dataset = five(tmp_path / "five")
+def test_a_run_on_a_written_file_gives_the_numbers_of_the_original_run(store, tmp_path):
+    dataset = make_dataset(tmp_path / "five")
     facts = write(
         make_request(dataset, policies=["danger"], caption_seeds=[]), tmp_path / "out", store
     )
@@ -92,9 +90,9 @@ def test_a_run_over_a_written_file_gets_the_numbers_of_the_run_it_was_written_fr
     assert {"i2t_r1_new", "i2t_rsms"} <= set(of_file)
 
 
-def test_mixed_pictures_are_the_formula_pixel_by_pixel(store, tmp_path):
+def test_the_pixels_of_mixed_pictures_equal_the_formula(store, tmp_path):
     folder, out = tmp_path / "five", tmp_path / "out"
-    facts = write(make_request(five(folder), policies=[]), out, store)
+    facts = write(make_request(make_dataset(folder), policies=[]), out, store)
     assert facts["pictures"] == {"mix_0.9_seed10": 6, "patch_0.7_seed10": 6}
     rows = [json.loads(line) for line in (out / "mixed_pictures.jsonl").read_text().splitlines()]
     assert len(rows) == 12
@@ -113,10 +111,8 @@ def test_mixed_pictures_are_the_formula_pixel_by_pixel(store, tmp_path):
             assert inside.mean() == pytest.approx(0.3, abs=0.05)
 
 
-def test_a_picture_with_a_caption_that_could_not_be_altered_is_left_out_counted_and_still_listed(
-    store, tmp_path
-):
-    dataset, out = five(tmp_path / "five", without="pizza"), tmp_path / "out"
+def test_a_picture_with_an_unalterable_caption_is_excluded_and_counted(store, tmp_path):
+    dataset, out = make_dataset(tmp_path / "five", without="pizza"), tmp_path / "out"
     facts = write(
         make_request(dataset, policies=["danger"], caption_seeds=[], pictures=[]), out, store
     )
@@ -126,9 +122,9 @@ def test_a_picture_with_a_caption_that_could_not_be_altered_is_left_out_counted_
     }
     lines = [json.loads(line) for line in (out / "altered_captions.jsonl").read_text().splitlines()]
     assert len(lines) == 29
-    for line in lines:  # one word or article differs: the caption that it was made of
-        kept = set(line["caption"].split()) & set(line["text"].split())
-        assert len(kept) >= len(line["caption"].split()) - 2
+    for line in lines:  # the altered caption differs from its original by one word or article
+        existing = set(line["caption"].split()) & set(line["text"].split())
+        assert len(existing) >= len(line["caption"].split()) - 2
         assert line["text"] != line["caption"]
     edits = str(out / "altered_captions.jsonl")
     assert numbers(store, dataset, edits=edits, normalise=False)["i2t_rsms"] == pytest.approx(
@@ -136,17 +132,17 @@ def test_a_picture_with_a_caption_that_could_not_be_altered_is_left_out_counted_
     )
 
 
-def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, tmp_path):
-    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+def test_the_same_request_resumes_and_another_one_is_refused_in_one_line(store, tmp_path):
+    dataset, out = make_dataset(tmp_path / "five"), tmp_path / "out"
     request = make_request(dataset, policies=["danger"])
     facts = write(request, out, store)
-    kept, gone = out / "mix_0.9_seed10" / "dog.png", out / "patch_0.7_seed10" / "dog.png"
-    times = kept.stat().st_mtime_ns
-    content = gone.read_bytes()
-    gone.unlink()
+    existing, deleted = out / "mix_0.9_seed10" / "dog.png", out / "patch_0.7_seed10" / "dog.png"
+    times = existing.stat().st_mtime_ns
+    content = deleted.read_bytes()
+    deleted.unlink()
     assert write(request, out, store) == facts
-    assert kept.stat().st_mtime_ns == times
-    assert gone.read_bytes() == content
+    assert existing.stat().st_mtime_ns == times
+    assert deleted.read_bytes() == content
     with pytest.raises(InvalidInput) as caught:
         write(make_request(dataset, policies=["rand-voca"]), out, store)
     assert str(caught.value) == (
@@ -156,11 +152,11 @@ def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, 
     file.write_text("x")
     with pytest.raises(InvalidInput, match=r"is a file, not a folder"):
         write(request, file, store)
-    assert kept.is_file()
+    assert existing.is_file()
 
 
-def test_a_folder_that_cannot_be_written_is_one_line_and_what_was_finished_stays(store, tmp_path):
-    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+def test_an_unwritable_folder_is_refused_in_one_line_and_finished_files_remain(store, tmp_path):
+    dataset, out = make_dataset(tmp_path / "five"), tmp_path / "out"
     write(make_request(dataset), out, store)
     shutil.rmtree(out / "patch_0.7_seed10")
     (out / "patch_0.7_seed10").write_text("in the way")
@@ -172,10 +168,14 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_what_was_finished_stays
     assert write(make_request(dataset), out, store)["finished"]
 
 
-def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, tiny):
+def test_a_request_without_alterations_is_refused_and_too_few_captions_are_counted(
+    store, tmp_path, tiny
+):
     with pytest.raises(InvalidInput, match=r"Nothing in .* is altered"):
         write(
-            make_request(five(tmp_path / "five"), policies=[], pictures=[]), tmp_path / "out", store
+            make_request(make_dataset(tmp_path / "five"), policies=[], pictures=[]),
+            tmp_path / "out",
+            store,
         )
     assert not (tmp_path / "out").exists()
     facts = write(
@@ -188,7 +188,7 @@ def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, ti
     }
 
 
-def test_the_folder_of_pictures_is_the_innermost_that_holds_them_all():
+def test_the_folder_of_pictures_is_their_deepest_common_folder():
     names = ("/data/a/1.jpg", "/data/b/c/1.jpg")
     folder, name_of = image_names(Picture(Path(name)) for name in names)
     assert folder == Path("/data")
@@ -196,8 +196,8 @@ def test_the_folder_of_pictures_is_the_innermost_that_holds_them_all():
     assert image_names([]) == (None, {})
 
 
-def test_the_command_writes_them_and_says_how_they_are_read(store, tmp_path):
-    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+def test_perturb_writes_the_files_and_prints_their_dataset_name(store, tmp_path):
+    dataset, out = make_dataset(tmp_path / "five"), tmp_path / "out"
     words = ["--cache", str(store.root), "perturb", dataset]
     rococo = [*words, "--probe", "rococo"]
     options = ["--option", "policies=danger", "--option", "pictures=", "--limit", "4"]

@@ -1,4 +1,4 @@
-"""Figure 11 of RoCOCO, against loops over one caption at a time and a count of all ways to vote."""
+"""Figure 11 of RoCOCO, compared with loops over single captions and an enumeration of all possible votes."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ MODELS = ("control:random", "control:constant")
 
 
 def bag_of_words(salt: int):
-    """A random direction for each word."""
+    """Return a bag-of-words encoder with a random direction for each word."""
 
     def encode(texts):
         rows = []
@@ -48,9 +48,7 @@ def items_of(dataset, tmp_path):
 
 
 @pytest.mark.parametrize("all_words", [False, True])
-def test_votes_are_those_of_a_loop_over_one_caption_and_encoder_at_a_time(
-    encoders, tiny, tmp_path, all_words
-):
+def test_votes_equal_a_loop_over_single_captions_and_encoders(encoders, tiny, tmp_path, all_words):
     captions = items_of(tiny, tmp_path)
     votes_of = Counter()
     n_single = 0
@@ -77,7 +75,7 @@ def test_votes_are_those_of_a_loop_over_one_caption_and_encoder_at_a_time(
     assert found.share_of_two == pytest.approx((votes_of[2] + votes_of[3]) / votes_of.total())
 
 
-def test_the_nouns_are_those_that_a_run_with_these_encoders_leaves_out(encoders, tiny, tmp_path):
+def test_the_nouns_are_those_that_a_run_with_these_encoders_deletes(encoders, tiny, tmp_path):
     captions = items_of(tiny, tmp_path)
     taken = Counter()
     for item_id, texts in captions.items():
@@ -92,7 +90,7 @@ def test_the_nouns_are_those_that_a_run_with_these_encoders_leaves_out(encoders,
 
 
 @pytest.mark.parametrize(("n_words", "n_encoders"), [(1, 4), (2, 3), (3, 4), (5, 2), (4, 5)])
-def test_chance_is_a_count_of_all_ways_to_vote(n_words, n_encoders):
+def test_agreement_by_chance_equals_an_enumeration_of_all_votes(n_words, n_encoders):
     ways = Counter(
         max(Counter(votes).values())
         for votes in itertools.product(range(n_words), repeat=n_encoders)
@@ -108,7 +106,7 @@ def test_one_encoder_and_captions_without_a_noun_are_refused_in_one_line(encoder
         consensus({"a": ("It is very nice.",), "b": ()}, encoders)
 
 
-def test_the_command_prints_the_votes_or_the_words_and_the_papers_share(tiny, tmp_path):
+def test_influence_prints_the_votes_or_the_words_and_the_papers_share(tiny, tmp_path):
     words = ["--cache", str(tmp_path / "cache"), "influence", tiny, "--format", "json"]
     models = [word for name in MODELS for word in ("--model", name)]
     done = CliRunner().invoke(main, [*words, *models, "--limit", "4"])
@@ -125,7 +123,7 @@ def test_the_command_prints_the_votes_or_the_words_and_the_papers_share(tiny, tm
     assert "between two or more encoders" in refused.stderr
 
 
-def test_a_file_of_embeddings_votes_like_the_model_that_wrote_it(tiny, tmp_path):
+def test_imported_embeddings_vote_like_the_model_that_computed_them(tiny, tmp_path):
     out, store = tmp_path / "out", Store(tmp_path / "cache")
     words = ["--cache", str(store.root), "influence", tiny, "--format", "json"]
     written = CliRunner().invoke(main, [*words, "--texts", str(out)])
@@ -151,7 +149,7 @@ def test_a_file_of_embeddings_votes_like_the_model_that_wrote_it(tiny, tmp_path)
     assert texts_of_cases[0] == texts_of_cases[1]
 
 
-def test_a_file_that_lacks_a_text_of_a_vote_is_one_line(tmp_path):
+def test_embeddings_that_lack_a_text_of_a_vote_are_refused_in_one_line(tmp_path):
     np.save(tmp_path / "texts.npy", np.eye(1, 4, dtype=np.float32))
     (tmp_path / "texts.jsonl").write_text('{"id": "A dog."}\n')
     embed = text_encoder(load_voter(f"embeddings:{tmp_path}"))

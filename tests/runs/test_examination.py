@@ -1,4 +1,4 @@
-"""The doctor as a stage of a run: what it finds is what it found alone, for less work."""
+"""Model checks as a stage of a run: same outcomes as a separate `doctor`, with less work."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from vlprobe.storage.store import Store
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_the_doctor_takes_pictures_that_the_run_embedded_and_finds_the_same(
+def test_the_model_checks_reuse_embeddings_of_the_run_and_have_the_same_outcomes(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, keeps: bool
 ):
     for number in range(40):
@@ -37,6 +37,6 @@ def test_the_doctor_takes_pictures_that_the_run_embedded_and_finds_the_same(
 
     kept = examined(store, keeps)
     calls = len(passed)
-    # the pictures of one batch are stored; those of the second are fewer than a stored batch has
+    # the pictures of one batch are stored; the second batch is smaller than a stored batch
     assert calls == 1 + 8 + 2 if keeps else calls == 2 + 8 + 2
     assert examined(Store(tmp_path / "other"), False) == kept

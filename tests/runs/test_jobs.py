@@ -1,4 +1,4 @@
-"""Jobs: a child process whose state anybody can read, that can be stopped, and whose death is noticed."""
+"""Jobs: child processes with a state on disk, which can be cancelled and whose death is noticed."""
 
 import os
 import time
@@ -13,11 +13,11 @@ from vlprobe.runs.request import PlanRequest, Request
 
 
 def wait(store, job_id: str, states: tuple[str, ...] = jobs.ENDED) -> jobs.Job:
-    """The job once it is in one of these states."""
+    """Wait until the job is in one of these states, and return it."""
     until = time.monotonic() + 300  # a busy machine
     while (job := jobs.read(store, job_id)).state not in states:
         assert time.monotonic() < until, f"still {job.state}: {jobs.log(store, job_id)}"
-        time.sleep(0.02)  # leaves the processor to the job
+        time.sleep(0.02)  # leaves the CPU to the job
     return job
 
 
@@ -28,7 +28,7 @@ def request(tiny: str, **changes) -> Request:
     )
 
 
-def test_one_job_asks_several_probes_and_tells_which_have_no_question(tiny, store):
+def test_one_job_runs_several_probes_and_lists_those_without_cases(tiny, store):
     probes = ("eqben", "lgip", "prsm")
     plan = PlanRequest(tuple(request(tiny, probe=probe, examine=False) for probe in probes))
     job_id = jobs.write(plan, store)
@@ -44,7 +44,7 @@ def test_one_job_asks_several_probes_and_tells_which_have_no_question(tiny, stor
     assert (job_files.read_status(store.root / "jobs" / job_id).probe, job.fraction) == ("prsm", 1)
 
 
-def test_a_plan_of_which_nothing_can_be_asked_fails_and_says_why(tiny, store):
+def test_a_plan_without_any_case_fails_with_the_reasons(tiny, store):
     plan = PlanRequest(tuple(request(tiny, probe=probe) for probe in ("eqben", "visla")))
     job_id = jobs.write(plan, store)
     assert jobs.work(store.address, job_id) == 1
@@ -53,7 +53,7 @@ def test_a_plan_of_which_nothing_can_be_asked_fails_and_says_why(tiny, store):
     assert "eqben: Probe 'eqben' has no cases" in job.error and "visla: " in job.error
 
 
-def test_a_job_that_fails_says_why_in_one_line(tiny, store):
+def test_a_failed_job_has_a_one_line_error(tiny, store):
     job_id = jobs.write(request(tiny, models=("control:rondom",)), store)
     assert jobs.work(store.address, job_id) == 1
     job = jobs.read(store, job_id)
@@ -61,7 +61,7 @@ def test_a_job_that_fails_says_why_in_one_line(tiny, store):
     assert "Did you mean 'control:random'" in job.error
 
 
-def test_a_waiting_job_is_cancelled_and_resumed_and_runs_to_its_end_and_names_its_runs(tiny, store):
+def test_a_waiting_job_can_be_cancelled_and_resumed_and_then_lists_its_runs(tiny, store):
     import filelock
 
     (store.root / "jobs").mkdir(parents=True)
@@ -79,7 +79,7 @@ def test_a_waiting_job_is_cancelled_and_resumed_and_runs_to_its_end_and_names_it
     assert jobs.jobs(store)[0].request == request(tiny)
 
 
-def test_a_job_whose_process_has_no_arguments_yet_is_not_shown_as_gone(tiny, store, monkeypatch):
+def test_a_job_whose_process_has_no_arguments_yet_is_not_reported_dead(tiny, store, monkeypatch):
     job_id = jobs.write(request(tiny), store)
     jobs.write_json(store.root / "jobs" / job_id / "status.json", {"state": "queued", "queued": 0})
     jobs.write_json(store.root / "jobs" / job_id / "process.json", {"pid": os.getpid()})
@@ -89,7 +89,7 @@ def test_a_job_whose_process_has_no_arguments_yet_is_not_shown_as_gone(tiny, sto
     assert jobs.read(store, job_id).state == "dead"
 
 
-def test_a_job_that_is_not_there_is_said_so(store):
+def test_an_unknown_job_is_refused(store):
     with pytest.raises(NotFound, match="No job named 'abc'"):
         jobs.read(store, "abc")
     with pytest.raises(NotFound):

@@ -1,4 +1,6 @@
-"""Cases that people tagged are left out: part of the key, told, and the numbers are those of the others."""
+"""Tagged cases can be excluded: the exclusion is part of the key and of the label, and the numbers use only the other
+cases.
+"""
 
 import numpy as np
 import pytest
@@ -18,8 +20,8 @@ from vlprobe.types import Run
 BAD = "wrong label"
 
 
-def tagged(tiny, store, count: int = 3) -> tuple[dict, list[str]]:
-    """A run over everything, and the ids of its flips that somebody tagged."""
+def run_and_tag(tiny, store, count: int = 3) -> tuple[dict, list[str]]:
+    """Run all cases and tag some flips. Return the manifest and the ids of the tagged flips."""
     whole = execute(request(tiny), store)[0]
     cases = store.cases(whole["case_key"]).table("cases").to_pylist()
     flips = [case for case in cases if case["kind"] == "flip"][:count]
@@ -28,8 +30,8 @@ def tagged(tiny, store, count: int = 3) -> tuple[dict, list[str]]:
     return whole, [case["id"] for case in flips]
 
 
-def test_tagged_cases_are_left_out_and_the_rate_is_that_of_the_others(tiny, store):
-    whole, bad = tagged(tiny, store)
+def test_excluding_tagged_cases_gives_the_positive_rate_of_the_other_cases(tiny, store):
+    whole, bad = run_and_tag(tiny, store)
     cleaned = execute(request(tiny, without_tag=(BAD,)), store)[0]
     assert cleaned["key"] != whole["key"]
     assert cleaned["run"]["selection"] == {"without": sorted(bad)}
@@ -46,8 +48,8 @@ def test_tagged_cases_are_left_out_and_the_rate_is_that_of_the_others(tiny, stor
     assert rate == pytest.approx(np.mean(margins[kept] > 0))
 
 
-def test_the_ids_name_the_same_run_and_it_can_be_asked_again(tiny, store):
-    _, bad = tagged(tiny, store)
+def test_excluding_by_id_gives_the_same_key_as_by_tag_and_can_be_repeated(tiny, store):
+    _, bad = run_and_tag(tiny, store)
     cleaned = execute(request(tiny, without_tag=(BAD,)), store)[0]
     assert execute(request(tiny, without=tuple(bad[::-1])), store)[0]["key"] == cleaned["key"]
     assert execute(_request(Run(**cleaned["run"])), store)[0]["key"] == cleaned["key"]
@@ -65,16 +67,16 @@ def test_the_ids_name_the_same_run_and_it_can_be_asked_again(tiny, store):
         ({"without": ("no such case",)}, "1 of 1 cases to exclude are not in"),
     ],
 )
-def test_what_is_not_there_cannot_be_left_out_and_is_one_line(tiny, store, changes, said):
-    whole, _ = tagged(tiny, store)
+def test_excluding_an_unknown_tag_or_case_is_refused_in_one_line(tiny, store, changes, said):
+    whole, _ = run_and_tag(tiny, store)
     with pytest.raises(InvalidInput, match=said) as caught:
         execute(request(tiny, **changes), store)
     assert "\n" not in str(caught.value)
     assert [run["key"] for run in store.runs()] == [whole["key"]]
 
 
-def test_run_and_ask_leave_out_by_tag_and_by_id(tiny, store, tmp_path):
-    _, bad = tagged(tiny, store)
+def test_run_and_ask_exclude_cases_by_tag_and_by_id(tiny, store, tmp_path):
+    _, bad = run_and_tag(tiny, store)
     begin = ["--cache", str(store.root)]
     words = ["--dataset", tiny, "--model", "control:random", "--no-doctor"]
     for chosen in (["--without-tag", BAD], ["--without", bad[0]]):

@@ -1,4 +1,4 @@
-"""`vlprobe score`: a column of scores in any table, by any family of models, continued after an interruption."""
+"""`vlprobe score` adds a column of scores to a table, with models of any family, and resumes after an interruption."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ PAIRS = [(f"{n}.png", text) for n, (_, _, *texts) in enumerate(CAPTIONS) for tex
 
 @pytest.fixture
 def photos(tmp_path) -> Path:
-    """A folder with the pictures of `tiny` and its table `captions.csv`."""
+    """Return a folder with the pictures of `tiny` and its table `captions.csv`."""
     make_tiny(tmp_path / "photos")
     return tmp_path / "photos"
 
@@ -46,7 +46,7 @@ def rows_of(table: Path) -> list[dict[str, str]]:
 
 
 def expected(folder: Path, name: str = MODEL) -> np.ndarray:
-    """The score of each pair, from the model alone, one pair at a time."""
+    """Compute the score of each pair separately with the model."""
     model = registry.load_model(name)
     scores = []
     for image, text in PAIRS:
@@ -56,7 +56,7 @@ def expected(folder: Path, name: str = MODEL) -> np.ndarray:
     return np.array(scores)
 
 
-def test_a_csv_keeps_its_rows_and_gets_a_column(photos, cache):
+def test_score_keeps_the_rows_of_a_csv_and_adds_a_column(photos, cache):
     answer = call(cache, "score", str(photos / "captions.csv"), "--model", MODEL)
     assert f"{photos / 'captions-scored.csv'}: 12 scores" in answer.stderr and not answer.stdout
     before, after = (rows_of(photos / f"{name}.csv") for name in ("captions", "captions-scored"))
@@ -68,7 +68,7 @@ def test_a_csv_keeps_its_rows_and_gets_a_column(photos, cache):
     assert len(set(scores)) > 6
 
 
-def test_odd_separators_headers_quotes_and_blank_lines_stay(photos, cache):
+def test_unusual_separators_headers_and_quotes_are_preserved(photos, cache):
     rows = [("Bild", " Text", "n"), ("0.png", 'A "red"; dog,\non a bench', "1"), ("1.png", "é", "")]
     text = io.StringIO()
     csv.writer(text, delimiter=";").writerows(rows)
@@ -81,7 +81,7 @@ def test_odd_separators_headers_quotes_and_blank_lines_stay(photos, cache):
     assert written[0][-1] == "fit" and all(float(row[-1]) for row in written[1:])
 
 
-def test_json_lines_keep_nested_values_and_unknown_is_null(photos, cache):
+def test_json_lines_keep_nested_values_and_unknown_scores_are_null(photos, cache):
     lines = [
         {"image": "0.png", "caption": CAPTIONS[0][2], "more": {"a": [1, None]}, "é": True},
         {"image": "gone.png", "caption": "A dog.", "more": {"a": []}, "é": False},
@@ -102,7 +102,7 @@ def test_json_lines_keep_nested_values_and_unknown_is_null(photos, cache):
     assert written[1]["score"] is None
 
 
-def test_parquet_keeps_its_types_and_may_hold_its_pictures(photos, cache):
+def test_parquet_keeps_its_types_and_can_contain_the_pictures(photos, cache):
     table = pa.table(
         {
             "image": pa.array(
@@ -122,9 +122,7 @@ def test_parquet_keeps_its_types_and_may_hold_its_pictures(photos, cache):
     assert written["score"].to_numpy() == pytest.approx(expected(photos), abs=1e-6)
 
 
-def test_an_interrupted_command_continues_and_writes_what_a_whole_one_writes(
-    photos, cache, monkeypatch
-):
+def test_an_interrupted_command_resumes_and_writes_the_same_file(photos, cache, monkeypatch):
     table, whole = str(photos / "captions.csv"), photos / "whole.csv"
     call(cache, "score", table, "--model", MODEL, "--out", str(whole))
     monkeypatch.setattr(pair_scores, "CHUNK_ROWS", 5)
@@ -144,15 +142,15 @@ def test_an_interrupted_command_continues_and_writes_what_a_whole_one_writes(
     (kept,) = (path for path in (cache / "scored").iterdir() if path.suffix != ".lock")
     assert kept.stat().st_size == 4 * 10
     with kept.open("ab") as handle:
-        handle.write(b"\0\1")  # half a number, as of a process that was killed
+        handle.write(b"\0\1")  # half a number, as a killed process leaves it
     limit, scored = 100, []
     call(cache, "score", table, "--model", MODEL)
-    assert len(scored) == 5  # one call, for the last two rows
+    assert len(scored) == 5  # a single call, for the last two rows
     assert (photos / "captions-scored.csv").read_bytes() == whole.read_bytes()
     assert list((cache / "scored").iterdir()) == []
 
 
-def test_another_model_or_a_changed_table_starts_anew(photos, cache, monkeypatch):
+def test_another_model_or_a_changed_table_starts_from_the_beginning(photos, cache, monkeypatch):
     monkeypatch.setattr(pair_scores, "CHUNK_ROWS", 5)
     table = photos / "captions.csv"
     with monkeypatch.context() as patch:
@@ -170,7 +168,7 @@ def test_another_model_or_a_changed_table_starts_anew(photos, cache, monkeypatch
 
 
 class Head(Control):
-    """A model that looks at a picture and a text together: it compares a brightness with a length."""
+    """A pair scorer that combines the brightness of the picture and the length of the text."""
 
     name, digest, note = "head", "head1", ""
 
@@ -189,7 +187,7 @@ class Head(Control):
         return (np.array([*encoded]) * 100 + lengths).astype(np.float32)
 
 
-def test_a_data_frame_gets_scores_of_a_matching_head_pair_by_pair(photos, cache):
+def test_a_data_frame_gets_the_pair_scores_of_a_matching_head(photos, cache):
     frame = pd.DataFrame(PAIRS, columns=["photo", "text"], index=range(5, 17))
     model = Head()
     scored = vlprobe.score(frame, model, image="photo", caption="text", folder=photos, cache=cache)
@@ -237,7 +235,7 @@ def test_a_table_that_cannot_be_scored_is_refused_in_one_line(photos, cache, tex
     assert not (photos / "bad-scored.csv").exists()
 
 
-def test_names_outputs_and_models_that_do_not_fit_are_one_line_each(photos, cache):
+def test_invalid_outputs_models_and_tables_are_refused_in_one_line(photos, cache):
     table = str(photos / "captions.csv")
     exists = call(cache, "score", table, "--model", MODEL, "--out", table, code=1)
     assert "already exists. Choose another file name" in exists.stderr
@@ -278,7 +276,7 @@ class Chooser(TextOnly):
         return Capabilities(answers_cases=True, chooses=True, n_orders=2)
 
 
-def test_a_model_of_texts_and_one_that_only_chooses_are_refused(photos, cache):
+def test_a_text_encoder_and_a_choosing_model_are_refused_by_score(photos, cache):
     frame = pd.DataFrame({"image": ["0.png"], "caption": ["A dog."]})
     with pytest.raises(InvalidInput, match="'texts' does not accept pictures"):
         vlprobe.score(frame, TextOnly(), folder=photos, cache=cache)

@@ -1,4 +1,6 @@
-"""Several probes in one plan: each picture and text through the model once, and the bytes of single runs."""
+"""Several probes in one plan: the model encodes each picture and text once, and the files equal those of single
+runs.
+"""
 
 import json
 import os
@@ -44,7 +46,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def singles(tiny: str, tmp_path: Path) -> dict[str, bytes]:
-    """What single runs store, each in a cache of its own."""
+    """Return the files that single runs store, each in a separate cache."""
     stored: dict[str, bytes] = {}
     for request in requests(tiny):
         store = Store(tmp_path / request.probe)
@@ -63,11 +65,11 @@ def test_a_plan_stores_the_keys_and_bytes_of_single_runs(tiny, tmp_path, singles
         manifest["key"] for manifests in plan.manifests for manifest in manifests
     }
     assert plan.left_out == []
-    assert execute_plan(requests(tiny), store) == plan  # again: what is stored
+    assert execute_plan(requests(tiny), store) == plan  # repeating it returns the stored runs
 
 
 @pytest.mark.parametrize("keeps", tiers([True, False], (True,)))
-def test_each_picture_and_text_goes_through_the_model_once_and_the_model_is_loaded_once(
+def test_a_plan_encodes_each_picture_and_text_once_and_loads_the_model_once(
     tiny, tmp_path, monkeypatch, loads, keeps: bool
 ):
     seen: Counter[tuple[str, bytes]] = Counter()
@@ -98,7 +100,7 @@ def test_each_picture_and_text_goes_through_the_model_once_and_the_model_is_load
     assert set(seen.values()) == {1}
 
 
-def test_a_plan_that_was_stopped_goes_on_to_the_same_bytes(tiny, tmp_path, singles):
+def test_a_stopped_plan_resumes_to_the_same_bytes(tiny, tmp_path, singles):
     store = Store(tmp_path / "plan")
     for step in (6, 14, 22):
         with pytest.raises(KeyboardInterrupt):
@@ -110,11 +112,11 @@ def test_a_plan_that_was_stopped_goes_on_to_the_same_bytes(tiny, tmp_path, singl
 def test_a_model_is_examined_once_for_all_probes(tiny, tmp_path):
     labels: list[str] = []
 
-    class Told(Progress):
+    class Recorder(Progress):
         def update(self, label: str, done: float, total: float) -> None:
             labels.extend([label] if labels[-1:] != [label] else [])
 
-    execute_plan(requests(tiny), Store(tmp_path / "plan"), Told())
+    execute_plan(requests(tiny), Store(tmp_path / "plan"), Recorder())
     assert Counter(label for label in labels if label.startswith(("Examining", "Loading"))) == {
         f"{word} {model}{place}": 1
         for model in MODELS
@@ -123,9 +125,7 @@ def test_a_model_is_examined_once_for_all_probes(tiny, tmp_path):
     assert sum(label.startswith("Reading ") for label in labels) == 1
 
 
-def test_a_probe_that_cannot_be_asked_is_left_out_of_all_and_an_error_where_it_is_named(
-    tiny, tmp_path
-):
+def test_a_probe_without_cases_is_skipped_by_all_and_an_error_if_named(tiny, tmp_path):
     store = Store(tmp_path / "plan")
     plan = execute_plan(requests(tiny, ("eqben", "lgip")), store, leaves_out=True)
     assert [len(manifests) for manifests in plan.manifests] == [0, 2]
@@ -134,7 +134,7 @@ def test_a_probe_that_cannot_be_asked_is_left_out_of_all_and_an_error_where_it_i
         execute_plan(requests(tiny, ("eqben", "lgip")), store)
 
 
-def test_the_command_asks_several_probes_with_options_of_one_or_all(tiny, tmp_path):
+def test_run_accepts_several_probes_with_options_for_one_or_all(tiny, tmp_path):
     words = [*RUN, "--model", "control:random", "--dataset", tiny]
     options = ["--option", "lgip.rules=paper", "--option", "approximate=0"]
     options += ["--option", "pictures=mix:0.9", "--option", "rococo.picture_seeds=1"]
@@ -151,7 +151,7 @@ def test_the_command_asks_several_probes_with_options_of_one_or_all(tiny, tmp_pa
     assert "prmx" in call(tmp_path, *words, "--probe", "prmx", code=1).stderr
 
 
-def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
+def test_probe_all_runs_every_probe_that_applies_to_the_dataset(tiny, tmp_path):
     words = [*RUN, "--model", "control:constant", "--dataset", tiny]
     ended = call(tmp_path, *words, "--probe", "all", "--option", "pictures=")
     assert {row["probe"] for row in json.loads(ended.stdout)} == {
@@ -167,7 +167,7 @@ def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["control:typo", "demoo:weak", "embeddings:/no/such/file.npz"])
-def test_a_wrong_name_of_a_later_model_ends_a_plan_before_the_first_model_is_loaded(
+def test_an_invalid_name_of_a_later_model_is_refused_before_loading_the_first(
     tiny, tmp_path, wrong: str
 ):
     request = Request((*MODELS[:1], wrong), tiny, "lgip", examine=False)
@@ -176,9 +176,7 @@ def test_a_wrong_name_of_a_later_model_ends_a_plan_before_the_first_model_is_loa
     assert Store(tmp_path / "cache").runs() == []
 
 
-def test_one_command_asks_about_several_datasets_with_the_bytes_of_single_ones(
-    tiny, tmp_path, loads
-):
+def test_one_command_runs_several_datasets_with_the_bytes_of_single_runs(tiny, tmp_path, loads):
     (tmp_path / "foils.csv").write_text(
         "image,caption,foil\ntiny/0.png,a red ball,a blue ball\ntiny/1.png,a cup,a hat\n"
     )
@@ -201,7 +199,7 @@ def test_one_command_asks_about_several_datasets_with_the_bytes_of_single_ones(
 
 
 def test_a_profile_counts_the_seconds_of_each_stage_and_of_the_model(monkeypatch):
-    # wall, processors, model: at the start, and when each label but the first of a stage is told
+    # seconds of wall, CPU and model: at the start, and at each label that starts a stage
     ticks = iter([(0, 0, 0), (1, 1, 0), (3, 2, 0), (10, 6, 0), (30, 20, 15), (32, 21, 15)])
     monkeypatch.setattr(profile, "_clocks", lambda: next(ticks))
     clock = profile.Profile(Progress())
@@ -215,10 +213,10 @@ def test_a_profile_counts_the_seconds_of_each_stage_and_of_the_model(monkeypatch
     assert lines["all"] == ["32.00", "100.0%", "21.00", "15.00", "46.9%"]
 
 
-def test_the_first_batch_of_embeddings_is_not_counted_as_making_questions(
+def test_computing_the_first_embeddings_is_not_counted_as_making_questions(
     tiny, tmp_path, monkeypatch
 ):
-    clock, stages = profile.Profile(Progress()), []  # in which the model is asked
+    clock, stages = profile.Profile(Progress()), []  # the stages in which the model encodes
 
     def time_stage(name: str):
         answer = getattr(ControlEncoder, name)
@@ -235,7 +233,7 @@ def test_the_first_batch_of_embeddings_is_not_counted_as_making_questions(
     assert {"make questions", "load models"} <= set(clock.stages)
 
 
-def test_the_stages_of_a_real_profile_add_up_to_all_of_it(tiny, tmp_path):
+def test_the_stages_of_a_real_profile_add_up_to_the_total(tiny, tmp_path):
     began, spent = time.perf_counter(), sum(os.times()[:4])
     words = ["run", "--model", "control:random", "--dataset", tiny, "--probe", "lgip", "--profile"]
     lines = call(tmp_path, *words).stderr.splitlines()
@@ -244,7 +242,7 @@ def test_the_stages_of_a_real_profile_add_up_to_all_of_it(tiny, tmp_path):
     rows = {line[:26].strip(): line[26:].split() for line in lines[first + 1 :]}
     of_all = rows.pop("all")
     assert {"doctor", "judge, intervals, write", "encode and score"} <= set(rows)
-    for column in (0, 2, 3):  # seconds: of the wall, of processors, of the model
+    for column in (0, 2, 3):  # seconds of wall, CPU and model
         total = sum(float(row[column]) for row in rows.values())
         assert total == pytest.approx(float(of_all[column]), abs=0.006 * len(rows))
     shares = sum(float(row[1].rstrip("%")) for row in rows.values())
@@ -253,20 +251,16 @@ def test_the_stages_of_a_real_profile_add_up_to_all_of_it(tiny, tmp_path):
     assert float(of_all[2]) <= cpu + 0.01
 
 
-EVERY = ("lgip", "eqben", "visla", "series")  # of six pictures only the first has a question
+EVERY = ("lgip", "eqben", "visla", "series")  # only the first has cases for six pictures
 
 
-def test_a_probe_without_a_question_is_left_out_in_a_line_whatever_the_number_of_models(
-    tiny, tmp_path
-):
+def test_a_probe_without_cases_is_reported_once_for_all_models(tiny, tmp_path):
     plan = execute_plan(requests(tiny, EVERY), Store(tmp_path / "cache"), leaves_out=True)
     assert [len(manifests) for manifests in plan.manifests] == [2, 0, 0, 0]
     assert [line.partition(":")[0] for line in plan.left_out] == ["eqben", "visla", "series"]
 
 
-def test_a_probe_without_a_question_is_remembered_and_no_model_is_loaded_again(
-    tiny, tmp_path, loads
-):
+def test_a_probe_without_cases_is_remembered_and_no_model_is_loaded_again(tiny, tmp_path, loads):
     store = Store(tmp_path / "cache")
 
     def run_plan(probes: tuple[str, ...] = EVERY, leaves_out: bool = True, **changes):
@@ -280,11 +274,11 @@ def test_a_probe_without_a_question_is_remembered_and_no_model_is_loaded_again(
         run_plan(("eqben",), leaves_out=False, examine=False)
     assert f"eqben: {caught.value}" == plan.left_out[0]
     assert loads == ["demo:weak"]
-    run_plan(examine=False, verify=True)  # nothing that is remembered is believed
+    run_plan(examine=False, verify=True)  # verify ignores the remembered probes
     assert loads == ["demo:weak"] * 2
 
 
-def test_other_data_in_the_same_place_is_asked_although_it_had_no_question(tmp_path):
+def test_changed_data_is_run_although_it_had_no_cases_before(tmp_path):
     picture(tmp_path / "a.png")
     file, store = tmp_path / "x.csv", Store(tmp_path / "cache")
     request = Request(MODELS, f"table:{file}", "eqben", examine=False)
@@ -301,7 +295,7 @@ def test_other_data_in_the_same_place_is_asked_although_it_had_no_question(tmp_p
         ("{", '{"KEY": {"no foil": "many"}}'),
     ),
 )
-def test_a_damaged_memo_of_probes_without_a_question_is_ignored(tiny, tmp_path, content):
+def test_a_damaged_memo_of_probes_without_cases_is_ignored(tiny, tmp_path, content):
     store = Store(tmp_path / "cache")
     plan = execute_plan(requests(tiny, EVERY), store, leaves_out=True)
     (key,) = [

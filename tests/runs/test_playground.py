@@ -1,4 +1,6 @@
-"""The Playground's core against plain routes: the probes' own edits, the runner's scorer, loops over single calls."""
+"""The core of the Playground, compared with the edits of the probes, the scorer of runs, and loops over single
+calls.
+"""
 
 import io
 import threading
@@ -35,7 +37,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Counting(DualEncoder):
-    """A model that says how many texts and pictures it was given."""
+    """A model that counts the texts and pictures that it encodes."""
 
     def __init__(self, model) -> None:
         self.model, self.name = model, model.name
@@ -56,7 +58,7 @@ class Counting(DualEncoder):
 
 
 class Pairs(PairScorer):
-    """A model that looks at pairs: the score is a picture's brightness over the number of words."""
+    """A pair scorer: the score is the brightness of a picture divided by the number of words."""
 
     name = "pairs"
     capabilities = Capabilities(scores_pairs=True, score_type="probability")
@@ -80,7 +82,7 @@ class Pairs(PairScorer):
         )
 
 
-def test_edits_are_those_of_lgip_of_our_own_kinds_and_of_rococo_and_no_others():
+def test_edits_are_exactly_those_of_lgip_the_additional_kinds_and_rococo():
     edits, _ = playground.edits(CAPTION, seed=7, k=2)
     expected = {
         text
@@ -114,7 +116,7 @@ def test_edits_are_those_of_lgip_of_our_own_kinds_and_of_rococo_and_no_others():
     assert len({(one.group, one.text) for one in edits}) == len(edits)
 
 
-def test_the_least_telling_word_is_exchanged_where_models_vote(softmax: Player):
+def test_the_least_influential_word_is_replaced_if_models_vote(softmax: Player):
     edits, _ = playground.edits(CAPTION, players=[softmax])
     whole = softmax.texts([CAPTION])[0]
     nouns = {CAPTION[noun.start : noun.end]: noun for noun in substitution.sources(CAPTION)}
@@ -130,13 +132,13 @@ def test_the_least_telling_word_is_exchanged_where_models_vote(softmax: Player):
     assert least in taken.values()
 
 
-def test_what_cannot_be_made_is_said():
+def test_edits_that_cannot_be_made_are_reported():
     edits, dropped = playground.edits("A dog.", k=3)
     assert "same-concept: fewer than k words to exchange" in dropped
     assert not [one for one in edits if one.edit.subtype == "same-concept"]
 
 
-def test_scores_are_those_of_a_run(softmax: Player, scene: Path):
+def test_playground_scores_equal_those_of_a_run(softmax: Player, scene: Path):
     edits, _ = playground.edits(CAPTION)
     texts = [one.text for one in edits]
     canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
@@ -158,7 +160,7 @@ def test_scores_are_those_of_a_run(softmax: Player, scene: Path):
     np.testing.assert_allclose(answer.cosines, np.ravel(run["text_scores"].to_pylist()), atol=1e-6)
 
 
-def test_only_new_texts_and_pictures_go_through_a_model(softmax: Player, scene: Path):
+def test_a_model_encodes_only_new_texts_and_pictures(softmax: Player, scene: Path):
     model = Counting(softmax.model)
     player = Player(model)
     canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
@@ -176,7 +178,9 @@ def test_only_new_texts_and_pictures_go_through_a_model(softmax: Player, scene: 
     assert (model.texts, model.images) == (4, 17)
 
 
-def test_what_the_tokenizer_undoes_is_an_exact_tie_and_is_said(softmax: Player, scene: Path):
+def test_an_edit_that_the_tokenizer_erases_is_an_exact_tie_and_is_marked(
+    softmax: Player, scene: Path
+):
     canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     (answer,) = playground.score([softmax], canvas, "A red dog.", ["a red  DOG.", "A blue dog."])
     assert answer.unseen.tolist() == [True, False]
@@ -184,9 +188,7 @@ def test_what_the_tokenizer_undoes_is_an_exact_tie_and_is_said(softmax: Player, 
     assert playground.margins(answer)[0] == 0
 
 
-def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(
-    softmax: Player, scene: Path
-):
+def test_edits_to_unknown_words_are_exact_ties_in_every_batch(softmax: Player, scene: Path):
     player = Player(softmax.model)
     canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     player.texts(["A red zebra."])
@@ -194,12 +196,12 @@ def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(
     edits = ["A red llama.", "A red wolf.", "A red cat.", "A red cat."]
     (answer,) = playground.score([player], canvas, "A red zebra.", edits)
     assert answer.unseen.tolist() == [True, True, False, False]
-    assert answer.alike.tolist() == [True, True, False, False]  # one text twice is no wonder
+    assert answer.alike.tolist() == [True, True, False, False]  # equal texts are not marked
     assert playground.margins(answer)[:2].tolist() == [0, 0]
     assert playground.margins(answer)[2] != 0
 
 
-def test_a_model_of_texts_alone_compares_texts(softmax: Player, scene: Path):
+def test_a_text_encoder_compares_only_texts(softmax: Player, scene: Path):
     class Texts:
         name, capabilities = "texts", Capabilities(embeds_texts=True, dim=softmax.model.dim)
         tokenize, encode_texts = softmax.model.tokenize, softmax.model.encode_texts
@@ -211,7 +213,7 @@ def test_a_model_of_texts_alone_compares_texts(softmax: Player, scene: Path):
     assert answer.cosines.tolist() == pytest.approx([expected], abs=1e-6)
 
 
-def test_a_model_that_looks_at_pairs_is_asked_once_for_each():
+def test_a_pair_scorer_scores_each_pair_once():
     player = Player(Pairs())
     canvas = exhibits.canvas(Image.new("RGB", (8, 8), (51, 51, 51)))
     for _ in range(2):
@@ -219,11 +221,11 @@ def test_a_model_that_looks_at_pairs_is_asked_once_for_each():
     assert player.model.matched == 3
     assert [answer.true, *answer.scores] == pytest.approx([0.1, 0.2, 0.05])
     assert np.isnan(answer.cosines).all()
-    edits, _ = playground.edits("A dog on a bench.", players=[player])  # nobody can vote
+    edits, _ = playground.edits("A dog on a bench.", players=[player])  # a pair scorer cannot vote
     assert {one.edit.subtype for one in edits if one.group == "deletion"} == {"random"}
 
 
-def test_the_best_of_several_vectors_is_a_pictures_score():
+def test_the_score_of_a_picture_with_several_vectors_is_the_best_one():
     class Several:
         name, capabilities = (
             "several",
@@ -240,7 +242,7 @@ def test_the_best_of_several_vectors_is_a_pictures_score():
     assert found.tolist() == [[pytest.approx(0.8)]]
 
 
-def test_parts_that_matter_are_falls_of_the_score(softmax: Player, scene: Path):
+def test_parts_that_matter_are_decreases_of_the_score(softmax: Player, scene: Path):
     image = Image.open(scene).convert("RGB")
     canvas = exhibits.canvas(image)
     found = playground.parts_that_matter(softmax, canvas, CAPTION)
@@ -256,7 +258,7 @@ def test_parts_that_matter_are_falls_of_the_score(softmax: Player, scene: Path):
         assert found[row, column] == pytest.approx(plain(image) - plain(masked), abs=1e-5)
 
 
-def test_words_and_parts_that_matter_are_falls_of_the_score_and_of_the_margin(
+def test_words_and_parts_that_matter_are_decreases_of_the_score_or_margin(
     softmax: Player, scene: Path
 ):
     canvas = exhibits.canvas(Image.open(scene).convert("RGB"))
@@ -270,7 +272,7 @@ def test_words_and_parts_that_matter_are_falls_of_the_score_and_of_the_margin(
     np.testing.assert_allclose(margins, true - wrong, atol=1e-6)
 
 
-def test_a_mixed_picture_is_that_of_rococo():
+def test_a_mixed_picture_equals_that_of_rococo():
     one, other = (Image.new("RGB", (40, 30), color) for color in ("white", "navy"))
     for kind in ("mix", "patch"):
         made = exhibits.edited(exhibits.canvas(one), exhibits.canvas(other), kind, 0.7).draw()
@@ -284,10 +286,10 @@ def test_a_mixed_picture_is_that_of_rococo():
     assert len(keys) == 2
 
 
-def test_an_upload_is_upright_small_and_checked(tmp_path: Path):
+def test_an_upload_is_rotated_upright_resized_and_checked(tmp_path: Path):
     image = Image.new("RGB", (3000, 1500), "red")
     exif = Image.Exif()
-    exif[0x0112] = 6  # lies on its side
+    exif[0x0112] = 6  # rotated by 90 degrees
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", exif=exif)
     assert exhibits.uploaded(buffer.getvalue(), "phone.jpg").draw().size == (512, 1024)
@@ -299,7 +301,7 @@ def test_an_upload_is_upright_small_and_checked(tmp_path: Path):
             exhibits.uploaded(data, "notes.txt")
 
 
-def test_what_is_kept_is_a_dataset_that_scores_the_same(
+def test_saved_pictures_are_a_dataset_with_the_same_embeddings(
     softmax: Player, scene: Path, tmp_path: Path
 ):
     canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
@@ -314,14 +316,14 @@ def test_what_is_kept_is_a_dataset_that_scores_the_same(
     assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
 
 
-def test_two_people_who_keep_one_picture_at_once_keep_both_captions(
+def test_two_people_who_save_one_picture_at_once_save_both_captions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     canvas = exhibits.canvas(Image.new("RGB", (8, 8)))
     write, other = exhibits.write_bytes, []
 
     def slowly(path: Path, data: bytes) -> None:
-        if not other:  # somebody else comes while the first one is about to write
+        if not other:  # another person saves while the first one is about to write
             other.append(
                 threading.Thread(
                     target=exhibits.keep, args=(canvas, "The other.", "dogs", tmp_path)
@@ -338,7 +340,7 @@ def test_two_people_who_keep_one_picture_at_once_keep_both_captions(
     assert text.read_text(encoding="utf-8").splitlines() == ["The first.", "The other."]
 
 
-def test_what_is_remembered_of_pictures_can_be_kept_apart(softmax: Player):
+def test_players_can_have_separate_picture_caches(softmax: Player):
     model = Counting(softmax.model)
     common = Player(model)
     one, canvas = common.isolated(), exhibits.canvas(Image.new("RGB", (64, 64), "red"))
@@ -349,7 +351,7 @@ def test_what_is_remembered_of_pictures_can_be_kept_apart(softmax: Player):
     assert one._lock is common._lock
 
 
-def test_texts_are_tokenized_by_one_at_a_time():
+def test_texts_are_tokenized_under_the_lock():
     model = Pairs()
     player, tokenize = Player(model), model.tokenize
 
@@ -364,7 +366,7 @@ def test_texts_are_tokenized_by_one_at_a_time():
 @pytest.mark.parametrize(
     ("caption", "name", "word"), [("A dog.", "../..", "name"), (" \n", "dogs", "caption")]
 )
-def test_nothing_is_kept_without_a_name_and_a_caption(
+def test_nothing_is_saved_without_a_name_and_a_caption(
     tmp_path: Path, caption: str, name: str, word: str
 ):
     with pytest.raises(InvalidInput, match=word):
@@ -372,14 +374,14 @@ def test_nothing_is_kept_without_a_name_and_a_caption(
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_kept_on_a_read_only_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_saved_on_a_read_only_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     with pytest.raises(InvalidInput, match="read-only"):
         exhibits.keep(exhibits.canvas(Image.new("RGB", (8, 8))), "A dog.", "dogs", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_the_shelf_of_the_demo_is_that_of_its_dataset_and_stores_nothing(tmp_path: Path):
+def test_the_demo_shelf_has_the_pictures_of_its_dataset_and_stores_nothing(tmp_path: Path):
     from tools.world.captions import captions
     from tools.world.scenes import distinct
     from vlprobe.datasets.world.renderer import render

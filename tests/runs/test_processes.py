@@ -1,4 +1,4 @@
-"""A process that is started runs this vlprobe, and no file that lies in the current folder."""
+"""A started process runs this vlprobe and no file in the current folder."""
 
 import contextlib
 import os
@@ -16,7 +16,9 @@ ROOT = Path(vlprobe.__file__).resolve().parent.parent
 
 @pytest.fixture
 def trap(tmp_path, monkeypatch) -> Path:
-    """The current folder, with a module that both kinds of process would import; a file appears there if it is."""
+    """Put modules that both kinds of process would import into the current folder, and return the file that they create
+    if they run.
+    """
     for name in ("numbers", "json"):
         (tmp_path / f"{name}.py").write_text(
             "import pathlib; pathlib.Path('ran').touch(); raise SystemExit(3)"
@@ -25,23 +27,23 @@ def trap(tmp_path, monkeypatch) -> Path:
     return tmp_path / "ran"
 
 
-def test_a_process_that_makes_questions_runs_nothing_of_the_current_folder(trap):
+def test_a_process_that_makes_questions_imports_nothing_from_the_current_folder(trap):
     with contextlib.ExitStack() as stack:
         process = case_workers._start(stack)
         process.stdin.close()
-        assert process.wait(300) == 1  # it was told nothing
+        assert process.wait(300) == 1  # it received no input
     assert not trap.exists()
 
 
-def test_a_job_runs_nothing_of_the_current_folder(trap, store):
-    (store.root / "jobs" / "abc").mkdir(parents=True)  # of which nobody wrote down what was asked
+def test_a_job_imports_nothing_from_the_current_folder(trap, store):
+    (store.root / "jobs" / "abc").mkdir(parents=True)  # without a request
     jobs._spawn(store, "abc")
     assert next(reversed(jobs._children.values())).wait(300) == 1
     assert "No job named 'abc'" in (store.root / "jobs" / "abc" / "log.txt").read_text()
     assert not trap.exists()
 
 
-def test_a_copy_that_is_not_the_installed_one_starts_itself(tmp_path, monkeypatch):
+def test_a_copy_that_is_not_installed_starts_its_own_modules(tmp_path, monkeypatch):
     copy = tmp_path / "copy"
     (copy / "vlprobe" / "runs").mkdir(parents=True)
     (copy / "vlprobe" / "__init__.py").touch()
@@ -56,7 +58,7 @@ def test_a_copy_that_is_not_the_installed_one_starts_itself(tmp_path, monkeypatc
     assert Path(ran.stdout.strip()) == copy / "vlprobe" / "where.py"
 
 
-def test_a_path_that_is_set_is_kept(tmp_path, monkeypatch):
+def test_an_existing_pythonpath_is_preserved(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "told.py").write_text("import os; print(os.environ['PYTHONPATH'])")
     out, _ = processes.start("told", stdout=subprocess.PIPE).communicate(timeout=300)

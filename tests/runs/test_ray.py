@@ -1,4 +1,4 @@
-"""Runs on a real Ray cluster of two nodes on this machine, one of which goes away half-way."""
+"""Runs on a real Ray cluster of two nodes on this machine, one of which dies halfway."""
 
 import contextlib
 import gc
@@ -28,7 +28,7 @@ from vlprobe.runs.run import execute
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
-# Ray's own, of processes that end when they are told to and of settings that will mean something else one day.
+# Ray warns about processes that it ends itself and about settings whose meaning will change.
 pytestmark = pytest.mark.filterwarnings("ignore")
 NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80 << 20, "include_log_monitor": False}
 TASKS = ("ray::do_task", "ray::wait_for_ever", "ray::die")
@@ -41,7 +41,7 @@ SETTINGS = {
 
 
 class TwoNodes:
-    """A head and another node; the other one can go and come."""
+    """A head node and a second node, which can be killed and added again."""
 
     def __init__(self, folder: str) -> None:
         from ray.cluster_utils import Cluster
@@ -50,7 +50,7 @@ class TwoNodes:
         self.all = Cluster(initialize_head=True, head_node_args=head)
         self.address = str(self.all.address)
         self.other: Any = None
-        self.n_killed = 0  # workers that died with a node
+        self.n_killed = 0  # workers that died with the node
 
     def complete(self) -> "TwoNodes":
         if self.other is None:
@@ -58,9 +58,9 @@ class TwoNodes:
         return self
 
     def kill_one(self) -> None:
-        """As a machine dies: all at once. Ray's own way leaves workers alive for a second."""
+        """Kill the second node at once, as if the machine died. Ray's own removal leaves workers alive for a second."""
         raylet = psutil.Process(self.other.all_processes["raylet"][0].process.pid)
-        deadline = time.monotonic() + 60  # a worker of a new node starts after the first tasks end
+        deadline = time.monotonic() + 60  # a worker on a new node starts after the first tasks end
         while not (busy := workers(raylet)) and time.monotonic() < deadline:
             time.sleep(0.05)
         self.n_killed = len(busy)
@@ -75,13 +75,13 @@ class TwoNodes:
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[TwoNodes]:
-    if importlib.util.find_spec("ray") is None:  # it reads its settings when it is imported
+    if importlib.util.find_spec("ray") is None:  # Ray reads its settings when it is imported
         pytest.skip("needs requirements-ray.txt")
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
-        folder = tempfile.mkdtemp(prefix="ray")  # names of sockets are short
-        # Ray's Cluster writes RAY_TMPDIR/ray/ray_current_cluster whatever temp_dir says, and does not make the folder.
-        # As a new one it is the same on every machine, whether or not Ray was used there before.
+        folder = tempfile.mkdtemp(prefix="ray")  # socket names must be short
+        # Ray's Cluster writes RAY_TMPDIR/ray/ray_current_cluster regardless of temp_dir and does not create the folder.
+        # A new folder makes this independent of earlier uses of Ray on the machine.
         (Path(folder) / "ray").mkdir()
         environment = {"OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": folder}
         for name, value in (ray_cluster.QUIET | environment).items():
@@ -93,19 +93,19 @@ def started() -> Iterator[TwoNodes]:
         nodes.all.shutdown()
         torch.set_num_threads(threads)
         shutil.rmtree(folder, ignore_errors=True)
-        gc.collect()  # what Ray leaves open is told here, and not in a test of somebody else
+        gc.collect()  # warnings about files that Ray leaves open appear here, not in another test
 
 
 @pytest.fixture(scope="module")
 def joined(started: TwoNodes) -> Iterator[TwoNodes]:
-    """The cluster, which this process joins once: Ray's driver is not made to be left and joined many times."""
+    """Join the cluster once: Ray's driver does not support leaving and joining many times."""
     with ray_cluster.joined():
         yield started
 
 
 @pytest.fixture(scope="module")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """A store in which the demo's first pictures are drawn once."""
+    """Return a store in which the first demo pictures are drawn once."""
     with pytest.MonkeyPatch.context() as patch:
         draw_fewer(patch, 24)
         yield Store(tmp_path_factory.mktemp("drawn") / "cache")
@@ -117,7 +117,7 @@ def nodes(joined: TwoNodes) -> TwoNodes:
 
 
 def workers(of: psutil.Process | None = None) -> list[psutil.Process]:
-    """The processes that are at a task, of those that this process, or a raylet, started."""
+    """Return the processes that execute a task, among the descendants of this process or of a raylet."""
     found = []
     for process in (of or psutil.Process()).children(recursive=True):
         with contextlib.suppress(psutil.Error):
@@ -127,14 +127,14 @@ def workers(of: psutil.Process | None = None) -> list[psutil.Process]:
 
 
 def wait_until_no_worker_is_left() -> None:
-    deadline = time.monotonic() + 120  # Ray ends a worker a moment after it is told to
+    deadline = time.monotonic() + 120  # Ray ends a worker with a short delay
     while workers():
         assert time.monotonic() < deadline, "a worker is left"
         time.sleep(0.05)
 
 
 class Half(Progress):
-    """Does something once, when half of what a label says is done, and keeps which parts there are then and later."""
+    """Call `act` once when a labeled stage is half done, and record the parts at that time and later."""
 
     def __init__(self, label: str, act: Callable[[], None], parts: Path) -> None:
         self.label, self.act, self.parts = label, act, parts
@@ -165,15 +165,15 @@ def sums(manifest: dict) -> dict[str, str]:
 
 
 def run_locally(request: Request, store: Store) -> dict:
-    """The manifest of a run in this process, whose results and embeddings are then put away."""
+    """Run in this process, move the results and embeddings away, and return the manifest."""
     manifest = execute(request, store)[0]
     for folder in ("runs", "embeddings"):
         shutil.move(store.root / folder, store.root.parent / f"local-{request.probe}" / folder)
     return manifest
 
 
-@pytest.mark.full  # 34 s; the cancelled run below shows the same bytes on a cluster of one node
-def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, demo_store, monkeypatch):
+@pytest.mark.full  # 34 s; the cancelled run below checks the same bytes on a cluster of one node
+def test_lgip_results_have_the_same_bytes_when_a_node_dies(nodes, demo_store, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 120)
     sent: list[ray_executor.RayJob] = []
     job = ray_executor.RayJob
@@ -194,7 +194,7 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, demo_store, monkey
 
 
 @pytest.mark.full
-def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_encoded(
+def test_rococo_results_have_the_same_bytes_when_a_node_dies_during_encoding(
     nodes, demo_store, monkeypatch
 ):
     monkeypatch.setattr(answers, "PART_CASES", 80)
@@ -229,7 +229,7 @@ class Stop(Progress):
             raise KeyboardInterrupt
 
 
-def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(joined, tmp_path, monkeypatch):
+def test_a_cancelled_run_ends_its_workers_and_resumes_from_its_parts(joined, tmp_path, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 8)
     local = make_request(
         None, models=("control:random",), dataset=make_tiny(tmp_path / "tiny"), limit=0
@@ -250,13 +250,13 @@ def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(joined, tmp
 
 
 def wait_for_ever(job_refs: list, kind: str, values: list) -> tuple[float, str]:
-    """A worker that is at its task for ever."""
+    """A task that never ends."""
     while True:
         time.sleep(1)
 
 
 class StopWaiting(Progress):
-    """Cancels once a worker of the process that started this one is at a task."""
+    """Cancel the run once a worker of the parent process executes a task."""
 
     def update(self, label, done, total):
         if label.startswith("control:random on") and workers(psutil.Process().parent()):
@@ -264,7 +264,7 @@ class StopWaiting(Progress):
 
 
 def cancel_at_a_long_task(dataset: str, cache: Path) -> None:
-    """Cancel a run whose worker never ends; fail unless this process then has left the cluster."""
+    """Cancel a run whose worker never ends, and check that this process has then left the cluster."""
     import ray
     from ray import cloudpickle
 
@@ -280,9 +280,9 @@ def cancel_at_a_long_task(dataset: str, cache: Path) -> None:
     assert not ray.is_initialized(), "a thread joined the cluster again"
 
 
-@pytest.mark.full  # it imports torch and Ray in one more process
-def test_a_run_is_cancelled_while_a_worker_is_at_a_long_task(started, tiny, tmp_path):
-    """In a process of its own, which a thread of Ray that is still at work may end."""
+@pytest.mark.full  # imports torch and Ray in another process
+def test_a_run_can_be_cancelled_during_a_long_task(started, tiny, tmp_path):
+    """Use a separate process, because an active thread of Ray can end the process."""
     arguments = (tiny, tmp_path / "cache")
     process = multiprocessing.get_context("spawn").Process(
         target=cancel_at_a_long_task, args=arguments
@@ -301,14 +301,14 @@ def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidIn
     return str(raised.value)
 
 
-def test_an_error_of_a_worker_is_one_line_here(joined, tiny, store):
+def test_an_error_in_a_ray_worker_is_reported_in_one_line(joined, tiny, store):
     request = make_request(joined, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
     assert "has the tag 'year', so pictures cannot be grouped by it" in refused(
         replace(request, options={"group": "year"}), store
     )
 
 
-def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, store):
+def test_a_run_that_needs_more_than_the_cluster_has_is_refused_before_scoring(joined, tiny, store):
     request = make_request(joined, models=("control:random",), dataset=tiny, limit=0)
     with ray_cluster.joined():
         assert "and 1 GPUs, but the Ray cluster has none" in refused(
@@ -326,15 +326,13 @@ def test_what_ray_cannot_run_is_said_before_anything_is_asked(joined, tiny, stor
 
 
 class Cycle:
-    """Garbage that only the collector frees."""
+    """An object that only the garbage collector frees."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
-def test_ray_shuts_down_only_after_all_garbage_that_may_refer_to_its_objects_is_freed(
-    joined, monkeypatch
-):
+def test_garbage_is_collected_before_ray_shuts_down(joined, monkeypatch):
     import ray
 
     alive = []
@@ -348,7 +346,7 @@ def test_ray_shuts_down_only_after_all_garbage_that_may_refer_to_its_objects_is_
 
 
 @pytest.mark.full  # a worker starts, 10 s
-def test_a_gallery_without_stored_embeddings_is_the_same_to_the_byte(joined, tiny, tmp_path):
+def test_a_gallery_run_without_stored_embeddings_has_the_same_bytes_on_ray(joined, tiny, tmp_path):
     local = make_request(None, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
     store = Store(tmp_path / "cache")
     expected = run_locally(local, store)
@@ -358,13 +356,13 @@ def test_a_gallery_without_stored_embeddings_is_the_same_to_the_byte(joined, tin
 
 
 def die(job_refs: list, kind: str, values: list) -> tuple[float, str]:
-    """A worker that takes its process with it."""
+    """A task that ends its worker process."""
     os._exit(1)
 
 
 @pytest.fixture
 def by_value(monkeypatch) -> Iterator[Callable[[Callable], None]]:
-    """Puts a function of this module, which no worker can import, in the place of the worker's."""
+    """Replace the worker's task by a function of this module, which workers cannot import."""
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -373,9 +371,9 @@ def by_value(monkeypatch) -> Iterator[Callable[[Callable], None]]:
 
 
 @pytest.mark.full  # three workers start, 10 s
-def test_work_that_takes_every_worker_with_it_is_given_up(joined, tiny, store, by_value):
+def test_a_task_that_ends_every_worker_is_abandoned(joined, tiny, store, by_value):
     by_value(die)
     request = make_request(joined, models=("control:random",), dataset=tiny, limit=0)
-    said = refused(request, store, JobFailed)
-    assert said.startswith("3 workers in the Ray cluster died on the same task (")
-    assert len(said) < 240, "all the advice that Ray has"
+    message = refused(request, store, JobFailed)
+    assert message.startswith("3 workers in the Ray cluster died on the same task (")
+    assert len(message) < 240, "all the advice that Ray has"

@@ -1,4 +1,4 @@
-"""How a cluster is joined and left and what its workers share, without one."""
+"""Joining and leaving a cluster, and data shared by workers, tested without a cluster."""
 
 import json
 import os
@@ -35,7 +35,7 @@ asked = []
 
 @pytest.fixture(autouse=True)
 def no_cluster(monkeypatch) -> None:
-    """No cluster is named, and what a test names is forgotten after it."""
+    """Remove all cluster settings, and restore them after the test."""
     for name in (access.RAY, "RAY_ADDRESS", *ray_cluster.LOOPBACK):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
@@ -43,7 +43,7 @@ def no_cluster(monkeypatch) -> None:
 
 @pytest.fixture
 def imitated(tmp_path, monkeypatch):
-    """In place of Ray what remembers how it was imported and asked."""
+    """Replace Ray by a module that records its token mode and the requested addresses."""
     (tmp_path / "ray.py").write_text(IMITATION)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -52,7 +52,7 @@ def imitated(tmp_path, monkeypatch):
 
 @pytest.fixture
 def listening(monkeypatch) -> Iterator[str]:
-    """The address of a port that accepts connections and never answers, which the owner named."""
+    """Yield the address of a port that accepts connections and never answers, allowed by the owner."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         monkeypatch.setenv(access.RAY, address)
@@ -68,7 +68,7 @@ def listening(monkeypatch) -> Iterator[str]:
         ("LISTENING", "10.0.0.7:6379", "LISTENING"),
     ],
 )
-def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
+def test_only_the_configured_cluster_is_joined_whatever_ray_address_is_set(
     given, variable, expected, imitated, listening, monkeypatch
 ):
     given, variable, expected = (
@@ -85,12 +85,12 @@ def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
     "address",
     ["auto", "10.0.0.7", "ray://10.0.0.7:6379", "this://x", "a b:1", "10.0.0.7:6379\n", "h:1/x"],
 )
-def test_only_a_host_with_a_port_is_an_address(address, tiny, store, monkeypatch):
+def test_a_cluster_address_other_than_host_and_port_is_refused(address, tiny, store, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     if address.strip() == address:
         with pytest.raises(InvalidInput, match=r"Expected HOST:PORT, such as 10\.0\.0\.7:6379"):
             ray_cluster.allow(address)
-    monkeypatch.setenv(access.RAY, address)  # however it came there
+    monkeypatch.setenv(access.RAY, address)  # set without a check
     problem = r"VLPROBE_RAY: .* Expected HOST:PORT"
     with pytest.raises(InvalidInput, match=problem):
         execute(Request(("control:random",), tiny, "lgip", executor="ray"), store)
@@ -104,7 +104,7 @@ def test_an_address_with_a_host_and_a_port_is_accepted(address):
     assert ray_cluster.allowed() == address
 
 
-def test_without_a_cluster_that_the_owner_named_nothing_is_sent(
+def test_nothing_is_sent_to_a_cluster_that_the_owner_did_not_allow(
     imitated, listening, tiny, store, monkeypatch
 ):
     monkeypatch.setenv("RAY_ADDRESS", listening)
@@ -115,20 +115,20 @@ def test_without_a_cluster_that_the_owner_named_nothing_is_sent(
     assert "ray" not in sys.modules
 
 
-def test_a_request_has_no_place_for_an_address():
+def test_a_request_has_no_field_for_a_cluster_address():
     assert not any("address" in name for name in Request.__dataclass_fields__)
 
 
 @pytest.mark.parametrize(
     ("waiting", "reason"), [(1.0, "no answer in 1 s"), (30.0, "`ray health-check` failed")]
 )
-def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
+def test_an_unresponsive_cluster_ends_the_run_in_time_with_a_one_line_error(
     waiting, reason, listening, tiny, store, monkeypatch
 ):
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     assert ray_cluster.CONNECTING + ray_cluster.POLL < 30
     monkeypatch.setattr(ray_cluster, "CONNECTING", waiting)
-    if waiting > 1:  # a health check that fails, which Ray's own does only after 20 s
+    if waiting > 1:  # the health check fails at once; Ray's own fails only after 20 s
         monkeypatch.setattr(sys, "executable", "/bin/false")
     before = set(psutil.Process().children())
     request = Request(("control:random",), tiny, "lgip", executor="ray")
@@ -138,7 +138,7 @@ def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
     assert set(psutil.Process().children()) <= before
 
 
-def test_a_run_that_waits_for_a_cluster_is_cancelled_at_once(listening, tiny, store):
+def test_a_run_that_waits_for_a_cluster_can_be_cancelled_at_once(listening, tiny, store):
     before = set(psutil.Process().children())
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     job_id = jobs.write(Request(("control:random",), tiny, "lgip", executor="ray"), store)
@@ -167,7 +167,7 @@ def test_a_job_on_a_cluster_and_a_job_on_this_machine_do_not_wait_for_each_other
     assert devices[0] != devices[1] == devices[2]
 
 
-# What a process of this machine listens on, and what a client without the token can do.
+# Prints the addresses on which the cluster listens, and the exit codes of clients without and with the token.
 LOCAL_CLUSTER = """
 import json, os, subprocess, sys
 import psutil
@@ -196,29 +196,29 @@ print(json.dumps([sorted(hosts), refused.returncode, known.returncode]))
 
 
 @pytest.mark.full
-def test_a_cluster_of_this_machine_is_for_this_machine_and_for_who_has_its_token(tmp_path):
+def test_a_local_cluster_listens_locally_and_requires_its_token(tmp_path):
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     (tmp_path / "home").mkdir()
-    with tempfile.TemporaryDirectory(prefix="ray") as short:  # names of sockets are short
+    with tempfile.TemporaryDirectory(prefix="ray") as short:  # socket names must be short
         environment = os.environ | {"HOME": str(tmp_path / "home"), "RAY_TMPDIR": short}
         for name in [name for name in environment if name.startswith("RAY_AUTH")]:
             del environment[name]
-        said = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", LOCAL_CLUSTER, str(tmp_path)],
             env=environment,
             capture_output=True,
             text=True,
             timeout=300,
         )
-    assert said.returncode == 0, said.stderr
-    hosts, refused, known = json.loads(said.stdout.splitlines()[-1])
+    assert completed.returncode == 0, completed.stderr
+    hosts, refused, known = json.loads(completed.stdout.splitlines()[-1])
     assert hosts == ["127.0.0.1"]
     assert refused != 0 and known == 0
 
 
 @pytest.mark.parametrize("chosen", ["", "disabled"])
 @pytest.mark.parametrize("where", ["RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "HOME", ""])
-def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(
+def test_a_token_is_used_if_it_exists_and_no_other_mode_is_set(
     where, chosen, imitated, tmp_path, monkeypatch
 ):
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
@@ -238,20 +238,20 @@ def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(
 
 
 @pytest.mark.parametrize(("device", "gpu"), [("auto", True), ("cuda", True), ("cpu", False)])
-def test_workers_take_gpus_where_there_are_any(device, gpu):
+def test_workers_request_gpus_if_the_cluster_has_any(device, gpu):
     assert takes_gpu(device, [{"CPU": 16.0, "GPU": 8.0}, {"CPU": 4.0}]) is gpu
 
 
-def test_an_unknown_executor_is_told(tiny, store):
+def test_an_unknown_executor_is_refused(tiny, store):
     with pytest.raises(InvalidInput, match="Expected one of: local, ray"):
         execute(Request(("control:random",), tiny, "lgip", executor="slurm"), store)
 
 
-def test_the_name_of_a_part_says_where_it_is():
+def test_the_name_of_a_part_has_its_first_and_last_case():
     assert executor.part_name((12, 4096)) == "000000012-000004096"
 
 
-def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
+def test_the_error_for_missing_ray_shows_the_install_command(tiny, store, monkeypatch):
     ray_cluster.allow("")
     monkeypatch.setitem(sys.modules, "ray", None)
     request = Request(("control:random",), tiny, "lgip", executor="ray")

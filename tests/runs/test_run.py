@@ -1,4 +1,4 @@
-"""Plan and execute: complete, resumable, and blind to everything that must not change a number."""
+"""Runs are complete and resumable, and speed settings do not change their numbers."""
 
 import dataclasses
 import itertools
@@ -40,7 +40,7 @@ def stored_bytes(store: Store) -> dict[str, bytes]:
 
 
 class StopAt(Progress):
-    """Stops a run at its n-th step, as a person or a crash would."""
+    """Stop a run at its n-th step, like a user or a crash."""
 
     def __init__(self, step: int) -> None:
         self.left = step
@@ -61,7 +61,7 @@ def test_every_edit_of_every_caption_is_scored_once(tiny, store):
     assert not scores["margin"].isna().any()
 
 
-def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
+def test_stored_numbers_equal_a_plain_loop(tiny, store):
     manifest = execute(request(tiny), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     model = registry.load_model("control:random")
@@ -92,7 +92,7 @@ def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     assert found.loc["positive_rate", "value"] == 0
     assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
     assert found.loc["invariance_error", "value"] == 0
-    assert found.loc["erased_share", "value"] == 1  # which says that its invariance is no merit
+    assert found.loc["erased_share", "value"] == 1  # so its invariance error of 0 has no meaning
     assert manifest["erased"] == {  # all of them, and each flip or combined edit is a tie
         "paraphrase": found.loc["invariance_error", "n_cases"],
         "flip": found.loc["positive_rate", "ties"],
@@ -100,7 +100,7 @@ def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     }
 
 
-def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
+def test_repeating_a_finished_run_returns_the_same_results_without_work(tiny, store, monkeypatch):
     first = execute(request(tiny), store)
     monkeypatch.setattr(runs_run, "answer", None)
     assert execute(request(tiny), store) == first
@@ -110,7 +110,7 @@ def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
     ("step", "is_damaged"),
     tiers([*((step, False) for step in (3, 5, 7, 9, 12)), (12, True)], [(7, False), (12, True)]),
 )
-def test_a_run_stopped_anywhere_or_with_a_damaged_part_resumes_to_the_same_bytes(
+def test_a_run_stopped_at_any_step_or_with_a_damaged_part_resumes_to_the_same_bytes(
     tiny, tmp_path, monkeypatch, step: int, is_damaged: bool
 ):
     monkeypatch.setattr(answers, "PART_CASES", 16)
@@ -127,7 +127,7 @@ def test_a_run_stopped_anywhere_or_with_a_damaged_part_resumes_to_the_same_bytes
 
 
 @pytest.mark.parametrize("first_lacks_it", tiers([True, False], (True,)))
-def test_parts_of_two_versions_of_a_run_are_joined_if_one_has_a_column_more(
+def test_parts_of_a_run_are_joined_if_one_has_an_additional_column(
     tiny, tmp_path, monkeypatch, first_lacks_it: bool
 ):
     monkeypatch.setattr(answers, "PART_CASES", 16)
@@ -155,11 +155,11 @@ def test_parts_of_two_versions_of_a_run_are_joined_if_one_has_a_column_more(
 
 @pytest.fixture(scope="module")
 def weak(tmp_path_factory) -> tuple[Request, Store, dict]:
-    """What a trained model is asked, a store with its answers, and their manifest."""
+    """Run a trained model. Return the request, the store and the manifest."""
     folder = tmp_path_factory.mktemp("weak")
-    asked = request(make_tiny(folder / "tiny"), models=("demo:weak",), examine=False, limit=3)
+    run_request = request(make_tiny(folder / "tiny"), models=("demo:weak",), examine=False, limit=3)
     store = Store(folder / "cache")
-    return asked, store, execute(asked, store)[0]
+    return run_request, store, execute(run_request, store)[0]
 
 
 CHANGES = [
@@ -174,15 +174,13 @@ CHANGES = [
 @pytest.mark.parametrize(
     "change", tiers(CHANGES, CHANGES[1:4]), ids=lambda change: next(iter(change))
 )
-def test_what_is_only_about_speed_changes_neither_the_key_nor_a_number(
-    weak, tmp_path, monkeypatch, change
-):
-    asked, store, one = weak
+def test_speed_settings_change_neither_the_key_nor_a_number(weak, tmp_path, monkeypatch, change):
+    run_request, store, one = weak
     other_store = Store(tmp_path)
     for owner in (answers, OpenClipEncoder):
         for name in [name for name in change if hasattr(owner, name)]:
             monkeypatch.setattr(owner, name, change.pop(name))
-    other = execute(dataclasses.replace(asked, **change), other_store)[0]
+    other = execute(dataclasses.replace(run_request, **change), other_store)[0]
     assert one["key"] == other["key"]
     assert one["spread"] == pytest.approx(other["spread"], abs=1e-6)
     assert one["erased"] == other["erased"] and sum(one["erased"].values())
@@ -222,7 +220,7 @@ def test_the_cases_of_an_item_do_not_depend_on_the_others(tiny, store):
     pd.testing.assert_frame_equal(texts[0].iloc[: len(texts[1])], texts[1])
 
 
-def test_what_is_finished_stays_when_a_later_model_fails(tiny, store):
+def test_finished_runs_remain_when_a_later_model_fails(tiny, store):
     class Broken(ControlEncoder):
         def encode_texts(self, tokens):
             raise InvalidInput("it broke")
@@ -234,9 +232,7 @@ def test_what_is_finished_stays_when_a_later_model_fails(tiny, store):
     assert [manifest["run"]["model"] for manifest in store.runs()] == ["control:random"]
 
 
-def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kept(
-    tiny, store, monkeypatch
-):
+def test_a_damaged_picture_is_named_and_finished_parts_remain(tiny, store, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 16)
     monkeypatch.setattr(answers, "SPREAD_ITEMS", 1)
     path = Path(tiny.removeprefix("csv:")).parent / "5.png"
@@ -274,7 +270,7 @@ def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kep
         ({"probe": "rococo", "options": {"picture_seeds": []}}, "Altered pictures need a seed"),
     ],
 )
-def test_a_request_that_cannot_be_met_is_answered_in_one_line(tiny, store, changes, said):
+def test_an_invalid_request_is_refused_in_one_line(tiny, store, changes, said):
     with pytest.raises((InvalidInput, NotFound)) as caught:
         execute(request(tiny, **changes), store)
     assert said in str(caught.value)
@@ -301,7 +297,7 @@ def test_edits_of_other_captions_are_refused(tiny, store, tmp_path):
         execute(request(tiny, options={"edits": str(tmp_path / "none")}), store)
 
 
-def test_a_model_that_fails_a_check_is_told_of_wherever_its_numbers_are(tiny, store):
+def test_a_failed_model_check_is_shown_with_the_runs_of_the_model(tiny, store):
     execute(request(tiny, models=MODELS), store)
     notes = views.runs.runs(store).set_index("model")["note"]
     assert "Check 'matched_auc' failed" in notes["control:constant"]
@@ -326,7 +322,7 @@ def test_an_option_of_the_wrong_type_is_named(tiny, store, option, value, said):
     assert said in str(caught.value)
 
 
-def test_options_mean_the_same_typed_as_words_and_given_as_values(tiny, store):
+def test_options_given_as_text_and_as_values_give_the_same_key(tiny, store):
     typed = execute(request(tiny, options={"k_same": "2", "kinds": "flip"}), store)[0]
     given = execute(request(tiny, options={"k_same": 2, "kinds": ["flip"]}), store)[0]
     assert typed["key"] == given["key"]
@@ -335,7 +331,7 @@ def test_options_mean_the_same_typed_as_words_and_given_as_values(tiny, store):
 @pytest.mark.parametrize(
     "models", [MODELS[1:], MODELS[:1]], ids=["another model", "a finished run"]
 )
-def test_a_dataset_that_was_moved_is_found_again_under_the_same_key(tiny, store, models):
+def test_a_moved_dataset_has_the_same_key_and_its_pictures_are_found(tiny, store, models):
     folder = Path(tiny.removeprefix("csv:")).parent
     first = execute(request(tiny, models=MODELS[:1]), store)[0]
     moved = folder.rename(folder.with_name("moved"))
@@ -345,14 +341,14 @@ def test_a_dataset_that_was_moved_is_found_again_under_the_same_key(tiny, store,
     assert all(str(moved) in row[0] for row in cases["images"])
 
 
-def test_a_model_is_examined_later_if_it_was_not_at_first(tiny, store):
+def test_a_model_is_checked_by_a_later_run_if_the_first_skipped_the_checks(tiny, store):
     execute(request(tiny, examine=False), store)
     assert not list(store.root.glob("models/*.json"))
     execute(request(tiny), store)
     assert list(store.root.glob("models/*.json"))
 
 
-def test_two_processes_on_one_run_do_its_work_once(tiny, store, monkeypatch):
+def test_two_threads_with_the_same_request_make_one_run(tiny, store, monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
     monkeypatch.setattr(answers, "PART_CASES", 16)
@@ -362,7 +358,7 @@ def test_two_processes_on_one_run_do_its_work_once(tiny, store, monkeypatch):
     assert len(store.runs()) == 1
 
 
-def test_parts_end_where_an_item_ends_and_none_is_smaller_than_asked_but_the_last(tiny, store):
+def test_parts_end_at_items_and_have_the_minimum_size_except_the_first_and_last(tiny, store):
     manifest = execute(request(tiny, examine=False), store)[0]
     entry = store.cases(manifest["case_key"])
     items = entry.table("cases")["item_code"].to_pylist()
@@ -377,7 +373,7 @@ def test_parts_end_where_an_item_ends_and_none_is_smaller_than_asked_but_the_las
 
 
 def pictured(folder: Path, captions: dict[str, str], color: str = "red") -> str:
-    """A dataset with a picture of one color for each caption."""
+    """Create a dataset with a single-color picture for each caption, and return its name."""
     for name in captions:
         Image.new("RGB", (8, 8), color).save(folder / name)
     (folder / "captions.json").write_text(
@@ -386,23 +382,23 @@ def pictured(folder: Path, captions: dict[str, str], color: str = "red") -> str:
     return f"folder:{folder}"
 
 
-def test_with_a_limit_the_defects_told_are_those_of_the_items_asked(tmp_path, store):
-    asked = request(
+def test_with_a_limit_only_defects_of_the_selected_items_are_reported(tmp_path, store):
+    run_request = request(
         pictured(tmp_path, {"a.png": "A red dog.", "b.png": "A red cat."}), examine=False
     )
-    (whole,) = execute(asked, store)[0]["findings"]
+    (whole,) = execute(run_request, store)[0]["findings"]
     assert (whole["name"], whole["count"], whole["of"]) == ("shared_image", 2, 2)
-    assert execute(dataclasses.replace(asked, limit=1), store)[0]["findings"] == []
+    assert execute(dataclasses.replace(run_request, limit=1), store)[0]["findings"] == []
 
 
-def test_a_run_says_how_many_captions_are_not_in_english(tmp_path, store):
+def test_a_run_notes_the_number_of_captions_that_are_not_in_english(tmp_path, store):
     captions = {
         "a.png": "A red dog sits on the grass.",
         "b.png": "Egy piros kutya ül a zöld füvön a ház előtt.",
     }
-    asked = request(pictured(tmp_path, captions), examine=False)
-    manifest = execute(asked, store)[0]
+    run_request = request(pictured(tmp_path, captions), examine=False)
+    manifest = execute(run_request, store)[0]
     (note,) = manifest["notes"]
     assert manifest["dropped"]["not in English"] == 1
     assert note.startswith("1 of 2 captions are not in English (in b.png).")
-    assert execute(dataclasses.replace(asked, limit=1), store)[0]["notes"] == []
+    assert execute(dataclasses.replace(run_request, limit=1), store)[0]["notes"] == []

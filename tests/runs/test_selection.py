@@ -1,4 +1,4 @@
-"""Items chosen by id, by tag, at random and from the beginning: the same ones however they are asked for."""
+"""Items selected by id, by tag, at random and by limit are the same in every command."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from vlprobe.types.selection import describe
 
 @dataclass
 class Made:
-    """Items of two tags; nothing of them is read from a disk."""
+    """A dataset in memory whose items have two tags."""
 
     name: str = "made"
     digest: str = "d"
@@ -46,12 +46,12 @@ def selection_of(store, manifest) -> dict:
     return store.run(manifest["key"]).manifest()["run"].get("selection", {})
 
 
-def test_without_a_choice_every_item_is_asked_and_nothing_is_recorded():
+def test_without_a_selection_every_item_is_used_and_nothing_is_recorded():
     items, recorded = select(Made(), Request((), "made", "lgip"))
     assert len(items) == 60 and recorded == ({}, 0)
 
 
-def test_values_of_one_tag_widen_and_several_tags_narrow():
+def test_values_of_one_tag_are_joined_by_or_and_different_tags_by_and():
     rows = [(item.id, item.tags) for item in Made().items]
     assert ids(where=("thing=dog", "size=1")) == [
         name for name, tags in rows if tags["thing"] == "dog" and tags["size"] == "1"
@@ -60,16 +60,16 @@ def test_values_of_one_tag_widen_and_several_tags_narrow():
     assert ids(where=("thing=dog",), item=("i3", "i1", "i2")) == ["i1", "i3"]
 
 
-def test_a_sample_is_the_same_again_another_with_another_seed_and_holds_the_smaller_ones():
+def test_a_sample_depends_on_the_seed_and_contains_the_smaller_samples():
     ten = ids(sample=10)
     assert ids(sample=10) == ten and len(set(ten)) == 10
     assert ids(sample=10, seed=7) != ten
     assert set(ids(sample=4)) < set(ten)
-    assert ten == sorted(ten, key=lambda name: int(name[1:]))  # in the order of the data
+    assert ten == sorted(ten, key=lambda name: int(name[1:]))  # in the order of the dataset
     assert set(ids(sample=10, where=("thing=dog",))) <= set(ids(where=("thing=dog",)))
 
 
-def test_every_item_is_drawn_about_as_often_as_any_other():
+def test_every_item_is_sampled_about_equally_often():
     counts = dict.fromkeys(ids(), 0)
     for seed in range(400):
         for name in ids(sample=15, seed=seed):
@@ -79,13 +79,16 @@ def test_every_item_is_drawn_about_as_often_as_any_other():
     assert all(60 < count < 140 for count in counts.values())
 
 
-def test_the_limit_takes_the_first_of_those_that_were_drawn():
+def test_a_limit_takes_the_first_items_of_the_sample():
     assert ids(sample=10, limit=3) == ids(sample=10)[:3]
     _, recorded = select(Made(), Request((), "made", "lgip", sample=100, limit=100))
-    assert recorded == ({}, 0)  # more than there are is all, and is no other run
+    assert recorded == (
+        {},
+        0,
+    )  # a number above the total selects all items and does not change the run
 
 
-def test_a_run_without_a_choice_keeps_the_key_that_it_had():
+def test_the_key_of_a_run_without_a_selection_is_unchanged():
     run = Run("m", "d1", "data", "d2", "lgip", 1, ("a@1",), {"rules": "strict"}, 42, 5)
     fields = {
         "model_digest": "d1",
@@ -107,7 +110,7 @@ def test_a_run_without_a_choice_keeps_the_key_that_it_had():
     assert len(chosen | {digest}) == 5
 
 
-def test_choices_are_in_the_key_whatever_their_order_and_told_where_the_run_is_listed(tiny, store):
+def test_selections_are_part_of_the_key_regardless_of_order_and_of_the_label(tiny, store):
     whole = execute(request(tiny), store)[0]
     assert "selection" not in whole["run"]
     all_ids = sorted(set(store.cases(whole["case_key"]).table("cases")["item"].to_pylist()))
@@ -127,7 +130,7 @@ def test_choices_are_in_the_key_whatever_their_order_and_told_where_the_run_is_l
     assert views.figures.request_fields(store, question_set)["where"] == ("thing=dog",)
 
 
-def test_many_ids_are_counted():
+def test_the_label_of_many_ids_is_their_count():
     assert describe({"item": [str(number) for number in range(1200)]}) == ["1,200 items by id"]
     assert describe({"item": ["a", "b"], "sample": 3}) == ["item a, b", "sample 3"]
 
@@ -144,7 +147,7 @@ def test_many_ids_are_counted():
         ({"item": ("i0", "i1"), "where": ("thing=dog", "size=0")}, "matches all of"),
     ],
 )
-def test_a_choice_that_no_item_meets_is_one_line(choices, said):
+def test_a_selection_without_matching_items_is_refused_in_one_line(choices, said):
     with pytest.raises(InvalidInput) as caught:
         ids(**choices)
     assert said in str(caught.value) and "\n" not in str(caught.value)
@@ -158,12 +161,12 @@ def test_a_choice_that_no_item_meets_is_one_line(choices, said):
         ({"item": ("a", "a")}, "'item' contains 'a' more than once"),
     ],
 )
-def test_a_run_refuses_bad_values_before_it_reads_anything(store, choices, said):
+def test_a_run_refuses_invalid_selections_before_reading_the_dataset(store, choices, said):
     with pytest.raises(InvalidInput, match=said):
         execute(Request(("control:random",), "csv:nowhere.csv", "lgip", **choices), store)
 
 
-def test_run_ask_and_perturb_take_the_same_choices(tiny, tmp_path):
+def test_run_ask_and_perturb_accept_the_same_selections(tiny, tmp_path):
     choices = ["--where", "thing=dog", "--where", "thing=cat", "--sample", "2", "--seed", "3"]
     store = Store(tmp_path / "cache")
     lines = call(store.root, "perturb", tiny, *choices).stdout.splitlines()

@@ -1,4 +1,4 @@
-"""A run leaves small copies of the pictures that it read."""
+"""A run stores thumbnails of the pictures that it read."""
 
 from pathlib import Path
 
@@ -16,19 +16,19 @@ from vlprobe.storage.store import Store
 
 @pytest.fixture
 def case_key(tiny: str, store: Store) -> str:
-    """The questions of a run over two pictures."""
+    """Return the key of the question set of a run on two pictures."""
     request = Request(("control:random",), tiny, "lgip", limit=2, examine=False)
     return execute(request, store)[0]["case_key"]
 
 
-def test_a_run_leaves_a_small_copy_of_each_picture_that_it_read(case_key: str, store: Store):
+def test_a_run_stores_a_thumbnail_of_each_picture_that_it_read(case_key: str, store: Store):
     names = questions.picture_names(store.cases(case_key))
     assert sorted(Path(name).name for name in names) == ["0.png", "1.png"]
     digests = {pictures.digest(Path(name).read_bytes()) for name in names}
     assert {path.stem for path in thumbnails.paths(store.root)} == digests
 
 
-def test_questions_that_name_no_pictures_are_damaged(store: Store):
+def test_questions_without_a_column_of_pictures_are_damaged(store: Store):
     store.cases("a" * 16).finish({"cases": pa.table({"case": [0]})}, {})
     with pytest.raises(StoredDamage, match="have no pictures"):
         questions.picture_names(store.cases("a" * 16))

@@ -1,4 +1,6 @@
-"""People's verdicts on edits: a blind sheet, read without trust; agreement, disputes, and edits without wrong ones."""
+"""Human verdicts on edits: a blind sheet with validated input, agreement, disputes, and a file without the wrong
+edits.
+"""
 
 import csv
 import io
@@ -41,8 +43,8 @@ def sheet(edits: Path, name: str, *words: str) -> list[dict]:
     return list(csv.DictReader(io.StringIO(out.read_text("utf-8-sig"))))
 
 
-def filled(edits: Path, stem: str, verdict_of: dict[str, str], **more: str) -> Path:
-    """A sheet as a judge fills it in: verdicts by the edit's text."""
+def fill_sheet(edits: Path, stem: str, verdict_of: dict[str, str], **more: str) -> Path:
+    """Write a sheet as filled in by a judge, with verdicts by the text of the edit."""
     path = edits.with_name(f"{stem}.csv")
     rows = sheet(edits, f"{stem}-empty.csv")
     with path.open("w", newline="", encoding="utf-8") as handle:
@@ -59,7 +61,7 @@ def intended(**others: str) -> dict[str, str]:
     }
 
 
-def test_a_sheet_is_in_the_order_of_the_seed_and_does_not_say_what_was_intended(edits: Path):
+def test_a_sheet_is_shuffled_by_the_seed_and_does_not_reveal_the_intended_meaning(edits: Path):
     whole, again = sheet(edits, "1.csv"), sheet(edits, "2.csv")
     assert list(whole[0]) == ["id", "caption", "edit", "verdict", "note"] and whole == again
     assert {row["edit"] for row in whole} == {row["text"] for row in ROWS}
@@ -71,19 +73,19 @@ def test_a_sheet_is_in_the_order_of_the_seed_and_does_not_say_what_was_intended(
     assert "may contain verdicts" in call("sheet", edits, edits.with_name("1.csv"), code=1).stderr
 
 
-def test_a_sheet_runs_nothing_in_a_spreadsheet_and_still_belongs_to_its_edits(tmp_path: Path):
+def test_a_sheet_escapes_formulas_and_is_still_matched_to_its_edits(tmp_path: Path):
     edits = tmp_path / "edits.jsonl"
     edits.write_text('{"caption": "=1+1", "text": "@cmd", "meaning": "same"}\n')
     row = sheet(edits, "s.csv")[0]
     assert (row["caption"], row["edit"]) == ("'=1+1", "'@cmd")
-    path = filled(edits, "Ann", {"'@cmd": "d"})
+    path = fill_sheet(edits, "Ann", {"'@cmd": "d"})
     table = pd.read_json(io.StringIO(call("verdicts", edits, path, "--format", "json").stdout))
     assert table["as_intended"].tolist() == [0, 0]
 
 
 def test_agreement_is_counted_by_judge_and_meaning(edits: Path):
-    ann = filled(edits, "Ann", intended(e0="different", e1="unsure", e2="b"))
-    ben = filled(edits, "Ben", intended(e0="different", e3="same"))
+    ann = fill_sheet(edits, "Ann", intended(e0="different", e1="unsure", e2="b"))
+    ben = fill_sheet(edits, "Ben", intended(e0="different", e3="same"))
     outcome = call("verdicts", edits, ann, ben, "--format", "json")
     table = pd.read_json(io.StringIO(outcome.stdout)).set_index(["judge", "intended"])
     assert table.loc[("Ann", "all"), "as_intended"] == pytest.approx(17 / 20)
@@ -92,14 +94,15 @@ def test_agreement_is_counted_by_judge_and_meaning(edits: Path):
     assert table.loc[("Ann", "all"), ["unsure", "broken"]].tolist() == [1, 1]
     row = table.loc[("Ann", "all")]
     assert row["low"] < row["as_intended"] < row["high"]
-    # most judges: both say otherwise of 0; of 1, 2 and 3 one of two does, and a tie is none
+    # by majority: both judges disagree with the intended meaning of 0; for 1, 2 and 3, one of two disagrees, which is a
+    # tie
     assert table.loc[(MAJORITY, "all"), "as_intended"] == pytest.approx(16 / 20)
     voices = [
         intended(e0="different", e1="unsure", e2="broken"),
         intended(e0="different", e3="same"),
     ]
     names = [[v[row["text"]] for row in ROWS] for v in voices]
-    # as if each label were drawn from all 40, without putting it back
+    # as if each label were drawn from all 40 without replacement
     drawn = Counter(names[0] + names[1])
     differ = 1 - sum(n * (n - 1) for n in drawn.values()) / (40 * 39)
     alpha = 1 - np.mean([a != b for a, b in zip(*names, strict=True)]) / differ
@@ -107,20 +110,20 @@ def test_agreement_is_counted_by_judge_and_meaning(edits: Path):
     assert "4 disputes" in outcome.stderr
 
 
-def test_three_judges_of_whom_one_left_gaps_have_an_alpha(edits: Path):
+def test_alpha_is_computed_for_three_judges_with_missing_verdicts(edits: Path):
     half = {text: word for text, word in intended().items() if int(text[5:-1]) < 10}
     paths = [
-        filled(edits, "Ann", intended(e0="unsure")),
-        filled(edits, "Ben", intended(e1="same")),
-        filled(edits, "Eve", half),
+        fill_sheet(edits, "Ann", intended(e0="unsure")),
+        fill_sheet(edits, "Ben", intended(e1="same")),
+        fill_sheet(edits, "Eve", half),
     ]
     assert "Krippendorff's alpha between 3 judges: 0.8" in call("verdicts", edits, *paths).stderr
 
 
-def test_disputes_are_listed_with_who_said_what(edits: Path):
+def test_disputes_are_listed_with_the_verdict_of_each_judge(edits: Path):
     paths = [
-        filled(edits, "Ann", intended(e4="different")),
-        filled(edits, "one file", intended(e4="unsure"), judge="Ben"),
+        fill_sheet(edits, "Ann", intended(e4="different")),
+        fill_sheet(edits, "one file", intended(e4="unsure"), judge="Ben"),
     ]
     outcome = call("verdicts", edits, *paths, "--disputes", "--format", "json")
     assert json.loads(outcome.stdout) == [
@@ -134,19 +137,21 @@ def test_disputes_are_listed_with_who_said_what(edits: Path):
     ]
 
 
-def test_edits_judged_wrong_are_left_out_and_the_other_lines_stay_as_they_were(edits: Path):
-    said = {f"Edit {n}.": word for n, word in enumerate(["different", "different", "unsure", "b"])}
-    ann, ben = filled(edits, "Ann", said), filled(edits, "Ben", {"Edit 0.": "same"})
+def test_edits_judged_wrong_are_removed_and_the_other_lines_are_unchanged(edits: Path):
+    verdict_of = {
+        f"Edit {n}.": word for n, word in enumerate(["different", "different", "unsure", "b"])
+    }
+    ann, ben = fill_sheet(edits, "Ann", verdict_of), fill_sheet(edits, "Ben", {"Edit 0.": "same"})
     out = edits.with_name("right.jsonl")
     outcome = call("verdicts", edits, ann, ben, "--output", out)
     lines = edits.read_text().splitlines()
-    # 0: one against one; 1 as intended; 2 unsure; 3 broken; nobody judged the others
+    # 0: one against one; 1 as intended; 2 unsure; 3 broken; the others have no verdict
     assert out.read_text().splitlines() == [lines[1], lines[2], *lines[4:]]
     assert "2 edits left out" in outcome.stderr
     assert "exists" in call("verdicts", edits, ann, "--output", out, code=1).stderr
 
 
-def test_verdicts_that_an_earlier_version_stored_count_where_no_sheet_is_named(
+def test_verdicts_stored_by_an_earlier_version_are_used_if_no_sheet_is_named(
     edits: Path, tmp_path: Path
 ):
     cache, judged = tmp_path / "cache", open_edits(str(edits))
@@ -175,7 +180,7 @@ def test_verdicts_that_an_earlier_version_stored_count_where_no_sheet_is_named(
         ('id,verdict\n"' + "x" * 200_000, "not valid CSV"),
     ],
 )
-def test_a_sheet_that_does_not_fit_is_one_line(edits: Path, text: str | bytes, words: str):
+def test_an_invalid_sheet_is_refused_in_one_line(edits: Path, text: str | bytes, words: str):
     path = edits.with_name("bad.csv")
     content = text if isinstance(text, bytes) else text.encode()
     path.write_bytes(content.replace(b"ID", open_edits(str(edits)).edits[0].id.encode()))
@@ -183,13 +188,13 @@ def test_a_sheet_that_does_not_fit_is_one_line(edits: Path, text: str | bytes, w
     assert words in outcome.stderr and outcome.stderr.count("\n") == 1
 
 
-def test_two_sheets_of_one_judge_are_refused_where_they_overlap(edits: Path):
-    ann = filled(edits, "Ann", {"Edit 0.": "same"})
-    other = filled(edits, "other", {"Edit 0.": "same"}, judge="Ann")
+def test_overlapping_sheets_of_one_judge_are_refused(edits: Path):
+    ann = fill_sheet(edits, "Ann", {"Edit 0.": "same"})
+    other = fill_sheet(edits, "other", {"Edit 0.": "same"}, judge="Ann")
     assert "on the same edit" in call("verdicts", edits, ann, other, code=1).stderr
 
 
-def test_a_sheet_with_semicolons_as_some_spreadsheets_save_it_is_read(edits: Path):
+def test_a_sheet_with_semicolons_is_read(edits: Path):
     path = edits.with_name("Ann.csv")
     path.write_text(f"id;edit;verdict\n{open_edits(str(edits)).edits[1].id};x, y;D\n")
     outcome = call("verdicts", edits, path, "--format", "json")
