@@ -69,7 +69,9 @@ HOSTILE_CAPTIONS = [
     "\u202eقطة\u202c a red dog",  # mostly English, because a whole Arabic sentence would not be edited
     HOSTILE["long"],
 ]  # hostile captions that rules can edit
-NOWHERE = "--proxy-server=http://127.0.0.1:9"  # a route would turn off the browser's cache
+NOWHERE = (
+    "--proxy-server=http://127.0.0.1:9"  # a Playwright route would turn off the browser's cache
+)
 
 # `asks` is 1 from a page's request for a run until the server starts one, and 2 until that run has ended. Streamlit
 # reports a running script only after the answer; before, a page that waits for a busy server looks idle.
@@ -101,7 +103,7 @@ ASKS = """(() => {
   };
 })()"""
 
-# Fonts are loaded, and components that place elements by size have done so, because observers are called in order.
+# Resolves once fonts are loaded and components have placed elements by size; observers are called in order.
 DRAWN = """async () => { await document.fonts.ready;
   await new Promise((done) => new ResizeObserver(done).observe(document.body)); }"""
 IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
@@ -114,7 +116,7 @@ IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In CI, try a browser test that fails once more; the summary counts it as a rerun.
 
-    On a busy machine a press or a frame may come late. Outside CI the test fails, so that its race can be mended.
+    On a busy machine a click or a frame may be late. Outside CI the test fails, so that the race can be fixed.
     """
     if os.environ.get("CI"):
         for item in items:
@@ -135,7 +137,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the server's log and cache. The cache has answers about hostile captions."""
+    """Return the folder with the server's log and cache. The cache has results on hostile captions."""
     folder = tmp_path_factory.mktemp("dashboard")
     captions = [{"caption": caption} for caption in HOSTILE_CAPTIONS]
     dataset = make_tiny(folder / "hostile", captions)
@@ -145,7 +147,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server_store(folder: Path) -> Store:
-    """Return the store that the server shows: the bundled results, and those about hostile captions."""
+    """Return the store that the server shows: the bundled results, and those on hostile captions."""
     return StoreAboveShipped(folder / "cache", shipped.FOLDER)
 
 
@@ -292,14 +294,14 @@ def another(blank) -> Iterator:
 
 
 def mount(page, name: str, data: dict) -> None:
-    """Draw a component with the given values, alone on the page; `window.sent` records what it sends to the server."""
+    """Draw only a component, with the given values; `window.sent` records the events that it sends to the server."""
     script, css = components.source(name)
     page.mouse.move(0, 0)  # the mouse may still be where the component is drawn
     page.evaluate(MOUNT, [base64.b64encode(script.encode()).decode(), css, data])
 
 
 def idle(page) -> None:
-    """Wait until the page has been at rest twice, because a component may trigger another run.
+    """Wait until the page has been idle twice, because a component may trigger another run.
 
     The page is checked every 50 ms. By default it is checked at every frame, and the browser draws a frame per check.
     """

@@ -1,6 +1,6 @@
-"""Each component alone in a browser: hostile text is text, nothing runs, nothing scrolls sideways.
+"""Each component on an empty page in a browser: hostile text stays text, and nothing runs or scrolls sideways.
 
-Mixed pictures and the quiz have files of their own, the slides theirs.
+Mixed pictures, the quiz and the slides have separate test files.
 """
 
 import base64
@@ -142,12 +142,12 @@ def tryit(text: str, _source: str = "") -> dict:
 BUILDERS = (figures, home, wall, keys, tryit)
 
 
-def test_every_component_is_fed_hostile_text():
+def test_every_component_with_text_is_tested_with_hostile_text():
     every = {file.stem for file in components.FOLDER.glob("*.css")} - {"base"}
     assert {build.__name__ for build in BUILDERS} | OWN_FILE | WITHOUT_TEXT == every
 
 
-def test_faint_text_and_a_picture_without_words_are_violations(blank):
+def test_faint_text_and_a_picture_without_a_description_are_violations(blank):
     with another(blank) as page:
         page.set_content(
             f"<html lang=en><title>t</title><main><img src='{PIXEL}'><p style='color:#bbb'>A red dog"
@@ -156,7 +156,7 @@ def test_faint_text_and_a_picture_without_words_are_violations(blank):
 
 
 @pytest.mark.parametrize("build", BUILDERS)
-def test_hostile_text_is_text_and_fits_every_screen(blank, build):
+def test_hostile_text_stays_text_and_fits_every_screen(blank, build):
     problems: list[str] = []
     blank.on("pageerror", lambda error: problems.append(str(error)))
     pictures = (PIXEL, *NO_PICTURE) if build in (home, wall) else (PIXEL,)
@@ -165,13 +165,13 @@ def test_hostile_text_is_text_and_fits_every_screen(blank, build):
             blank.set_viewport_size({"width": 1280, "height": 900})
             mount(blank, build.__name__, build(text, source))
             assert build is keys or blank.evaluate(f"() => {ROOT}.textContent").count(text) >= 4
-            found = blank.evaluate(
+            n_active = blank.evaluate(
                 f"() => {ROOT}.querySelectorAll('script, iframe, [onerror]').length"
             )
             shown = blank.evaluate(
                 f"() => [...{ROOT}.querySelectorAll('img')].every(e => e.src.startsWith('data:image/png'))"
             )
-            assert (found, shown) == (0, True)
+            assert (n_active, shown) == (0, True)
             for width in (1280, 390, 320):
                 blank.set_viewport_size({"width": width, "height": 900})
                 wide = blank.evaluate("() => document.documentElement.scrollWidth")
@@ -181,7 +181,7 @@ def test_hostile_text_is_text_and_fits_every_screen(blank, build):
     assert (problems, blank.outside) == ([], [])
 
 
-def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):
+def test_a_drawer_lists_only_the_keys_that_work(blank):
     for ways, expected in (
         (["play", "deck", "zoom"], ["T", "Z", "D", "L", "P", "?"]),
         ([], ["T", "L", "?"]),
@@ -190,7 +190,7 @@ def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):
         assert blank.locator("button.pair kbd").all_inner_texts() == expected
 
 
-def test_a_drawer_scrolls_once_to_words_and_parts_that_somebody_opens(blank):
+def test_a_drawer_scrolls_once_to_words_and_parts_when_they_are_opened(blank):
     mount(blank, "keys", {"ways": [], "opened": ""})
     blank.evaluate("""() => { document.body.insertAdjacentHTML("beforeend",
       "<p style='height: 2000px'></p><p class='st-key-case_why' style='height: 2000px'></p>"); }""")
@@ -203,7 +203,7 @@ def test_a_drawer_scrolls_once_to_words_and_parts_that_somebody_opens(blank):
     assert blank.evaluate("window.scrollY") == 0
 
 
-def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank):
+def test_letters_typed_before_the_tag_field_is_ready_appear_in_it(blank):
     mount(blank, "keys", {"ways": ["play"]})
     blank.evaluate("""() => { const fold = document.createElement("div");
       fold.className = "st-key-case_tab";
@@ -224,7 +224,9 @@ def test_letters_typed_before_the_field_of_tags_is_ready_are_typed_into_it(blank
     assert blank.evaluate("window.pressed") == "Notes"
 
 
-def test_arrow_keys_lead_on_after_a_press_on_a_tab_and_move_among_tabs_from_the_keyboard(blank):
+def test_a_click_on_a_tab_returns_the_focus_to_the_drawer_and_the_keyboard_keeps_it_on_the_tab(
+    blank,
+):
     mount(blank, "keys", {"ways": []})
     blank.evaluate("""() => { const drawer = document.createElement("div");
       Object.assign(drawer, { role: "dialog", tabIndex: -1, className: "st-key-case_tab" });
@@ -239,7 +241,7 @@ def test_arrow_keys_lead_on_after_a_press_on_a_tab_and_move_among_tabs_from_the_
     assert blank.evaluate(role) == "tab"
 
 
-def test_the_field_of_tags_does_not_take_the_focus_from_a_note_that_somebody_goes_to(blank):
+def test_the_tag_field_does_not_take_the_focus_from_a_note(blank):
     mount(blank, "keys", {"ways": []})
     active = blank.evaluate("""async () => { const fold = document.createElement("div");
       fold.className = "st-key-case_tags";
@@ -255,7 +257,7 @@ def test_the_field_of_tags_does_not_take_the_focus_from_a_note_that_somebody_goe
     assert blank.locator(".st-key-case_tags textarea").input_value() == "a note"
 
 
-def test_the_wheel_drag_and_z_zoom_into_the_pictures_of_a_case(blank):
+def test_wheel_drag_and_z_zoom_and_move_the_pictures_of_a_case(blank):
     script, _ = components.source("zoom")
     blank.evaluate(
         """async ([script, source]) => {
@@ -292,11 +294,11 @@ def test_the_wheel_drag_and_z_zoom_into_the_pictures_of_a_case(blank):
     assert blank.evaluate(scale) == 1
 
 
-def test_a_word_after_an_arrow_goes_to_the_next_line_before_it_is_broken(blank):
+def test_a_word_after_an_arrow_wraps_to_the_next_line_before_it_is_broken(blank):
     blank.set_viewport_size({"width": 1280, "height": 900})
 
     def pieces(*runs: list[str]) -> int:
-        """Of the false word on a card."""
+        """Return the number of lines of the false word on a card."""
         data = wall("x")
         mount(blank, "wall", data | {"cards": [data["cards"][0] | {"lines": [list(runs)]}]})
         return blank.locator(".change .l").evaluate("one => one.getClientRects().length")
@@ -305,7 +307,7 @@ def test_a_word_after_an_arrow_goes_to_the_next_line_before_it_is_broken(blank):
     assert pieces(["admires", "t"], ["became", "arrow"], [false, "l"]) == 1
 
 
-def test_links_of_home_s_figures_are_followed_by_the_page_and_in_a_tab_of_their_own(blank):
+def test_a_click_on_a_figure_of_home_is_sent_to_the_page_and_a_control_click_opens_a_tab(blank):
     mount(blank, "figures", figures("counting"))
     host = "document.querySelector('#host')"  # the next component replaces it, and the listener with it
     blank.evaluate(f"() => {host}.addEventListener('click', (event) => event.preventDefault())")
@@ -326,7 +328,7 @@ def test_try_it_shows_every_model_s_verdict_on_a_phone(blank):
     assert scroll.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
-def test_a_card_is_selected_by_its_box_by_shift_and_by_x_and_saved_as_a_slice(blank):
+def test_cards_are_selected_by_checkbox_shift_and_x_and_saved_as_a_slice(blank):
     values = wall("x")
     ids = ["1", "2", "3"]
     cards = [values["cards"][0] | {"id": name, "name": name} for name in ids]
@@ -335,7 +337,7 @@ def test_a_card_is_selected_by_its_box_by_shift_and_by_x_and_saved_as_a_slice(bl
     place = third.bounding_box()
     blank.get_by_label("Select: 1").check()
     blank.locator("button.card").nth(1).click(modifiers=["Shift"])
-    assert third.bounding_box() == place  # a further press still hits its card
+    assert third.bounding_box() == place  # another click still hits its card
     assert blank.evaluate("String(getSelection())") == ""
     blank.locator("button.card").nth(2).focus()
     blank.keyboard.press("x")

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser, as people use it: one server and one browser, on the results that come with it."""
+"""The dashboard in a real browser, as people use it: one server and one browser, on the bundled results."""
 
 import csv
 import re
@@ -24,14 +24,14 @@ NASTY = "A dog <script>document.title='ran'</script> <img src=http://127.0.0.1:9
 
 
 def cards(page) -> list[str]:
-    """What a screen reader says of each card on the wall."""
+    """Return the accessible name of each card on the wall."""
     return [card.get_attribute("aria-label") for card in page.locator("button.card").all()]
 
 
-def test_an_address_of_before_gets_the_whole_frame_on_a_fresh_server(page):
+def test_a_former_address_opens_the_whole_frame_on_a_fresh_server(page):
     assert page.first_links == list(navigation.ROW.values())
     assert page.first_title == "Explore · vlprobe"
-    # The browser reports a request that the server refuses, such as for its health below the page
+    # The browser reports each refused request, such as one for the server's health below the page's path
     assert not [
         text for text in page.first_told if "does not seem to exist" in text or "404" in text
     ]
@@ -69,7 +69,7 @@ def test_a_filtered_page_reopens_from_its_link(page, url: str):
     assert cards(page) == first
 
 
-@pytest.mark.full  # a process of its own
+@pytest.mark.full  # starts a process
 def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str):
     visit(page, url + "/run")
     choose(page, "run_models", "control:random")
@@ -89,7 +89,7 @@ def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str):
 
 
 def drag(page, box: tuple[float, float, float, float]) -> None:
-    """Draws a box over the scatter, in shares of its plot area: left, top, right, bottom."""
+    """Draw a box over the scatter, in shares of its plot area: left, top, right, bottom."""
     plot = page.locator(".st-key-margins .js-plotly-plot")
     plot.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
@@ -134,26 +134,26 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, server_store: 
     assert page.locator(".st-key-map_cards button.card").count() > 0
 
 
-def test_the_whole_cell_of_a_head_sorts_the_scorecard(page, url):
+def test_a_click_anywhere_in_a_column_head_sorts_the_scorecard(page, url):
     visit(page, url + f"/compare?tab=scorecard&set={SETS['lgip']}&model=demo:softmax")
     head = page.locator(".vp-scorecard thead tr").last.locator("th").nth(3)
     box = head.bounding_box()
-    page.mouse.click(box["x"] + 4, box["y"] + box["height"] - 4)  # a corner, away from the words
+    page.mouse.click(box["x"] + 4, box["y"] + box["height"] - 4)  # a corner, away from the text
     page.locator(".vp-scorecard th:nth-child(4)[aria-sort]").wait_for()
     assert "order=" in page.url
 
 
-@pytest.mark.full  # 12 s; test_keyboard.py does so in the list below the figure
-def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what_fools_it(
-    page, url: str
-):
+@pytest.mark.full  # 12 s; test_keyboard.py does the same in the list below the figure
+def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_links_to_its_failures(page, url: str):
     visit(page, url + TRADEOFF)
     marks = page.locator(".st-key-tradeoff .scatterlayer .trace:has(.errorbar)")
     page.evaluate("window.chart = document.querySelector('.st-key-tradeoff .js-plotly-plot')")
     marks.last.locator(".point").click(force=True)  # the one with the lowest positive rate
     page.wait_for_url("**/tradeoff?*model=demo*weak*")
     idle(page)
-    assert page.evaluate("window.chart.isConnected")  # the figure is not drawn again: zoom stays
+    assert page.evaluate(
+        "window.chart.isConnected"
+    )  # the figure is not drawn again, so the zoom stays
     assert page.locator("h2.vp-model bdi").inner_text() == "Half-trained"
     assert page.locator(".vp-picture img").get_attribute("alt")
     link = page.get_by_role("link", name=re.compile("wrong captions that fool this model"))
@@ -166,7 +166,7 @@ def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what
 
 
 @pytest.mark.full
-def test_a_box_on_the_trade_off_keeps_the_models_inside_and_the_toolbar_exports(page, url: str):
+def test_a_box_on_the_trade_off_selects_the_models_inside_and_the_toolbar_exports(page, url: str):
     visit(page, url + TRADEOFF)
     page.locator(".st-key-tradeoff [data-title='Box Select']").click()
     area = page.locator(".st-key-tradeoff .nsewdrag").bounding_box()
@@ -184,7 +184,7 @@ def test_a_box_on_the_trade_off_keeps_the_models_inside_and_the_toolbar_exports(
     assert waiting.value.suggested_filename == "vlprobe_tradeoff.svg"
 
 
-def test_the_cases_that_are_shown_are_downloaded(page, url: str, server_store: Store):
+def test_the_download_contains_the_shown_cases(page, url: str, server_store: Store):
     visit(page, url + f"/explore?set={SETS['lgip']}&type=number&model=demo:weak&kind=flip")
     page.get_by_role("button", name="Share").click()
     with page.expect_download() as waiting:
@@ -203,7 +203,7 @@ def test_the_cases_that_are_shown_are_downloaded(page, url: str, server_store: S
 
 
 @pytest.mark.full  # it loads models
-def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(page, url: str, folder: Path):
+def test_an_uploaded_picture_is_scored_and_not_stored(page, url: str, folder: Path):
     from PIL import Image
 
     mine = folder / "mine.png"
@@ -240,21 +240,21 @@ def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str
 def saved_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("offline")
     dataset = make_tiny(folder / "tiny", [{"caption": NASTY}] * 3)
-    there = Store(folder / "cache")
-    execute(Request(("control:constant", "control:random"), dataset, "lgip"), there)
-    asked = question_set_of(there)
-    made = {
-        "report": report.report(there, asked),
-        "case": report.case_page(there, asked, "control:random", 0),
+    store = Store(folder / "cache")
+    execute(Request(("control:constant", "control:random"), dataset, "lgip"), store)
+    questions = question_set_of(store)
+    pages = {
+        "report": report.report(store, questions),
+        "case": report.case_page(store, questions, "control:random", 0),
     }
-    # What a mistake of ours would let through, the page itself forbids.
-    made["spoilt"] = made["case"].replace("</main>", f"{NASTY}</main>")
-    for name, text in made.items():
+    # The page's policy forbids what a mistake in our escaping would let through.
+    pages["spoilt"] = pages["case"].replace("</main>", f"{NASTY}</main>")
+    for name, text in pages.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in made}
+    return {name: folder / f"{name}.html" for name in pages}
 
 
-def test_pages_that_stand_alone_show_all_and_do_nothing(page, saved_pages: dict[str, Path]):
+def test_self_contained_pages_show_everything_and_load_nothing(page, saved_pages: dict[str, Path]):
     for name, path in saved_pages.items():
         shown = page.context.new_page()
         sent, asked = [], []
@@ -268,7 +268,7 @@ def test_pages_that_stand_alone_show_all_and_do_nothing(page, saved_pages: dict[
         ], name
         assert asked == []
         assert shown.title() != "ran"
-        if name == "report":  # the page that needs no script
+        if name == "report":  # this page needs no script
             shown.locator("main[data-ready]").wait_for()
             shown.get_by_role("link", name="Numbers").click()
             shown.locator(".numbers").wait_for()
@@ -285,12 +285,12 @@ def test_pages_that_stand_alone_show_all_and_do_nothing(page, saved_pages: dict[
         shown.close()
 
 
-def test_nothing_outside_this_machine_was_asked_for(page):
+def test_no_other_machine_was_requested(page):
     assert page.outside == []
     for address in (
         "http://192.0.2.1/x",
         "http://127.0.0.1:9/x",
-    ):  # it would have been noted, and gets no answer
+    ):  # the request is recorded and gets no answer
         with page.context.expect_event("requestfailed", lambda one, to=address: one.url == to):
             got = page.evaluate(
                 "address => fetch(address, { mode: 'no-cors' }).catch(() => null)", address

@@ -1,4 +1,4 @@
-"""The drawer of one case in a real browser: tags and notes, what stays in view, and the Back button."""
+"""The drawer of one case in a real browser: tags and notes, its fixed head and footer, and the Back button."""
 
 from collections.abc import Iterator
 
@@ -14,13 +14,13 @@ from vlprobe.storage.store import Store
 pytestmark = pytest.mark.browser
 
 TAG_FIELD = ".st-key-case_tags input"
-ENTRY = "navigation.currentEntry.key"  # of the history; stays while its address is replaced
+ENTRY = "navigation.currentEntry.key"  # the history entry; replacing its address keeps the key
 NOTE_FIELD = ".st-key-case_tags textarea"
 
 
 @pytest.fixture
 def drawer(page, url: str):
-    """The first case of the wall, opened by a press on a page that is loaded once."""
+    """Open the first case of the wall with a click, on a page that is loaded once."""
     page.set_viewport_size({"width": 1280, "height": 900})
     if not page.url.startswith(f"{url}/explore"):
         visit(page, url + EXPLORE)
@@ -43,7 +43,7 @@ def case_of(page) -> str:
 
 @pytest.fixture
 def removes_annotations(page, server_store: Store) -> Iterator[list[Annotation]]:
-    """A function's worth of annotations: what was written is removed afterwards."""
+    """Remove the annotations that a test has written."""
     yield []
     for run in server_store.runs():
         for annotation in annotations.read(server_store, run["case_key"]).current:
@@ -65,12 +65,10 @@ def type_tag(page, text: str) -> None:
 
 
 @pytest.mark.usefixtures("removes_annotations")
-def test_a_tag_is_stored_at_enter_and_is_still_there_after_a_reload(
-    page, drawer, server_store: Store
-):
+def test_a_tag_is_stored_on_enter_and_shown_after_a_reload(page, drawer, server_store: Store):
     case = case_of(page)
     type_tag(page, "wrong label")
-    for _ in range(3):  # the list of tags takes the first one
+    for _ in range(3):  # the first one closes the list of tags
         page.keyboard.press("Escape")
         idle(page)
         if not drawer.count():
@@ -88,7 +86,7 @@ def test_a_tag_is_stored_at_enter_and_is_still_there_after_a_reload(
 
 @pytest.mark.full
 @pytest.mark.usefixtures("removes_annotations")
-def test_a_tag_typed_at_once_after_its_key_loses_no_letter_and_a_second_one_is_undone(
+def test_a_tag_typed_right_after_its_key_is_complete_and_a_second_one_can_be_undone(
     page, drawer, server_store: Store
 ):
     for key in ("t", *"photo", "Enter"):  # L and P are keys of the drawer
@@ -117,7 +115,7 @@ def test_a_link_of_explore_to_itself_changes_the_address(page, drawer):
 
 
 @pytest.mark.usefixtures("removes_annotations")
-def test_a_note_is_stored_when_its_field_is_left_and_when_the_drawer_closes(
+def test_a_note_is_stored_when_its_field_loses_focus_and_when_the_drawer_closes(
     page, drawer, server_store: Store
 ):
     page.keyboard.press("t")
@@ -150,7 +148,7 @@ def removes_decks(server_store: Store) -> Iterator[None]:
 
 @pytest.mark.full
 @pytest.mark.usefixtures("removes_decks")
-def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
+def test_the_footer_of_the_drawer_zooms_and_d_adds_the_case_to_the_slides(
     page, drawer, server_store: Store
 ):
     foot = drawer.locator(".st-key-case_foot")
@@ -168,7 +166,7 @@ def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
     page.keyboard.press("d")
     toast = page.get_by_test_id("stToast")
     toast.get_by_text("Added to the slides").wait_for()
-    # It covered the tools at the top, and stayed while the pointer was above it
+    # It once covered the tools at the top, and stayed while the pointer was over it
     page.wait_for_function(
         "() => document.querySelector('[data-testid=stToast]').getBoundingClientRect().top > 300"
     )
@@ -183,7 +181,7 @@ def test_the_foot_of_the_drawer_zooms_and_d_adds_to_the_slides_without_leaving(
 
 
 @pytest.mark.full
-def test_words_and_parts_come_into_view_above_one_row_of_keys_at_the_bottom(page, drawer):
+def test_words_and_parts_scroll_into_view_above_the_row_of_keys(page, drawer):
     page.set_viewport_size({"width": 1280, "height": 800})
     drawer.get_by_role("tab", name="Why").click()
     button = drawer.locator(".st-key-case_why button")
@@ -200,12 +198,12 @@ def test_words_and_parts_come_into_view_above_one_row_of_keys_at_the_bottom(page
     assert picture.bounding_box()["y"] < 600
     assert (
         picture.bounding_box()["height"] <= 400
-    )  # so that captions and legend are on the screen, too
+    )  # so that captions and legend are also on the screen
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("width", [390, 1280])
-def test_place_arrows_and_close_stay_in_view_while_the_drawer_scrolls(page, url: str, width: int):
+def test_the_head_of_the_drawer_stays_in_view_while_it_scrolls(page, url: str, width: int):
     page.set_viewport_size({"width": width, "height": 800})
     visit(page, url + EXPLORE)
     drawer = open_card(page, 0)
@@ -220,7 +218,7 @@ def test_place_arrows_and_close_stay_in_view_while_the_drawer_scrolls(page, url:
     for box in (close, place, arrow):
         assert 0 <= box["y"] < 64 and box["x"] + box["width"] <= width
     assert arrow["x"] + arrow["width"] <= close["x"]
-    # Nothing of the page lies above the head where it is pressed.
+    # No part of the page covers the head at the clicked places.
     drawer.get_by_role("button", name="Next").click()
     drawer.get_by_text("Picture 2 of").wait_for()
     drawer.get_by_role("button", name="Close").click()
@@ -228,9 +226,7 @@ def test_place_arrows_and_close_stay_in_view_while_the_drawer_scrolls(page, url:
 
 
 @pytest.mark.full  # 11 s
-def test_the_drawer_is_one_step_back_however_many_cases_it_showed_or_often_it_was_opened(
-    page, drawer
-):
+def test_the_drawer_is_one_history_entry_after_any_number_of_cases_or_openings(page, drawer):
     entry = page.evaluate(ENTRY)
     for place in (2, 3, 4):
         page.keyboard.press("ArrowRight")
@@ -271,7 +267,7 @@ def test_back_from_the_playground_returns_to_the_open_case(page, drawer):
 
 
 @pytest.mark.full
-def test_a_step_to_another_page_is_one_step_back(page, url: str):
+def test_another_page_is_one_history_entry(page, url: str):
     visit(page, url + "/")
     address = page.url
     page.locator("[data-testid=stTopNavLink]").filter(has_text="Explore").click()
@@ -283,9 +279,7 @@ def test_a_step_to_another_page_is_one_step_back(page, url: str):
 
 
 @pytest.mark.full
-def test_a_link_of_this_computer_says_so_and_its_copy_is_confirmed_where_it_can_be_seen(
-    page, url: str
-):
+def test_a_local_link_has_a_note_and_copying_it_shows_a_visible_confirmation(page, url: str):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, url + EXPLORE)

@@ -15,12 +15,12 @@ FOCUSED = """() => { let e = document.activeElement;
 
 
 def names(page) -> list[str]:
-    """What a screen reader says of each card on the wall."""
+    """Return the accessible name of each card on the wall."""
     return [card.get_attribute("aria-label") for card in page.locator("button.card").all()]
 
 
 @pytest.mark.full  # 7 s; test_keyboard.py goes to the drawer and back
-def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
+def test_the_wall_and_its_drawer_work_with_the_keyboard_only(page, url: str):
     visit(page, url + EXPLORE)
     cards = names(page)
     assert page.locator("button.card[tabindex='0']").count() == 1
@@ -49,9 +49,9 @@ def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
     page.keyboard.press("t")
     dialog.locator(".st-key-case_saved").get_by_text("Your tags").wait_for()
     page.wait_for_function("() => document.activeElement.matches('.st-key-case_tags input')")
-    page.keyboard.type("tl")  # letters are only letters while one types
+    page.keyboard.type("tl")  # in a text field, letters are not keys of the drawer
     assert dialog.get_by_text("Link copied").count() == 0
-    for _ in range(3):  # the list of tags takes the first one
+    for _ in range(3):  # the first one closes the list of tags
         page.keyboard.press("Escape")
         idle(page)
         if not dialog.count():
@@ -62,13 +62,13 @@ def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
 
 
 @pytest.mark.full
-def test_rows_of_a_facet_switch_on_and_off(page, url: str):
+def test_a_row_of_a_facet_switches_on_and_off(page, url: str):
     page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, url + EXPLORE)
     chip = page.locator(".st-key-facet_pair button").first
-    found = re.search(r"([\d,]+) /", chip.inner_text())
-    assert found
-    n_believed = found[1]
+    match = re.search(r"([\d,]+) /", chip.inner_text())
+    assert match
+    n_believed = match[1]
     chip.click()
     page.wait_for_url("**pair=*")
     idle(page)
@@ -76,7 +76,7 @@ def test_rows_of_a_facet_switch_on_and_off(page, url: str):
     assert chip.get_attribute("aria-pressed") == "true"
     at_rest = chip.evaluate(f"""async (chip) => {{ chip.click();
       await new Promise((turn) => setTimeout(turn, 5)); return ({IDLE})(); }}""")
-    assert not at_rest  # though the server has not yet said that it is at it
+    assert not at_rest  # although the server has not yet reported the run
     idle(page)
     assert "pair=" not in page.url
 
@@ -103,7 +103,7 @@ def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(page, url: str, 
 
 
 @pytest.mark.full
-def test_another_page_of_the_wall_begins_at_its_top_and_moves_nothing_above_it(page, url: str):
+def test_another_page_of_the_wall_begins_at_its_top_without_a_layout_shift(page, url: str):
     page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, url + EXPLORE)
     first = names(page)[0]

@@ -1,4 +1,4 @@
-"""What surrounds every page, in a real browser: header, menu, sentence of pickers, and unknown addresses."""
+"""The frame of every page in a real browser: header, menu, sentence of pickers, and unknown addresses."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.conftest import tiers
 
 pytestmark = pytest.mark.browser
 
-# Of each text in a row of pickers that is cut: what it is, and how many pixels are missing.
+# Returns each cut text in a row of pickers, with the number of missing pixels.
 CUT = """() => [...document.querySelectorAll('.st-key-sentence :is(input, [data-tag])')]
   .filter((e) => e.value !== '' && e.scrollWidth > e.clientWidth + 1)
   .map((e) => [e.value || e.innerText, e.scrollWidth - e.clientWidth])"""
@@ -17,7 +17,7 @@ LEFT = "(selector) => document.querySelector(selector).getBoundingClientRect().l
 
 @pytest.fixture
 def sized(page):
-    """The browser page, at its own size again after the test."""
+    """Return the browser page, and restore its size after the test."""
     yield page
     page.set_viewport_size({"width": 1280, "height": 900})
 
@@ -32,7 +32,7 @@ def sized(page):
         ),
     ],
 )
-def test_every_choice_in_the_sentence_is_read_whole(sized, url: str, address: str):
+def test_no_choice_in_the_sentence_of_pickers_is_cut(sized, url: str, address: str):
     visit(sized, url + address)
     for width in (1024, 1280):
         sized.set_viewport_size({"width": width, "height": 768})
@@ -43,7 +43,7 @@ def test_every_choice_in_the_sentence_is_read_whole(sized, url: str, address: st
 
 @pytest.mark.full
 @pytest.mark.parametrize(("path", "first"), [("/", ".st-key-home"), ("/explore", ".st-key-model")])
-def test_the_header_begins_where_the_page_begins_on_a_wide_screen(
+def test_the_header_is_aligned_with_the_page_on_a_wide_screen(
     sized, url: str, path: str, first: str
 ):
     sized.set_viewport_size({"width": 1920, "height": 1080})
@@ -52,7 +52,7 @@ def test_the_header_begins_where_the_page_begins_on_a_wide_screen(
     assert abs(logo - sized.evaluate(LEFT, first)) < 2
 
 
-def test_on_a_phone_the_menu_is_labelled_and_explore_names_its_data_set(sized, url: str):
+def test_on_a_phone_the_menu_has_a_label_and_explore_names_its_dataset(sized, url: str):
     sized.set_viewport_size({"width": 390, "height": 844})
     visit(sized, url + f"/explore?set={SETS['lgip']}&model=demo:softmax&kind=flip")
     label = "(e) => getComputedStyle(e, '::after').content"
@@ -66,7 +66,7 @@ def test_on_a_phone_the_menu_is_labelled_and_explore_names_its_data_set(sized, u
 
 
 @pytest.mark.full
-def test_a_page_below_lab_lights_lab_and_its_way_back_loads_nothing_again(page, url: str):
+def test_a_page_below_lab_highlights_lab_and_its_back_link_does_not_reload(page, url: str):
     visit(page, f"{url}/pairs?set={SETS['eqben']}")
     color = "(e) => getComputedStyle(e).backgroundColor"
     links = page.get_by_test_id("stTopNavLink")
@@ -80,7 +80,7 @@ def test_a_page_below_lab_lights_lab_and_its_way_back_loads_nothing_again(page, 
 
 
 @pytest.mark.parametrize("name", tiers(["explor", "a%20%3Cb%3E"], ["a%20%3Cb%3E"]))
-def test_an_address_without_a_page_says_so_in_the_page(page, url: str, name: str):
+def test_an_unknown_address_shows_an_error_page(page, url: str, name: str):
     visit(page, f"{url}/{name}")
     assert page.get_by_role("heading", name="This page does not exist.").is_visible()
     assert page.get_by_role("dialog").count() == 0
@@ -91,7 +91,7 @@ def test_an_address_without_a_page_says_so_in_the_page(page, url: str, name: str
 
 
 @pytest.mark.full
-def test_the_name_of_home_is_an_address_of_home(page, url: str):
+def test_the_address_home_opens_home(page, url: str):
     visit(page, f"{url}/home")
     page.locator(".hero").wait_for()
     assert page.get_by_role("dialog").count() == 0 and page.title() == "Home · vlprobe"
@@ -122,7 +122,7 @@ def test_a_card_of_run_is_chosen_by_its_box_its_title_and_its_text(page, url: st
 
 
 @pytest.mark.full
-def test_a_list_of_kinds_is_wide_enough_for_the_names_of_other_data_sets(page, url: str):
+def test_a_list_of_kinds_is_wide_enough_for_the_names_of_other_datasets(page, url: str):
     visit(page, url + f"/explore?set={SETS['lgip']}&model=demo:softmax&kind=flip")
     page.locator(".st-key-kind button").click()
     options = page.get_by_role("listbox", name="Kind of question").get_by_role("option")
@@ -144,7 +144,7 @@ def test_on_a_phone_the_caption_and_the_first_answer_of_try_it_are_on_the_first_
     assert top and top["y"] < 600
 
 
-def test_a_theme_that_is_chosen_on_one_page_is_that_of_all_pages(page, url: str):
+def test_a_theme_chosen_on_one_page_applies_to_all_pages(page, url: str):
     def background() -> list[str]:
         app = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
         html = "getComputedStyle(document.documentElement).backgroundColor"

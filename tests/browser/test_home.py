@@ -1,4 +1,4 @@
-"""Home in a browser: another failure without a reload, the case behind it, and captions that are nothing but text."""
+"""Home in a browser: another failure without a reload, its case, and hostile captions."""
 
 import re
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 HOME = "{}/?set=" + SETS["lgip"]
 
 
-def test_another_one_stays_under_the_pointer_whatever_the_captions(blank):
+def test_the_button_another_one_stays_in_place_for_captions_of_any_length(blank):
     box = {"style": "lie", "label": "The lie"}
     picture = {"source": PIXEL, "name": "a.png", "alt": "", "label": "", "credit": None}
     cases = [
@@ -31,14 +31,14 @@ def test_another_one_stays_under_the_pointer_whatever_the_captions(blank):
     assert len(set(tops)) == 1
 
 
-@pytest.mark.full  # 4 s; test_keyboard.py does so by keys
+@pytest.mark.full  # 4 s; test_keyboard.py does the same by keys
 def test_another_failure_is_shown_without_a_reload_and_its_case_opens(page, url: str):
     visit(page, HOME.format(url))
     loaded = page.evaluate("performance.timeOrigin")
     captions = page.locator(".hero .line")
     before = captions.all_inner_texts()
     page.get_by_role("button", name="Another one").click()
-    assert captions.all_inner_texts() != before  # at once: it was there already
+    assert captions.all_inner_texts() != before  # at once, because it was loaded in advance
     assert page.evaluate("performance.timeOrigin") == loaded
     idle(page)
     truth = captions.first.inner_text()
@@ -50,7 +50,7 @@ def test_another_failure_is_shown_without_a_reload_and_its_case_opens(page, url:
 
 
 @pytest.mark.full
-def test_a_number_opens_as_many_lies_as_it_says(page, url: str):
+def test_a_number_opens_as_many_lies_as_it_counts(page, url: str):
     visit(page, HOME.format(url))
     number = page.locator(".number").last
     believed = number.locator(".exact").inner_text().split()[0]

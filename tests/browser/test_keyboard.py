@@ -1,4 +1,4 @@
-"""Every story of the dashboard by keyboard alone: Tab, arrows, Enter and Escape."""
+"""Every main path of the dashboard with the keyboard only: Tab, arrows, Enter and Escape."""
 
 import re
 
@@ -9,7 +9,7 @@ from tests.browser.test_walk import EXPLORE, SCREENS
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
 
-STOPS = 60  # of the Tab key, that a person would try at most
+STOPS = 60  # the most Tab presses that a person would try
 ACTIVE = """(selector) => { let e = document.activeElement;
   while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement;
   return Boolean(e && e.matches(selector)); }"""
@@ -24,7 +24,7 @@ RING = """() => { let e = document.activeElement;
 
 
 def tab_to(page, selector: str) -> None:
-    """Presses Tab until what is in focus is this; each stop shows that it is in focus."""
+    """Press Tab until this element has the focus; check that each stop shows a focus ring."""
     for _ in range(STOPS):
         page.keyboard.press("Tab")
         if page.evaluate(ACTIVE, selector):
@@ -33,7 +33,7 @@ def tab_to(page, selector: str) -> None:
     raise AssertionError(f"no way by Tab to {selector}")
 
 
-def test_explore_s_wall_leads_to_the_drawer_and_back(page, url: str):
+def test_the_wall_of_explore_opens_the_drawer_which_returns_the_focus(page, url: str):
     visit(page, url + EXPLORE)
     tab_to(page, ".st-key-facet_subtype button")
     tab_to(page, "button.card")
@@ -57,7 +57,7 @@ def test_explore_s_wall_leads_to_the_drawer_and_back(page, url: str):
     page.wait_for_function(f"(name) => ({LABEL})() === name", arg=chosen, polling=50)
 
 
-def test_home_s_next_failure_and_the_case_behind_it(page, url: str):
+def test_home_shows_the_next_failure_and_opens_its_case(page, url: str):
     visit(page, url + SCREENS["home"])
     captions = page.locator(".hero .line")
     before = captions.all_inner_texts()
@@ -73,7 +73,7 @@ def test_home_s_next_failure_and_the_case_behind_it(page, url: str):
     page.get_by_role("dialog").locator(".vp-captions").first.wait_for()
 
 
-def test_compare_s_pickers_choose_the_row_whose_pictures_are_below(page, url: str):
+def test_the_pickers_of_compare_choose_the_row_of_the_pictures(page, url: str):
     visit(page, url + SCREENS["compare"])
     picker = ".st-key-row_type input"
     tab_to(page, picker)
@@ -86,7 +86,7 @@ def test_compare_s_pickers_choose_the_row_whose_pictures_are_below(page, url: st
     tab_to(page, "button.card")
 
 
-def test_the_trade_off_s_list_selects_a_model_and_leads_to_what_fools_it(page, url: str):
+def test_the_list_of_the_trade_off_selects_a_model_and_links_to_its_failures(page, url: str):
     visit(page, url + SCREENS["tradeoff"])
     model = ".st-key-pinned button"
     tab_to(page, model)
@@ -96,12 +96,14 @@ def test_the_trade_off_s_list_selects_a_model_and_leads_to_what_fools_it(page, u
     idle(page)
     assert page.evaluate(ACTIVE, f"{model}[aria-checked=true], {model}[aria-pressed=true]")
     tab_to(page, ".st-key-failures a")
-    assert not severe_violations(page)  # its words are legible on the color of a focused link
+    assert not severe_violations(
+        page
+    )  # its text has enough contrast on the color of a focused link
     page.keyboard.press("Enter")
     page.wait_for_url("**/explore?*model=*")
 
 
-def test_slides_begin_turn_and_end(page, url: str):
+def test_slides_start_turn_and_close(page, url: str):
     visit(page, url + SCREENS["present"])
     tab_to(page, "button.start")
     page.keyboard.press("Enter")
@@ -112,12 +114,12 @@ def test_slides_begin_turn_and_end(page, url: str):
         assert count.inner_text() == f"{place} of 6"
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
-    # the dialog tells that it closed a task later
+    # the dialog reports that it closed one task later
     page.wait_for_function(ACTIVE, arg="button.start")
 
 
-def test_the_end_of_slides_on_the_whole_screen_gives_the_focus_back(driver, url: str):
-    # In a browser of its own: in that of the other tests the loss did not show when it was tried.
+def test_closing_slides_in_full_screen_returns_the_focus(driver, url: str):
+    # In a separate browser, because the shared browser did not reproduce the loss of focus.
     with driver.chromium.launch(executable_path=chromium(), args=FLAGS) as browser:
         for _ in range(4):
             page = browser.new_page()
@@ -135,7 +137,7 @@ def test_the_end_of_slides_on_the_whole_screen_gives_the_focus_back(driver, url:
             page.close()
 
 
-def test_a_vote_of_the_quiz_and_the_next_question(page, url: str):
+def test_the_quiz_takes_a_vote_and_opens_the_next_question(page, url: str):
     visit(page, url + SCREENS["quiz"])
     tab_to(page, ".option")
     page.keyboard.press("Enter")
@@ -148,7 +150,7 @@ def test_a_vote_of_the_quiz_and_the_next_question(page, url: str):
     page.locator(".option.was-true").wait_for()
 
 
-def test_the_search_opens_with_a_key_and_leads_to_a_symbol_s_page(page, url: str):
+def test_a_key_opens_the_search_which_opens_the_page_of_a_symbol(page, url: str):
     visit(page, url + "/models")
     page.keyboard.press("/")
     field = ".st-key-lookup_field input"

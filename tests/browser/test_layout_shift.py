@@ -1,4 +1,4 @@
-"""On a hard load nothing that is shown moves: the cumulative layout shift that Chromium measures, page by page."""
+"""The cumulative layout shift on a hard load of each page, as Chromium measures it."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ MEASURE = """window.shift = 0; new PerformanceObserver((list) => {
 
 @pytest.fixture(scope="module")
 def measured(page):
-    """A browser page that adds up its layout shifts from its first frame on."""
+    """Return a browser page that adds up its layout shifts from the first frame."""
     other = page.context.new_page()
     other.set_default_timeout(90_000)
     other.add_init_script(MEASURE)
@@ -34,7 +34,7 @@ def measured(page):
 
 
 def shift_of(page, address: str, width: int) -> float:
-    """Load an address and return its layout shift, once nothing has moved for a second."""
+    """Load an address and return its layout shift, once no element has moved for a second."""
     page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
     page.goto("about:blank")
     visit(page, address)
@@ -49,20 +49,20 @@ def shift_of(page, address: str, width: int) -> float:
 @pytest.mark.parametrize(
     ("width", "name"), tiers(itertools.product((1280, 1024, 390), PAGES), [(1280, "explore")])
 )
-def test_a_hard_load_moves_nothing_that_is_shown(measured, url: str, width: int, name: str):
+def test_a_hard_load_has_no_layout_shift(measured, url: str, width: int, name: str):
     assert shift_of(measured, url + SCREENS[name], width) < GOOD
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("width", [1280, 1024, 390])
-def test_a_hard_load_of_a_case_moves_nothing_that_is_shown(measured, url: str, width: int):
+def test_a_hard_load_of_a_case_has_no_layout_shift(measured, url: str, width: int):
     visit(measured, url + EXPLORE)
     measured.locator("button.card").first.click()
     measured.wait_for_url("**case=*")
     assert shift_of(measured, measured.url, width) < GOOD
 
 
-def test_the_logo_and_grey_areas_are_there_before_any_script_has_run(page, url: str):
+def test_the_logo_and_gray_areas_are_drawn_before_any_script_runs(page, url: str):
     plain = page.context.new_page()
     plain.route(re.compile(r"/static/js/"), lambda route: route.abort())
     plain.goto(url + "/compare?tab=differences")
@@ -79,7 +79,7 @@ def _answer(address: str, **headers: str):
         return answer.read(), answer.headers
 
 
-def test_a_document_has_the_style_at_its_end_even_for_a_browser_that_has_the_page_already(url: str):
+def test_a_document_ends_with_the_style_even_if_the_browser_has_cached_the_page(url: str):
     page = (STATIC / "index.html").read_bytes()
     plain, headers = _answer(url + "/explore")
     assert plain == page

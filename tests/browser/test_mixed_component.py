@@ -1,4 +1,4 @@
-"""The component of mixed pictures alone in a browser: the slider, hostile values, what it asks for."""
+"""The component of mixed pictures on an empty page in a browser: the slider, hostile values, and its requests."""
 
 import base64
 import io
@@ -30,7 +30,7 @@ def picture(color: str, width: int = 40, height: int = 40) -> str:
 def component_props(
     text: str = "A red dog.", *, boxes: bool = False, pending: bool = False
 ) -> dict:
-    """What a page gives the component: five shares, two models."""
+    """Return the component's data, with five shares and two models."""
 
     def frame(source: int, style: str = "", over: int = -1, stays: int = 100) -> dict:
         return {"source": source, "over": over, "stays": stays, "style": style, "name": text}
@@ -86,7 +86,7 @@ def component_props(
 
 @pytest.fixture(scope="module")
 def tab(blank) -> Iterator:
-    """A page with the component's script and style, and nothing of the dashboard."""
+    """Return a page with the component's script and style, without the dashboard."""
     script, style = components.source("mixed")
     script = script.replace("export default function", "window.draw = function")
     with another(blank) as page:
@@ -111,20 +111,20 @@ def opacity(tab) -> float:
 
 
 def border(tab) -> str:
-    """The color of the mixture's border."""
+    """Return the color of the mixture's border."""
     square = tab.locator(".sum .mixture")
     return square.evaluate("e => getComputedStyle(e, '::after').borderTopColor")
 
 
 def order(tab) -> list[str]:
-    """Which frames stand in the second strip, by how they are framed."""
+    """Return the frames of the second strip, identified by their border."""
     squares = tab.locator(".strips section").nth(1).locator(".square").all()
     return [
         (square.get_attribute("class") or "").replace("square", "").strip() for square in squares
     ]
 
 
-def test_the_slider_moves_picture_words_line_and_strip_by_keyboard(tab):
+def test_the_slider_updates_picture_words_line_and_strip_by_keyboard(tab):
     draw(tab, component_props("one"))
     slider = tab.get_by_role("slider", name="Share of the right picture that remains")
     assert opacity(tab) == pytest.approx(0.1) and order(tab) == ["mixture", "right", "mixture"]
@@ -135,15 +135,15 @@ def test_the_slider_moves_picture_words_line_and_strip_by_keyboard(tab):
     assert tab.locator(".now").evaluate("e => e.style.left") == "40%" != left
     tab.keyboard.press("End")
     assert opacity(tab) == pytest.approx(0.4) and order(tab) == ["right", "mixture", "mixture"]
-    assert border(tab) != fooled  # it kept the color of a mixture that wins
+    assert border(tab) != fooled  # it once kept the color of a mixture that wins
     assert tab.get_by_text("40 % of this one").is_visible()
     assert slider.get_attribute("aria-valuetext") == "60 % stays. Ranked 2nd"
     tab.keyboard.press("Home")
     assert opacity(tab) == 0
-    assert tab.evaluate("window.heard") == 0  # arrows of the slider turn to no other case
+    assert tab.evaluate("window.heard") == 0  # arrow keys on the slider do not change the case
 
 
-def test_a_redraw_of_the_same_case_keeps_the_share_and_focus_another_begins_anew(tab):
+def test_a_redraw_of_the_same_case_keeps_share_and_focus_and_another_case_resets_them(tab):
     draw(tab, component_props("two"))
     tab.get_by_role("slider").focus()
     tab.keyboard.press("End")
@@ -154,7 +154,7 @@ def test_a_redraw_of_the_same_case_keeps_the_share_and_focus_another_begins_anew
     assert opacity(tab) == pytest.approx(0.1)
 
 
-def test_the_frame_has_the_pictures_own_proportions_and_the_partner_covers_it(tab):
+def test_the_frame_has_the_proportions_of_the_picture_and_the_partner_covers_it(tab):
     draw(tab, component_props("four"))
     frame, over = (
         tab.locator(f".sum figure:last-of-type {name}").bounding_box()
@@ -164,15 +164,15 @@ def test_the_frame_has_the_pictures_own_proportions_and_the_partner_covers_it(ta
     assert frame["width"] / frame["height"] == pytest.approx(1.5, abs=0.02)
 
 
-def test_a_patch_is_cut_from_the_partner_where_it_lies(tab):
+def test_a_patch_is_cut_from_the_partner_at_its_place(tab):
     draw(tab, component_props("five", boxes=True))
     style = "e => [getComputedStyle(e).clipPath, getComputedStyle(e).opacity]"
     assert tab.locator(".sum .over").evaluate(style) == ["inset(50% 25% 0%)", "1"]
-    own = tab.locator(".strips section").nth(1).locator(".over").first
-    assert own.evaluate(style) == ["inset(50% 25% 0%)", "1"]
+    patch = tab.locator(".strips section").nth(1).locator(".over").first
+    assert patch.evaluate(style) == ["inset(50% 25% 0%)", "1"]
 
 
-def test_models_are_asked_for_once_a_case_and_not_where_nothing_is_pending(tab):
+def test_scores_are_requested_once_per_case_and_only_if_pending(tab):
     tab.evaluate("window.sent = []")
     draw(tab, component_props("six"))
     draw(tab, component_props("seven", pending=True))
@@ -182,7 +182,7 @@ def test_models_are_asked_for_once_a_case_and_not_where_nothing_is_pending(tab):
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=["script", "img", "rtl", "long"])
-def test_hostile_text_stays_text_and_stays_inside(tab, text: str):
+def test_hostile_text_stays_text_and_inside_the_page(tab, text: str):
     for width in (390, 1280):
         tab.set_viewport_size({"width": width, "height": 900})
         draw(tab, component_props(text))
@@ -193,7 +193,7 @@ def test_hostile_text_stays_text_and_stays_inside(tab, text: str):
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_what_is_no_picture_is_not_asked_for(tab, address: str):
+def test_an_address_that_is_not_a_picture_is_not_requested(tab, address: str):
     data = component_props("nine")
     data["sources"] = [address] * 3
     before = len(tab.outside)

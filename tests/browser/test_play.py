@@ -23,7 +23,7 @@ COUNT = "(selector) => document.querySelector('#host').shadowRoot.querySelectorA
 
 
 def component_props(text: str, **changes: object) -> dict:
-    """What the component is told, with this text wherever text can be."""
+    """Return the component's data with this text in every place that shows text."""
     caption = {"runs": [[text, ""], [text, "lie"]], "state": "", "label": text, "own": "", "more": text,
                "models": [{"name": text, "path": "M0 0", "color": "red"}]}  # fmt: skip
     score = {"name": text, "path": "", "color": "", "total": "1", "unit": text, "pips": ["right"]}
@@ -53,7 +53,7 @@ def test_text_stays_text_and_fits(blank, text: str, width: int):
     assert blank.outside == []
 
 
-def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
+def test_keys_vote_once_and_continue_and_are_ignored_while_typing(blank):
     mount(blank, "quiz", component_props("a red dog"))
     blank.keyboard.press("3")
     blank.keyboard.press("ArrowRight")
@@ -77,7 +77,7 @@ def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
     assert len(blank.evaluate("() => window.sent")) == 2
 
 
-def test_f_shows_the_page_on_the_whole_screen_and_back(blank):
+def test_f_toggles_full_screen(blank):
     mount(blank, "quiz", component_props("a red dog"))
     blank.keyboard.press("f")
     blank.wait_for_function("() => document.fullscreenElement === document.documentElement")
@@ -96,7 +96,7 @@ def test_the_last_screen_shows_all_ten_questions_on_a_phone(blank):
     blank.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_a_vote_can_be_changed_after_a_press_on_one_s_own_caption(blank):
+def test_a_second_vote_for_the_own_caption_is_ignored_and_another_caption_changes_it(blank):
     data = component_props("a")
     data["captions"] = [data["captions"][0], data["captions"][1] | {"own": "you"}]
     mount(blank, "quiz", data)
@@ -105,7 +105,7 @@ def test_a_vote_can_be_changed_after_a_press_on_one_s_own_caption(blank):
     assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": 0}]]
 
 
-def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):
+def test_the_focus_survives_a_redraw_and_moves_to_the_next_question(blank):
     root = "document.querySelector('#host').shadowRoot"
     focus = f"() => {root}.activeElement?.className || ''"
     second = f"{root}.querySelectorAll('.option')[1]"
@@ -121,13 +121,13 @@ def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):
     assert "option" in blank.evaluate(focus)
 
 
-def test_a_key_takes_the_focus_from_outside_so_that_enter_and_the_arrow_lead_on(blank):
+def test_a_vote_by_key_takes_the_focus_so_that_enter_and_the_arrow_key_continue(blank):
     mount(blank, "quiz", component_props("a"))
     blank.evaluate(
         """() => { const tab = document.createElement('button'); document.body.append(tab);
         tab.addEventListener('keydown', (event) => event.key === 'ArrowRight' && event.stopPropagation());
         tab.focus(); }"""
-    )  # a tab keeps the arrows for itself
+    )  # a tab handles the arrow keys
     blank.keyboard.press("1")
     blank.evaluate(
         "(data) => window.draw(data)", component_props("a", open=False, next="Next question")
@@ -146,7 +146,7 @@ def test_a_marked_caption_of_two_lines_does_not_scroll(blank):
     assert blank.locator(".words").first.evaluate(heights) == 0
 
 
-def test_the_last_screen_has_the_score_beside_the_name_and_credits_also_in_the_picture(blank):
+def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_credits(blank):
     credit = {
         "label": "Photo",
         "page": "https://a.example/1",
@@ -176,7 +176,7 @@ def test_the_last_screen_has_the_score_beside_the_name_and_credits_also_in_the_p
 
 
 @pytest.mark.full
-def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_two_browsers_share_one_room(driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(access.QUIZ, "1")
     with serving(tmp_path) as url, browsing(url, driver) as host, browsing(url, driver) as guest:
         visit(host, f"{url}/present?round=3&quiz=fair")
@@ -199,7 +199,7 @@ def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytes
             assert severe_violations(page) == []
             width = page.viewport_size["width"]
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-        guest.reload()  # the same browser is the same person
+        guest.reload()  # the same browser keeps its identity
         guest.locator(".option.was-true").wait_for()
         guest.locator(".chip.own").wait_for()
         host.get_by_role("button", name="Next question").click()

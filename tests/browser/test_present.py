@@ -18,7 +18,7 @@ READ = """() => { const show = document.querySelector('.show');
     wide: show.querySelector('.stage').scrollWidth > show.querySelector('.stage').clientWidth }; }"""
 
 
-def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
+def test_the_file_opens_without_a_network_and_responds_to_keys(blank, tmp_path):
     text, sent = hostile_file()
     (tmp_path / "slides.html").write_text(text, encoding="utf-8")
     with another(blank) as page:
@@ -37,7 +37,7 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
 
         count = sum(slide["on"] for slide in sent["slides"])
         scrolls = "getComputedStyle(document.documentElement).overflow"
-        assert page.evaluate(scrolls) == "hidden"  # no bar for the page behind the slides
+        assert page.evaluate(scrolls) == "hidden"  # no scroll bar for the page behind the slides
         state = page.evaluate(READ)
         assert state["open"] and state["count"] == f"1 of {count}" and not state["notes"]
         second = press("ArrowRight")
@@ -64,7 +64,7 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
         assert problems == [] and page.outside == []
 
 
-# The least type of all texts on a slide, in pixels.
+# The smallest font size of all texts on a slide, in pixels.
 LEAST = """() => { const stage = document.querySelector('#host').shadowRoot.querySelector('.stage'), sizes = [];
   const texts = document.createTreeWalker(stage, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) { const element = texts.currentNode.parentElement;
@@ -76,7 +76,7 @@ LEAST = """() => { const stage = document.querySelector('#host').shadowRoot.quer
 @pytest.mark.parametrize(
     ("width", "height"), tiers([(1280, 800), (1280, 720), (1920, 1080)], [(1280, 720)])
 )
-def test_no_text_of_a_slide_is_smaller_than_20_pixels_and_the_keys_fade(
+def test_text_on_a_slide_has_at_least_20_pixels_and_the_hint_of_keys_fades(
     blank, width: int, height: int
 ):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
@@ -91,7 +91,7 @@ def test_no_text_of_a_slide_is_smaller_than_20_pixels_and_the_keys_fade(
     assert blank.locator(".still").count() == 0
 
 
-# The slides that are higher than their frame or screen, of all that are drawn.
+# The drawn slides that are higher than their frame or screen.
 CUT = """() => [...document.querySelector('#host').shadowRoot.querySelectorAll('.slide')]
   .filter((one) => one.parentElement.clientHeight && one.offsetHeight > one.parentElement.clientHeight + 1)
   .map((one) => one.className)"""
@@ -121,7 +121,7 @@ def wordy_reveal() -> dict:
 @pytest.mark.parametrize(
     "width, height", tiers([(1280, 800), (1280, 720), (1024, 768)], [(1280, 720)])
 )
-def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_size_of_type(
+def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_font_size(
     blank, width: int, height: int
 ):
     blank.set_viewport_size({"width": width, "height": height})
@@ -146,7 +146,7 @@ def test_a_slide_fits_its_screen_its_preview_and_its_thumbnail_at_every_size_of_
     blank.wait_for_function(f"() => ({CUT})().length === 0")
 
 
-def test_the_editor_shows_the_last_slide_and_the_votes_of_a_rehearsal_are_cleared(blank):
+def test_the_editor_shows_the_last_slide_and_a_new_start_clears_the_votes(blank):
     mount(blank, "slides", wordy_reveal())
     start = blank.locator("button.start")
     start.click()
@@ -154,14 +154,14 @@ def test_the_editor_shows_the_last_slide_and_the_votes_of_a_rehearsal_are_cleare
         blank.keyboard.press(key)
     blank.locator(".show .options > li").first.click()
     blank.keyboard.press("ArrowRight")
-    blank.locator(".show .options > li").first.click()  # the vote is over
+    blank.locator(".show .options > li").first.click()  # voting has ended
     votes = blank.locator(".show .votes")
     assert votes.all_inner_texts() == ["1 of 2 votes", "1 of 2 votes"]
     blank.keyboard.press("Escape")
     blank.locator(".small[aria-pressed=true]", has_text="One of six models").wait_for()
     blank.wait_for_function(ACTIVE, arg="button.start")
     blank.locator("button.large").click()
-    assert votes.count() == 2  # the talk goes on
+    assert votes.count() == 2  # the talk continues
     blank.keyboard.press("Escape")
     blank.wait_for_function(ACTIVE, arg="button.large")
     start.click()
@@ -170,7 +170,7 @@ def test_the_editor_shows_the_last_slide_and_the_votes_of_a_rehearsal_are_cleare
     blank.keyboard.press("Escape")
 
 
-def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(blank):
+def test_slides_can_be_moved_checked_renamed_and_annotated_and_each_change_is_sent(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page
     sent["suggestions"] = [{"id": "case:b", "source": "", "alt": "Two dogs", "label": "Number"}]
@@ -200,13 +200,13 @@ def test_slides_are_moved_ticked_renamed_and_annotated_and_each_change_is_sent(b
     first, case, added = last()["order"][:3]
     assert (first, case) == (ids[1], "case:b") and added.startswith("text:")
     assert added in last()["known"]
-    blank.wait_for_timeout(2)  # the next id is another one
+    blank.wait_for_timeout(2)  # so that the next id differs
     blank.get_by_role("button", name="Add a slide with text after this one").click()
     assert last()["order"][:3] == [
         ids[1],
         "case:b",
         added,
-    ]  # nothing has come back, nothing is lost
+    ]  # no answer has arrived, and no change is lost
     assert last()["order"][3].startswith("text:") and last()["order"][4:] == [ids[0], *ids[2:]]
     assert blank.locator(".strip li.off", has_text="Your title").count() == 2
     text = sent["slides"][0] | {
@@ -248,11 +248,11 @@ SECOND = """() => { const frame = document.createElement('iframe');
   window.open = () => frame.contentWindow; }"""
 
 
-def test_a_visitors_browser_keeps_the_deck_and_sends_it_after_a_reload(page, url: str):
+def test_a_visitors_browser_stores_the_deck_and_sends_it_after_a_reload(page, url: str):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     deck = json.dumps({"order": ["reveal", "vote"], "titles": {"vote": "Ours"}})
     for name, text, expected in (("a", "", 0), ("a", deck, 0), ("a", "", 1), ("b", "", 0)):
-        page.goto(f"{url}/_stcore/health")  # a page of the server on which only the component is
+        page.goto(f"{url}/_stcore/health")  # a page of the server that shows only the component
         mount(page, "slides", sent | {"kept": {"name": name, "text": text}})
         events = page.evaluate("() => window.sent")
         assert events == [["kept", json.loads(deck)]] * expected
@@ -263,7 +263,7 @@ def test_a_visitors_browser_keeps_the_deck_and_sends_it_after_a_reload(page, url
     page.evaluate("() => localStorage.clear()")
 
 
-def test_f5_starts_from_the_field_of_a_title_and_keeps_what_was_typed(blank):
+def test_f5_in_the_title_field_starts_the_slides_and_sends_the_typed_title(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page
     mount(blank, "slides", sent)
@@ -276,7 +276,7 @@ def test_f5_starts_from_the_field_of_a_title_and_keeps_what_was_typed(blank):
     blank.locator("dialog[open]").wait_for(state="detached")
 
 
-def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_not_shown(blank):
+def test_keys_in_the_window_of_notes_turn_the_slides_and_empty_slides_are_skipped(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     slides = [slide | {"on": True} for slide in sent["slides"][:2]]
     empty = slides[0] | {"id": "text:1", "titled": None}
@@ -286,8 +286,8 @@ def test_notes_have_a_window_whose_keys_lead_the_slides_and_an_empty_slide_is_no
     mount(blank, "slides", sent)
     blank.locator("button.start").click()
     assert blank.locator(".foot .count").inner_text() == "1 of 2"
-    blank.evaluate(SECOND)  # instead of a window, which a browser may block
-    blank.keyboard.press("+")  # its remark is not the heading of the notes
+    blank.evaluate(SECOND)  # replaces the window, which a browser may block
+    blank.keyboard.press("+")  # the remark that it shows is not the heading of the notes
     blank.keyboard.press("w")
     notes = blank.frame_locator("dialog iframe").locator("body")
     assert "Slide 1 of 2" in notes.inner_text() and "Next: " in notes.inner_text()
@@ -317,7 +317,7 @@ def n_pages(content: bytes) -> int:
     return len(re.findall(rb"/Type\s*/Page\b", content))
 
 
-def test_the_page_prints_its_slides_one_a_page_and_the_button_prints_each_time(blank):
+def test_the_page_prints_one_slide_per_sheet_and_the_button_prints_each_time(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     sent["slides"] = [slide | {"on": number != 1} for number, slide in enumerate(sent["slides"])]
     mount(blank, "slides", sent)
@@ -332,7 +332,7 @@ def test_the_page_prints_its_slides_one_a_page_and_the_button_prints_each_time(b
     assert blank.evaluate("window.printed") == 3
 
 
-def test_thumbnails_have_names_of_models_in_full(blank):
+def test_thumbnails_show_full_names_of_models(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     bar = {"path": "", "color": "red", "start": 0, "end": 0.2, "low": None, "high": None}
     bar |= {"name": "CLIP ViT-B/32", "text": "6.6 %", "style": "", "sided": False}
@@ -343,7 +343,7 @@ def test_thumbnails_have_names_of_models_in_full(blank):
     assert name.evaluate("(name) => name.scrollWidth <= name.clientWidth")
 
 
-def test_a_tap_near_an_edge_of_the_slide_turns_it_and_one_on_a_credit_or_the_middle_does_not(blank):
+def test_a_tap_turns_a_slide_only_near_its_left_or_right_edge(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     blank.set_viewport_size({"width": 390, "height": 844})
     mount(blank, "slides", sent)
@@ -355,7 +355,7 @@ def test_a_tap_near_an_edge_of_the_slide_turns_it_and_one_on_a_credit_or_the_mid
         assert (number.inner_text() == first) is is_first
 
 
-def test_typing_loses_neither_the_next_click_nor_the_focus_nor_a_letter_to_new_data(blank):
+def test_new_data_while_typing_loses_no_click_focus_or_letter(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page
     blank.set_viewport_size({"width": 1280, "height": 900})
@@ -365,7 +365,7 @@ def test_typing_loses_neither_the_next_click_nor_the_focus_nor_a_letter_to_new_d
     box = blank.locator("button.small").nth(2).bounding_box()
     assert box is not None
     blank.mouse.move(box["x"] + 20, box["y"] + 20)
-    blank.mouse.down()  # the title is sent, and the answer comes before the button is up
+    blank.mouse.down()  # the title is sent, and the answer arrives before the button is released
     changed = [{**sent["slides"][0], "heading": [["Ours", ""]]}, *sent["slides"][1:]]
     blank.evaluate("(data) => window.draw(data)", sent | {"slides": changed})
     blank.mouse.up()
@@ -381,22 +381,22 @@ def test_typing_loses_neither_the_next_click_nor_the_focus_nor_a_letter_to_new_d
     blank.keyboard.type("More")
     blank.evaluate("(data) => window.draw(data)", sent | {"detail": "New"})
     assert notes.input_value().endswith("More") and blank.evaluate(ACTIVE, "textarea")
-    blank.keyboard.press("Tab")  # into the slides that came meanwhile
+    blank.keyboard.press("Tab")  # into the slides that arrived meanwhile
     name, deck = blank.evaluate("() => window.sent.at(-1)")
     assert name == "deck" and deck["notes"][sent["slides"][0]["key"]].endswith("More")
     assert deck["known"] == [slide["id"] for slide in sent["slides"]]
     saved = blank.locator(".actions [role=status]")
-    assert not saved.inner_text()  # nothing has come back yet
+    assert not saved.inner_text()  # no answer has arrived yet
     blank.evaluate("(data) => window.draw(data)", sent | {"detail": "Newer", "saved": "Saved"})
     assert saved.inner_text() == "Saved"
 
 
-def test_plus_and_minus_change_the_type_and_not_the_picture(blank):
+def test_plus_and_minus_change_the_font_size_and_not_the_layout(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     blank.set_viewport_size({"width": 1280, "height": 800})
     mount(blank, "slides", sent)
     blank.locator("button.start").click()
-    blank.keyboard.press("End")  # a slide with room for larger type
+    blank.keyboard.press("End")  # a slide with room for larger text
     sizes = [blank.evaluate(LEAST)]
     width = blank.locator(".stage .slide").evaluate("one => getComputedStyle(one).paddingLeft")
     for key in ("+", "-", "-"):
@@ -411,7 +411,7 @@ def test_plus_and_minus_change_the_type_and_not_the_picture(blank):
 
 
 @pytest.mark.parametrize("opener", ["button.start", "button.large"])
-def test_new_data_move_neither_the_focus_nor_where_it_returns_to(blank, opener: str):
+def test_new_data_keep_the_focus_and_the_place_to_which_it_returns(blank, opener: str):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     sent = hostile_file()[1] | page
     mount(blank, "slides", sent)
@@ -427,7 +427,7 @@ def test_new_data_move_neither_the_focus_nor_where_it_returns_to(blank, opener: 
     blank.wait_for_function(ACTIVE, arg=opener)
 
 
-def test_a_slide_without_its_large_picture_asks_for_it(blank):
+def test_a_slide_without_its_large_picture_requests_it(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page
     ids = [slide["id"] for slide in sent["slides"]]
@@ -438,7 +438,7 @@ def test_a_slide_without_its_large_picture_asks_for_it(blank):
     assert blank.evaluate("() => window.sent") == [["near", ids[2]]]
 
 
-def test_models_below_a_caption_have_names_and_bars_keep_their_words_on_the_slide(blank):
+def test_models_below_a_caption_have_names_and_the_text_of_bars_fits_on_the_slide(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
     mark = {"path": "M0 0h9v9z", "color": "#123456", "name": "GPT-4V"}
     mark |= {"state": "tied", "word": "cannot tell"}
@@ -458,4 +458,4 @@ def test_models_below_a_caption_have_names_and_bars_keep_their_words_on_the_slid
     pressed = "() => { window.passed = 0; document.onkeydown = () => (window.passed += 1); }"
     blank.evaluate(pressed)
     blank.keyboard.press("?")
-    assert blank.evaluate("window.passed") == 0  # the search of the page does not open
+    assert blank.evaluate("window.passed") == 0  # the page's search does not open

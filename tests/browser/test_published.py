@@ -1,4 +1,4 @@
-"""A fresh installation in a browser: a failure of GPT-4V on a photograph, and the way to what only it gets wrong."""
+"""A fresh installation in a browser: a failure of GPT-4V on a photograph, and the path to failures of only GPT-4V."""
 
 import re
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
-pytestmark = [pytest.mark.browser, pytest.mark.full]  # a server of its own: 17 s
+pytestmark = [pytest.mark.browser, pytest.mark.full]  # starts a server: 17 s
 
 GPT4V, TUNED = "published:GPT-4V", "published:CLIP_TROHN-Img"
 
 
 @pytest.fixture(scope="module")
 def fresh(driver, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
-    """Home of a server with all bundled results over an empty cache."""
+    """Return Home of a server with all bundled results over an empty cache."""
     with (
         serving(tmp_path_factory.mktemp("fresh"), with_published=True) as url,
         browsing(url, driver) as page,
@@ -36,7 +36,7 @@ def swaps_that_fool_gpt4v_only() -> set[str]:
     return set(views.cases.failures(store, question_set, chosen, 1, 1000)[0]["id"])
 
 
-def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_home(fresh):
+def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_a_few_clicks_from_home(fresh):
     expected = swaps_that_fool_gpt4v_only()
     assert len(expected) > 10
     assert (
@@ -49,7 +49,7 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_hom
     idle(fresh)
     fresh.get_by_role("radio", name="Differences").click()
     idle(fresh)
-    # On the first screen: whose pictures are shown below the plot, and which mark is which model
+    # On the first screen: the models of the pictures below the plot, and the legend of marks
     bar = fresh.locator(".st-key-parting")
     place = bar.bounding_box()
     assert place["y"] + place["height"] <= fresh.viewport_size["height"]

@@ -35,14 +35,12 @@ PICTURES = {
         )
     },
 }
-DIFFERENCE = (
-    4  # of 255, on average over a picture an eighth as wide: fonts and edges are drawn anew
-)
+DIFFERENCE = 4  # of 255, on average over a picture an eighth as wide, because fonts and edges are drawn differently
 
 
 @pytest.fixture(scope="module")
 def fresh(driver, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
-    """The browser page of somebody who has just installed vlprobe, and its address."""
+    """Return the browser page of a fresh installation, and its address."""
     with (
         serving(tmp_path_factory.mktemp("fresh"), with_published=True) as url,
         browsing(url, driver) as page,
@@ -55,7 +53,7 @@ def small(picture: Image.Image) -> np.ndarray:
 
 
 def screenshot(page, name: str) -> Image.Image:
-    """The first screen, once what it shows has come."""
+    """Return the first screen, once it is fully loaded."""
     if name == "present":
         page.locator("button.start").click()
         page.keyboard.press("ArrowRight")
@@ -85,6 +83,6 @@ def test_a_picture_matches_its_page(fresh, name: str):
 
 
 def compare(shot: Image.Image, file_name: str) -> None:
-    """Fails where the page no longer looks like its picture."""
+    """Fail if the page no longer looks like its picture."""
     difference = np.abs(small(shot) - small(Image.open(ROOT / file_name))).mean()
     assert difference < DIFFERENCE, f"{file_name}: see CONTRIBUTING.md for how it is made again"

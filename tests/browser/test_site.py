@@ -30,7 +30,7 @@ PAGES = ("index.html", "explore.html#outcome=all", "compare.html", "tradeoff.htm
 
 @pytest.fixture(scope="module")
 def hostile_site(folder, hostile_key, tmp_path_factory) -> Path:
-    """Two models' answers about hostile captions as a site; one of them has a hostile name."""
+    """Return a site with two models' results on hostile captions; one model has a hostile name."""
     here = tmp_path_factory.mktemp("sites")
     store = Store(shutil.copytree(folder / "cache", here / "cache"))
     dataset = store.runs()[0]["run"]["dataset"]
@@ -45,11 +45,14 @@ def hostile_site(folder, hostile_key, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def offline(blank) -> Iterator:
-    """A page that says what went wrong on it."""
+    """Return a page, and fail the test if the page had an error."""
     with another(blank) as page:
         page.problems = []
         page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.on("console", lambda said: said.type == "error" and page.problems.append(said.text))
+        page.on(
+            "console",
+            lambda message: message.type == "error" and page.problems.append(message.text),
+        )
         page.on("dialog", lambda dialog: page.problems.append("dialog"))
         page.context.set_offline(True)
         yield page
@@ -58,11 +61,11 @@ def offline(blank) -> Iterator:
 
 
 def opened(page, site: Path, address: str) -> None:
-    """Opens a page of a site from the disk and waits until it is drawn."""
-    page.mouse.move(0, 0)  # where the page before left it, something may be
+    """Open a page of a site from the disk and wait until it is drawn."""
+    page.mouse.move(0, 0)  # an element of this page may be at its previous place
     page.goto("about:blank")
     page.goto(f"{site.as_uri()}/{address}")
-    page.wait_for_selector(READY, state="attached")  # hidden where a report shows its numbers
+    page.wait_for_selector(READY, state="attached")  # hidden if a report shows its numbers
     assert page.evaluate("window.ran") is None
     width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     scroll, client = page.evaluate(width)
@@ -70,7 +73,7 @@ def opened(page, site: Path, address: str) -> None:
 
 
 def press_mark(page, nth: int) -> None:
-    """Clicks a mark of the figure, which Plotly covers with a layer."""
+    """Click a mark of the figure, which Plotly covers with a layer."""
     box = page.locator(".scatterlayer .points path").nth(nth).bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
@@ -84,7 +87,7 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
             assert width == 390 or severe_violations(offline) == []
     opened(offline, hostile_site, "explore.html#outcome=all&model=m0")
     cards = offline.locator("button.card")
-    assert cards.count() == len(HOSTILE_CAPTIONS) // 2  # two captions a picture
+    assert cards.count() == len(HOSTILE_CAPTIONS) // 2  # two captions per picture
     offline.locator("summary", has_text="Filters").click()
     for caption in HOSTILE_CAPTIONS:
         offline.get_by_role("searchbox").fill(caption[:100])
@@ -93,8 +96,8 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
         )
         cards.first.click()
         offline.locator("dialog .vp-told").first.wait_for()
-        told = offline.locator("dialog .vp-told").all_inner_texts()
-        assert any(caption.strip()[-40:] in text for text in told)
+        captions = offline.locator("dialog .vp-told").all_inner_texts()
+        assert any(caption.strip()[-40:] in text for text in captions)
         # the file is read after the dialog is drawn
         offline.wait_for_function("document.querySelector('dialog img').naturalWidth === 64")
         assert offline.evaluate("window.ran") is None
@@ -102,13 +105,13 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
         offline.locator("dialog").wait_for(state="detached")
 
 
-def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, hostile_site):
+def test_the_wall_of_a_site_has_filters_and_its_drawer_responds_to_keys(offline, hostile_site):
     opened(offline, hostile_site, "explore.html")
     heading = offline.locator("h1").inner_text()
     assert "scored exactly as high" not in heading
     row = offline.locator(".sentence > *:visible")
     tops = row.evaluate_all("all => all.map((e) => e.getBoundingClientRect().bottom)")
-    assert max(tops) - min(tops) < 20  # one row, as the dashboard has it
+    assert max(tops) - min(tops) < 20  # one row, as in the dashboard
     offline.locator("summary", has_text="Filters").click()
     outcome = offline.get_by_label("Outcome")
     outcome.focus()
@@ -142,7 +145,7 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     assert where.inner_text().startswith("2 of ")
 
 
-def test_a_caption_search_of_a_site_finds_what_the_dashboard_finds(offline, hostile_site):
+def test_a_caption_search_of_a_site_matches_that_of_the_dashboard(offline, hostile_site):
     opened(offline, hostile_site, "explore.html")
     captions = ["a red cube", "a sheared, colored dog", "一只红色的狗", "the blue-red dog; a cube"]
     searches = ["", ",", "red, cube", "red;cube", "red", '"red cube"', '"sheared, colored"', "红色"]
@@ -156,7 +159,7 @@ def test_a_caption_search_of_a_site_finds_what_the_dashboard_finds(offline, host
 
 
 @pytest.mark.full
-def test_patterns_of_a_site_are_switches_whose_words_are_text(offline, hostile_site):
+def test_patterns_of_a_site_are_toggles_with_escaped_words(offline, hostile_site):
     opened(offline, hostile_site, "explore.html")
     pattern = {
         "source": HOSTILE["image"],
@@ -186,7 +189,7 @@ def test_patterns_of_a_site_are_switches_whose_words_are_text(offline, hostile_s
 
 
 @pytest.mark.full
-def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_site):
+def test_compare_trade_off_and_slides_of_a_site_respond_to_clicks(offline, hostile_site):
     opened(offline, hostile_site, "compare.html")
     assert offline.locator("h1").inner_text().strip()
     before = offline.locator("h2").inner_text()
@@ -226,7 +229,7 @@ def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_
     assert offline.locator(".show .count").inner_text().startswith("2 of ")
     opened(offline, hostile_site, "index.html")
     offline.locator(".door").last.click()
-    offline.wait_for_url("**/present.html#set=*")  # the page that is left is ready, too
+    offline.wait_for_url("**/present.html#set=*")  # the previous page is also ready
     offline.wait_for_selector(READY)
 
 
@@ -271,7 +274,7 @@ def test_a_report_shows_its_numbers_without_scripts(blank, hostile_site):
 
 
 @pytest.mark.full
-def test_every_page_of_every_shipped_question_set_opens_from_the_disk(offline, tmp_path):
+def test_every_page_of_every_bundled_question_set_opens_from_the_disk(offline, tmp_path):
     store = StoreAboveShipped(tmp_path / "cache", shipped.FOLDER)
     keys = views.runs.question_sets(store)["case_key"]
     sets = [views.runs.question_set(store, key) for key in keys]

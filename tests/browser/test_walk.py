@@ -1,7 +1,7 @@
-"""Every screen of the dashboard at every size, light and dark: nothing is cut off, nothing breaks, pictures come first.
+"""Every screen of the dashboard at every size, light and dark: no cut text, no errors, and pictures first.
 
-One server on the results that come with vlprobe. From screen to screen the address changes as the browser's buttons
-Back and Forward change it, which loads nothing anew. With VLPROBE_SCREENSHOTS=FOLDER each screen is written there, too.
+One server shows the bundled results. From screen to screen the address changes as the browser's buttons
+Back and Forward change it, without a reload. With VLPROBE_SCREENSHOTS=FOLDER each screen is also written there.
 """
 
 import os
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.browser
 HEIGHTS = {390: 844, 1024: 768, 1280: 900, 1920: 1080}
 LOOKS = [(width, scheme) for scheme in ("light", "dark") for width in HEIGHTS]
 WIDE_LOOK, PHONE = (1280, "light"), (390, "dark")
-ON_PHONES = ("home", "explore", "slides")  # of the default tier; test_play.py votes on a phone
-RARE = (  # in the full tier: they consist of what other screens have, or take 4 to 18 s
+ON_PHONES = ("home", "explore", "slides")  # in the default tier; test_play.py votes on a phone
+RARE = (  # in the full tier: they repeat parts of other screens, or take 4 to 18 s
     *("slides", "map", "mixed", "near twins", "playground"),
     *("repair", "breakdown", "retrieval", "pairs", "triplets", "rankings", "series", "published"),
 )
@@ -59,7 +59,7 @@ SCREENS = {
     "suspects": "/suspects",
     "docs": "/docs?page=numbers/visla",
 }
-# What is whole in the first screen, and how many of it at each width.
+# The elements that must be fully on the first screen, and how many at each width.
 FIRST = {
     "home": (".hero img.picture", {390: 1, 1024: 1, 1280: 1, 1920: 1}),
     "explore": ("button.card .frames", {390: 2, 1024: 6, 1280: 10, 1920: 33}),
@@ -72,7 +72,7 @@ FIRST = {
     "present": (".page img", {1024: 1, 1280: 1, 1920: 1}),
     "slides": ("dialog .title", {1024: 1, 1280: 1, 1920: 1}),
 }
-ROWS = {  # the controls above the content, which are one row on a phone too, but for Trade-off
+ROWS = {  # the controls above the content, which are one row also on a phone, except on Trade-off
     "explore": ".st-key-sentence",
     "tradeoff": ".st-key-sentence",
     "quiz": ".st-key-play_bar",
@@ -83,7 +83,7 @@ MIDDLES = """every => every.map((e) => e.getBoundingClientRect()).filter((b) => 
 WIDE = """() => { const main = document.querySelector('[data-testid=stMain]');
   return [document.documentElement.scrollWidth, main.scrollWidth - main.clientWidth]; }"""
 
-# Changes the address as the browser's buttons do; over when a run begins, or when that of the page before ends.
+# Changes the address as the browser's buttons do; resolves when a run begins or the previous page's run ends.
 TURN = """(address) => new Promise((done) => {
   const app = document.querySelector('[data-testid=stApp]');
   const observer = new MutationObserver(() => { observer.disconnect(); done(); });
@@ -96,7 +96,7 @@ TURN = """(address) => new Promise((done) => {
 
 @pytest.fixture(scope="module")
 def walk(page, url: str):
-    """The browser page; what goes wrong on it while it walks is kept."""
+    """Return the browser page, which records the errors during the walk."""
     page.problems = []
     page.look = None
     page.on("pageerror", lambda error: page.problems.append(str(error)))
@@ -110,7 +110,7 @@ def walk(page, url: str):
 
 
 def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
-    """To a screen, at a size and in a color scheme; what was scrolled is at its top."""
+    """Go to a screen, at a size and in a color scheme, and scroll to its top."""
     width, scheme = look
     if page.look != look:
         page.look = look
@@ -118,7 +118,7 @@ def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
         page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
         visit(page, url + "/lab")
     address = SCREENS[screen] + (page.case if screen == "drawer" else "")
-    page.mouse.move(0, 0)  # where the screen before left it, something may be
+    page.mouse.move(0, 0)  # an element of this screen may be at its previous place
     page.evaluate(TURN, address)
     idle(page)
     if screen == "slides":
@@ -128,11 +128,11 @@ def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
     page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
 
 
-POLLS = 600  # of a tenth of a second, for the first pictures
+POLLS = 600  # a tenth of a second each, for the first pictures
 
 
 def count_in_view(page, selector: str) -> int:
-    """How many of these are whole in the first screen."""
+    """Return the number of these elements that are fully on the first screen."""
     return page.locator(selector).evaluate_all(
         """every => every.map((e) => e.getBoundingClientRect()).filter((b) => b.width > 20 && b.height > 10
       && b.top >= 0 && b.bottom <= innerHeight && b.left >= 0 && b.right <= innerWidth).length"""
@@ -140,12 +140,12 @@ def count_in_view(page, selector: str) -> int:
 
 
 def screenshot(page, name: str) -> None:
-    """Writes the first screen, where somebody wants to look at it."""
+    """Write the first screen to the folder of screenshots, if one is set."""
     if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
         page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
-def test_the_walk_comes_by_every_page():
+def test_the_walk_visits_every_page():
     addresses = {address.partition("?")[0].strip("/") for address in SCREENS.values()}
     assert addresses == {navigation.address(name) for name in (*navigation.ROW, *navigation.BELOW)}
 
@@ -165,7 +165,7 @@ def test_the_walk_comes_by_every_page():
         for screen in SCREENS
     ],
 )
-def test_a_screen_is_whole_accessible_and_begins_with_pictures(
+def test_a_screen_fits_is_accessible_and_begins_with_pictures(
     walk, url: str, look: tuple[int, str], screen: str
 ):
     walk.problems.clear()
@@ -174,13 +174,13 @@ def test_a_screen_is_whole_accessible_and_begins_with_pictures(
     shown = walk.locator("[data-testid=stException]").count()
     selector, least = FIRST.get(screen, ("", {}))
     n_whole = count_in_view(walk, selector) if look[0] in least else 0
-    for _ in range(POLLS):  # a busy machine draws the pictures after the page
+    for _ in range(POLLS):  # a busy machine draws pictures later than the page
         if n_whole >= least.get(look[0], 0):
             break
         walk.wait_for_timeout(100)
         n_whole = count_in_view(walk, selector)
     wide = walk.evaluate(WIDE)
-    # The colors of one card are those of all. The wall of the next screen may be the same one.
+    # All cards have the colors of one card. The next screen may have the same wall.
     others = walk.locator(".wall li:nth-child(n + 9)")
     others.evaluate_all("all => all.forEach((e) => { e.style.display = 'none'; })")
     bad = severe_violations(walk)

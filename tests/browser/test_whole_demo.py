@@ -1,5 +1,5 @@
-"""The main paths of the dashboard with nothing made smaller: one button, all scenes, three models; and photographs,
-from the form of Run to a failure that is tagged.
+"""The main paths of the dashboard at full size: one button, all scenes, three models; and photographs,
+from the form of Run to a tagged failure.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_one_button_takes_an_empty_cache_to_results(tmp_path: Path, driver):
         assert page.outside == []
 
 
-def test_photographs_go_from_the_form_to_a_failure_that_is_still_tagged_after_a_reload(
+def test_a_run_on_photographs_leads_to_a_failure_whose_tag_survives_a_reload(
     tmp_path: Path, shared_data: Path, driver
 ):
     store = Store(tmp_path / "cache")
@@ -63,9 +63,9 @@ def test_photographs_go_from_the_form_to_a_failure_that_is_still_tagged_after_a_
         page.keyboard.press("t")
         drawer.locator(".st-key-case_tags").get_by_text("wrong label").wait_for()
         assert page.outside == []
-    written = [
+    stored_tags = [
         (note.id, note.tags)
         for key in {run["case_key"] for run in store.runs()}
         for note in annotations.read(store, key).current
     ]
-    assert written == [(case, ("wrong label",))]
+    assert stored_tags == [(case, ("wrong label",))]
