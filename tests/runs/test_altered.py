@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
+from tests.cli.test_main import call
 from tests.conftest import estimates_of
 from vlprobe import registry
-from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
 from vlprobe.probes.released_layout import image_names
 from vlprobe.runs.altered import write
@@ -198,14 +197,13 @@ def test_the_folder_of_pictures_is_their_deepest_common_folder():
 
 def test_perturb_writes_the_files_and_prints_their_dataset_name(store, tmp_path):
     dataset, out = make_dataset(tmp_path / "five"), tmp_path / "out"
-    words = ["--cache", str(store.root), "perturb", dataset]
+    words = [store.root, "perturb", dataset]
     rococo = [*words, "--probe", "rococo"]
     options = ["--option", "policies=danger", "--option", "pictures=", "--limit", "4"]
-    done = CliRunner().invoke(main, [*rococo, str(out), *options])
+    done = call(*rococo, str(out), *options)
     assert done.stdout == f"rococo:{out}/danger.json@{tmp_path / 'five'}\n"
     assert "danger.json: 4 pictures" in done.stderr
-    assert "needs an output folder" in CliRunner().invoke(main, rococo).stderr
-    assert "require --probe rococo" in CliRunner().invoke(main, [*words, str(out)]).stderr
-    refused = CliRunner().invoke(main, [*rococo, str(out), "--option", "polices=danger"])
-    assert refused.exit_code == 1
+    assert "needs an output folder" in call(*rococo, code=2).stderr
+    assert "require --probe rococo" in call(*words, str(out), code=2).stderr
+    refused = call(*rococo, str(out), "--option", "polices=danger", code=1)
     assert refused.stderr.startswith("Error: Probe 'rococo' has no option 'polices'.")

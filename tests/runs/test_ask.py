@@ -6,15 +6,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
+from tests.cli.test_main import call
 from tests.conftest import make_tiny
 from tests.datasets.test_pairs import eqben
 from tests.models import answered
 from tests.models.answered import rows
 from vlprobe import registry
-from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.ask import ask
 from vlprobe.runs.request import Request
@@ -122,11 +121,7 @@ def test_ask_refuses_invalid_outputs_and_options_in_one_line(tiny, tmp_path, sto
 
 def test_ask_writes_the_questions_and_prints_their_number(tiny, tmp_path):
     out = str(tmp_path / "out")
-    called = CliRunner().invoke(
-        main,
-        ["--cache", str(tmp_path / "cache"), "ask", tiny, "--probe", "prsm", out, "--limit", "3"],
-    )
-    assert called.exit_code == 0, called.output
+    called = call(tmp_path / "cache", "ask", tiny, "--probe", "prsm", out, "--limit", "3")
     assert "3 pictures" in called.stderr and "every picture with every text" in called.stderr
     facts = json.loads((tmp_path / "out" / "questions.json").read_text())
     assert facts["limit"] == 3 and facts["n_pairs"] == 3 * facts["n_texts"]

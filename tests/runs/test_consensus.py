@@ -6,10 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.test_main import call
 from vlprobe import registry
-from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
 from vlprobe.probes.caption_foils import load_voter, text_encoder
@@ -107,33 +106,30 @@ def test_one_encoder_and_captions_without_a_noun_are_refused_in_one_line(encoder
 
 
 def test_influence_prints_the_votes_or_the_words_and_the_papers_share(tiny, tmp_path):
-    words = ["--cache", str(tmp_path / "cache"), "influence", tiny, "--format", "json"]
+    words = [tmp_path / "cache", "influence", tiny, "--format", "json"]
     models = [word for name in MODELS for word in ("--model", name)]
-    done = CliRunner().invoke(main, [*words, *models, "--limit", "4"])
+    done = call(*words, *models, "--limit", "4")
     rows = json.loads(done.stdout)
     assert [row["encoders"] for row in rows] == [1, 2]
     assert sum(row["captions"] for row in rows) == 8
     assert "The paper reports over 70% for four models on COCO." in done.stderr
-    frequent = CliRunner().invoke(main, [*words, *models, "--words", "2", "--seed", "1"])
+    frequent = call(*words, *models, "--words", "2", "--seed", "1")
     assert len(json.loads(frequent.stdout)) == 2
-    more = CliRunner().invoke(main, [*words, *models, "--all-words", "--item", "0.png"])
-    assert more.exit_code == 0
-    refused = CliRunner().invoke(main, [*words, "--model", MODELS[0]])
-    assert refused.exit_code == 1
+    call(*words, *models, "--all-words", "--item", "0.png")
+    refused = call(*words, "--model", MODELS[0], code=1)
     assert "between two or more encoders" in refused.stderr
 
 
 def test_imported_embeddings_vote_like_the_model_that_computed_them(tiny, tmp_path):
     out, store = tmp_path / "out", Store(tmp_path / "cache")
-    words = ["--cache", str(store.root), "influence", tiny, "--format", "json"]
-    written = CliRunner().invoke(main, [*words, "--texts", str(out)])
-    assert written.exit_code == 0 and "embeddings:" in written.stderr
+    words = [store.root, "influence", tiny, "--format", "json"]
+    assert "embeddings:" in call(*words, "--texts", str(out)).stderr
     texts = [json.loads(line)["text"] for line in (out / "texts.jsonl").read_text().splitlines()]
     assert len(texts) == len(set(texts))
     model = registry.load_model(MODELS[0])
     np.save(out / "texts.npy", model.encode_texts(model.tokenize(texts)))
     votes = [
-        CliRunner().invoke(main, [*words, "--model", MODELS[1], "--model", name]).stdout
+        call(*words, "--model", MODELS[1], "--model", name).stdout
         for name in (MODELS[0], f"embeddings:{out}")
     ]
     assert votes[0] == votes[1] and json.loads(votes[0])

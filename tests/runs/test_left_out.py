@@ -4,12 +4,11 @@ cases.
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.test_main import call
 from tests.conftest import estimates_of
 from tests.runs.test_run import request
 from vlprobe import views
-from vlprobe.cli.main import main
 from vlprobe.dashboard.lab.page import _request
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.run import execute
@@ -77,12 +76,9 @@ def test_excluding_an_unknown_tag_or_case_is_refused_in_one_line(tiny, store, ch
 
 def test_run_and_ask_exclude_cases_by_tag_and_by_id(tiny, store, tmp_path):
     _, bad = run_and_tag(tiny, store)
-    begin = ["--cache", str(store.root)]
-    words = ["--dataset", tiny, "--model", "control:random", "--no-doctor"]
+    words = ["run", "--dataset", tiny, "--model", "control:random", "--no-doctor"]
     for chosen in (["--without-tag", BAD], ["--without", bad[0]]):
-        answered = CliRunner().invoke(main, [*begin, "run", *words, *chosen])
-        assert answered.exit_code == 0, answered.stderr
+        call(store.root, *words, *chosen)
     selections = [run["run"].get("selection", {}).get("without", []) for run in store.runs()]
     assert sorted(bad) in selections and [bad[0]] in selections
-    asked = ["ask", tiny, str(tmp_path / "out"), "--without-tag", BAD]
-    assert CliRunner().invoke(main, [*begin, *asked]).exit_code == 0
+    call(store.root, "ask", tiny, str(tmp_path / "out"), "--without-tag", BAD)

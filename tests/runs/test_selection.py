@@ -42,10 +42,6 @@ def ids(**choices) -> list[str]:
     return [item.id for item in select(Made(), Request((), "made", "lgip", **choices))[0]]
 
 
-def selection_of(store, manifest) -> dict:
-    return store.run(manifest["key"]).manifest()["run"].get("selection", {})
-
-
 def test_without_a_selection_every_item_is_used_and_nothing_is_recorded():
     items, recorded = select(Made(), Request((), "made", "lgip"))
     assert len(items) == 60 and recorded == ({}, 0)

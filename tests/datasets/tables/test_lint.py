@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
-from vlprobe.cli import main
+from tests.cli.test_main import call
 from vlprobe.datasets import audit, table
 from vlprobe.datasets.tables import lint
 from vlprobe.errors import InvalidInput
@@ -143,13 +142,10 @@ def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):
 
 def test_the_command_looks_at_texts_alone(tmp_path: Path):
     file = write(tmp_path / "x.csv", [{"image": "absent.jpg", "caption": text} for text in TEXTS])
-    command = ["--cache", str(tmp_path / "cache"), "check", f"table:{file}", "--format", "csv"]
-    shown = CliRunner().invoke(main.main, [*command, "--no-pictures"])
-    assert shown.exit_code == 0
+    command = [tmp_path / "cache", "check", f"table:{file}", "--format", "csv"]
+    shown = call(*command, "--no-pictures")
     assert "repeated_caption,1,1,absent.jpg" in shown.stdout
-    refused = CliRunner().invoke(main.main, command)
-    assert refused.exit_code == 1
-    assert "have no picture" in refused.stderr
+    assert "have no picture" in call(*command, code=1).stderr
 
 
 def test_other_datasets_are_linted_by_their_paths(tmp_path: Path):
