@@ -25,7 +25,7 @@ def item(key: str, captions: tuple[str, ...], foils: tuple[str, ...] = (), **mor
     return Item(key, None, captions, {}, foils, **more)
 
 
-def test_a_foil_that_says_what_its_caption_says_is_unchanged(tmp_path: Path):
+def test_a_foil_equal_to_its_caption_is_reported_as_unchanged(tmp_path: Path):
     data = dataset(
         tmp_path,
         item("a", ("A red dog.", "One red dog."), ("a red dog",)),
@@ -49,13 +49,13 @@ def test_foil_j_is_compared_with_caption_j(tmp_path: Path):
     assert seen["true_foil"].count == 0
 
 
-def test_foils_beyond_the_captions_are_compared_with_the_last(tmp_path: Path):
+def test_additional_foils_are_compared_with_the_last_caption(tmp_path: Path):
     data = dataset(tmp_path, item("a", ("a dog",), ("a cat", "dog a", "A dog.")))
     seen = findings_by_name(data, tmp_path)
     assert (seen["unchanged"].count, seen["order_only"].count, seen["order_only"].of) == (1, 1, 3)
 
 
-def test_repeated_and_shared_captions_are_told_apart(tmp_path: Path):
+def test_repeated_and_shared_captions_are_distinguished(tmp_path: Path):
     data = dataset(
         tmp_path,
         item("a", ("A dog.", "a  DOG.")),
@@ -119,12 +119,12 @@ def test_the_same_caption_on_copies_of_one_picture_is_not_shared(tmp_path: Path)
     assert findings_by_name(data, tmp_path)["shared_caption"].count == 0
 
 
-def test_what_a_dataset_cannot_have_is_not_listed(tmp_path: Path):
+def test_defects_that_do_not_apply_to_a_dataset_are_not_listed(tmp_path: Path):
     seen = findings_by_name(dataset(tmp_path, item("a", ("a dog",))), tmp_path)
     assert set(seen) == {"repeated_caption", "shared_caption", "not_english"}
 
 
-def test_style_that_tells_foil_from_caption_is_counted_with_both_shares(tmp_path: Path):
+def test_style_differences_between_captions_and_foils_are_counted(tmp_path: Path):
     rows = [("A dog.", "a cat"), ("A cow.", "A car."), ("a bus", "a van"), ("a jar", "A cup.")]
     seen = findings_by_name(
         dataset(tmp_path, *(item(str(n), (one,), (two,)) for n, (one, two) in enumerate(rows))),
@@ -151,25 +151,21 @@ def glued_words(alterations: list[Alteration]) -> list[list[str]]:
     return [words.get(row, []) for row in range(len(alterations))]
 
 
-def replaced_without_regard_to_words(
-    sentences: list[str], source: str, target: str
-) -> list[Alteration]:
+def replace_in_sentences(sentences: list[str], source: str, target: str) -> list[Alteration]:
     return [
         Alteration(str(n), text, text.replace(source, target)) for n, text in enumerate(sentences)
     ]
 
 
-def test_a_word_stuck_in_another_is_found_without_naming_it():
+def test_a_word_inserted_inside_another_is_found_without_knowing_it():
     plain = [f"a man with a {thing}" for thing in ("dog", "cat", "cow", "car", "bus")]
-    rows = replaced_without_regard_to_words(
-        [*plain, "a woman and many men", "a dog"], "man", "criminal"
-    )
+    rows = replace_in_sentences([*plain, "a woman and many men", "a dog"], "man", "criminal")
     assert glued_words(rows) == [[]] * 5 + [["wocriminal", "criminaly"], []]
 
 
 @pytest.mark.parametrize("foil", ["two criminals", "two bicycles", "a criminal"])
-def test_a_plural_and_another_word_are_not_stuck(foil: str):
-    rows = replaced_without_regard_to_words(
+def test_plurals_and_other_words_are_not_reported_as_glued(foil: str):
+    rows = replace_in_sentences(
         [f"a man with a {letter}" for letter in "bcdefg"], "man", "criminal"
     )
     assert glued_words([*rows, Alteration("x", "two mans", foil)])[-1] == []
@@ -181,7 +177,7 @@ def test_a_plural_and_another_word_are_not_stuck(foil: str):
         st.text(string.ascii_lowercase, min_size=4, max_size=7), min_size=1, max_size=6, unique=True
     )
 )
-def test_whole_words_that_are_replaced_are_never_stuck(words: list[str]):
+def test_replaced_whole_words_are_never_reported_as_glued(words: list[str]):
     rows = [
         Alteration(str(n), f"a {word} here", "a criminal here") for n, word in enumerate(words * 5)
     ]
@@ -201,10 +197,10 @@ def test_danger_has_3_unchanged_captions(danger: LoadedDataset, tmp_path: Path):
 
 
 @pytest.mark.full  # real data, seconds
-def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: LoadedDataset):
-    """315 by naming the danger words; without naming them, all but two, and seven with "crime" besides.
+def test_danger_has_315_words_with_a_glued_danger_word(danger: LoadedDataset):
+    """A search for the danger words finds 315; without knowing them, all but two are found, and seven with "crime".
 
-    The two are "weaponh" from "wit ha": the caption itself breaks its words in the wrong place.
+    The two are "weaponh" from "wit ha": the caption has a misplaced blank.
     """
     rows = [
         Alteration(row.id, *pair)
@@ -233,7 +229,7 @@ def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: LoadedDat
 
 
 @pytest.mark.full
-def test_style_gives_the_altered_captions_of_rococo_away(shared_data: Path, tmp_path: Path):
+def test_the_altered_captions_of_rococo_differ_in_style(shared_data: Path, tmp_path: Path):
     seen = findings_by_name(
         rococo.load(f"rococo:{shared_data}/rococo/same_concept.json", tmp_path), tmp_path
     )
@@ -244,7 +240,9 @@ def test_style_gives_the_altered_captions_of_rococo_away(shared_data: Path, tmp_
 
 @pytest.mark.full  # real data, seconds
 @pytest.mark.parametrize("kind", ["diff_concept", "rand_voca"])
-def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, kind: str):
+def test_the_lower_cased_sets_of_rococo_differ_in_capitals(
+    shared_data: Path, tmp_path: Path, kind: str
+):
     data = rococo.load(f"rococo:{shared_data}/rococo/{kind}.json", tmp_path)
     items = data.items[:500]
     pairs = [
@@ -263,7 +261,7 @@ def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, 
     "subset, order_only, unchanged, repeated",
     [("swap_att", 0.577, 0, 0), ("swap_obj", 0.657, 2, 0), ("replace_att", 0.0, 0, 1)],
 )
-def test_the_known_defects_of_sugarcrepe_plus_plus_come_out(
+def test_the_known_defects_of_sugarcrepe_plus_plus_are_found(
     shared_data: Path, tmp_path: Path, subset: str, order_only: float, unchanged: int, repeated: int
 ):
     seen = findings_by_name(

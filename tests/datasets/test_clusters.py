@@ -1,4 +1,6 @@
-"""What is resampled together: what a dataset's reader says shares a picture, and no column that a user named so."""
+"""Items are resampled together if the dataset's reader says that they share a picture, not because of a user's column
+name.
+"""
 
 import csv
 import hashlib
@@ -25,7 +27,7 @@ INTERVAL = ["value", "low", "high", "n_items", "n_cases"]
 
 
 def painted(folder: Path, number: int, name: str = "") -> str:
-    """A picture of its own color; returns its name."""
+    """Write a picture with a unique color and return its name."""
     folder.mkdir(parents=True, exist_ok=True)
     name = name or f"{number:012}.jpg"
     Image.new("RGB", (8, 8), (number % 256, 37 * number % 256, 101 * number % 256)).save(
@@ -35,7 +37,7 @@ def painted(folder: Path, number: int, name: str = "") -> str:
 
 
 def table(folder: Path, column: str) -> str:
-    """Six pictures with two captions each, and a column of two values."""
+    """Write six pictures with two captions each and a column with two values, and return the dataset's name."""
     rows = [
         {
             "image": painted(folder, number),
@@ -54,7 +56,7 @@ def table(folder: Path, column: str) -> str:
 
 @pytest.mark.parametrize("probe", tiers(["lgip", "prsm"], ("lgip",)))
 @pytest.mark.parametrize("column", ["picture", "setting", "cluster"])
-def test_a_column_of_that_name_is_a_tag_like_any_other(
+def test_a_column_named_like_an_internal_field_is_an_ordinary_tag(
     tmp_path: Path, store: Store, probe: str, column: str
 ):
     named, plain = (
@@ -76,7 +78,7 @@ def test_a_column_of_that_name_is_a_tag_like_any_other(
 
 
 def rows(n_pictures: int, each: int) -> list[tuple[str, str, str]]:
-    """Picture, caption and foil of several rows a picture."""
+    """Return picture, caption and foil for `each` rows per picture."""
     return [
         (f"{number:012}.jpg", f"caption {number} {row}", f"foil {number} {row}")
         for number in range(n_pictures)
@@ -86,7 +88,9 @@ def rows(n_pictures: int, each: int) -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def foils(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str]]:
-    """The same 40 questions about 8 pictures as VALSE writes them and as SugarCrepe does; question sets by probe."""
+    """Run the same 40 questions about 8 pictures in the layouts of VALSE and SugarCrepe. Return the store and question
+    sets by probe.
+    """
     folder = tmp_path_factory.mktemp("foils")
     for number in range(8):
         painted(folder, number)
@@ -118,7 +122,7 @@ def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils)
     assert pairs["n_items"] == 8
 
 
-def test_the_same_answers_have_the_same_chance_in_pairs_and_in_triplets(foils):
+def test_the_same_answers_have_the_same_p_value_in_pairs_and_in_triplets(foils):
     store, keys = foils
     pairs, triplets = (
         views.paired_tests.compare_models(
@@ -129,11 +133,11 @@ def test_the_same_answers_have_the_same_chance_in_pairs_and_in_triplets(foils):
     for name in ("only_base", "only_model", "both", "neither", "n_pictures"):
         assert getattr(pairs, name) == getattr(triplets, name)
     assert pairs.n_pictures < pairs.n_lies
-    # of other draws: the clusters have other names
+    # the random draws differ because the clusters have other names
     assert pairs.p == pytest.approx(triplets.p, abs=0.005)
 
 
-def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path):
+def test_pairs_connected_by_shared_pictures_are_one_cluster(tmp_path: Path):
     edges = [("a", "b"), ("c", "d"), ("b", "e"), ("f", "g"), ("h", "d"), ("e", "h"), ("i", "j")]
     colors = {name: number for number, name in enumerate("abcdefghij")}
     items = [
@@ -141,7 +145,7 @@ def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path)
             f"{one}{two}",
             Picture(
                 tmp_path / painted(tmp_path, colors[one], f"{one}{two}0.png")
-            ),  # copies, equal byte for byte
+            ),  # copies with equal bytes
             ("a",),
             foils=("b",),
             foil_image=Picture(tmp_path / painted(tmp_path, colors[two], f"{one}{two}1.png")),
@@ -156,7 +160,7 @@ def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path)
     assert {key for key, unit in found.items() if unit == key} == {"ab", "fg", "ij"}
 
 
-def test_digests_of_before_hold_where_no_tag_has_a_name_of_ours(tmp_path: Path):
+def test_digests_of_datasets_without_internal_tag_names_are_unchanged(tmp_path: Path):
     (tmp_path / "q.csv").write_text("query,caption,gender\n1,a dog,male\n1,one dog,male\n")
     (tmp_path / "t.json").write_text(
         json.dumps(
@@ -179,7 +183,7 @@ def test_digests_of_before_hold_where_no_tag_has_a_name_of_ours(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("name", "field"), [("picture", "cluster"), ("setting", "setting")])
-def test_a_tag_and_what_a_reader_means_are_two_datasets(tmp_path: Path, name: str, field: str):
+def test_a_tag_and_an_internal_field_give_different_digests(tmp_path: Path, name: str, field: str):
     meant = Item("a", None, ("a dog",), **{field: "7"})
     tagged = Item("a", None, ("a dog",), {name: "7"})
     digests = [validation.dataset_digest([item], tmp_path) for item in (meant, tagged)]

@@ -45,12 +45,12 @@ def make(tmp_path: Path) -> Callable[..., Path]:
 
 
 def refused(root: Path, tmp_path: Path, what: str) -> None:
-    with pytest.raises(InvalidInput, match=what) as told:
+    with pytest.raises(InvalidInput, match=what) as error:
         coco.load(f"coco:{root}", tmp_path / "cache")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
-def test_images_and_captions_come_in_the_order_of_their_ids(make: Callable, tmp_path: Path):
+def test_images_and_captions_are_ordered_by_their_ids(make: Callable, tmp_path: Path):
     dataset = coco.load(f"coco:{make()}", tmp_path / "cache")
     assert [item.id for item in dataset.items] == [
         "coco-000000000003",
@@ -75,7 +75,7 @@ def test_the_image_folder_is_found_by_the_files_in_it(
     assert all(item.image.path.parent == root / pictures for item in dataset.items)
 
 
-def test_a_captions_file_can_be_named_where_there_are_two(make: Callable, tmp_path: Path):
+def test_one_of_several_captions_files_can_be_named(make: Callable, tmp_path: Path):
     root = make()
     (root / "annotations" / "captions_train2017.json").write_text("{}")
     refused(
@@ -87,7 +87,7 @@ def test_a_captions_file_can_be_named_where_there_are_two(make: Callable, tmp_pa
     assert len(named.items) == 3
 
 
-def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
+def test_missing_coco_files_are_refused_in_one_line(make: Callable, tmp_path: Path):
     refused(tmp_path / "nowhere", tmp_path, r"COCO folder '.*nowhere' does not exist")
     refused(tmp_path / "x.json", tmp_path, r"x.json' does not exist")
     (tmp_path / "annotations").mkdir()
@@ -127,13 +127,13 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
         (None, ANNOTATIONS, "is not a COCO captions file"),
     ],
 )
-def test_each_defect_of_the_json_is_one_line(
+def test_each_defect_of_the_coco_json_is_reported_in_one_line(
     images: object, annotations: object, what: str, make: Callable, tmp_path: Path
 ):
     refused(make(images, annotations), tmp_path, what)
 
 
-def test_broken_json_is_told_with_its_place(make: Callable, tmp_path: Path):
+def test_broken_json_is_refused_with_its_position(make: Callable, tmp_path: Path):
     root = make()
     (root / "annotations" / "captions_val2017.json").write_text(
         '{"images": [],\n "annotations": [}'
@@ -145,9 +145,7 @@ def test_broken_json_is_told_with_its_place(make: Callable, tmp_path: Path):
     refused(root, tmp_path, "is not a COCO captions file")
 
 
-def test_the_digest_names_contents_and_neither_places_nor_file_names(
-    make: Callable, tmp_path: Path
-):
+def test_the_digest_depends_on_contents_and_not_on_paths(make: Callable, tmp_path: Path):
     root = make()
     first = coco.load(f"coco:{root}", tmp_path / "cache").digest
     assert coco.load(f"coco:{root}", tmp_path / "other-cache").digest == first
@@ -157,7 +155,7 @@ def test_the_digest_names_contents_and_neither_places_nor_file_names(
     assert coco.load(f"coco:{moved}", tmp_path / "cache").digest != first
 
 
-def test_everything_that_a_probe_can_see_of_an_item_is_in_the_digest(tmp_path: Path):
+def test_every_field_of_an_item_that_a_probe_reads_changes_the_digest(tmp_path: Path):
     files = [tmp_path / "a.png", tmp_path / "b.png"]
     for shade, file in enumerate(files):
         Image.new("L", (2, 2), shade).save(file)
@@ -185,12 +183,12 @@ def test_everything_that_a_probe_can_see_of_an_item_is_in_the_digest(tmp_path: P
     assert len({validation.dataset_digest(items, tmp_path / "cache") for items in tagged}) == 1
 
 
-def test_an_empty_foil_is_named(tmp_path: Path):
+def test_an_empty_foil_is_refused_with_its_item(tmp_path: Path):
     with pytest.raises(InvalidInput, match="Foil 2 of item 'a' in 'x' is empty"):
         validation.validated("x", [Item("a", None, ("caption",), foils=("foil", ""))], tmp_path)
 
 
-def test_the_real_photographs_are_all_there(shared_data: Path, tmp_path: Path):
+def test_the_coco_photographs_have_their_published_captions(shared_data: Path, tmp_path: Path):
     dataset = registry.load_dataset(f"coco:{shared_data / 'coco_real'}", tmp_path)
     assert len(dataset.items) == 283
     assert sum(len(item.captions) for item in dataset.items) == 1416

@@ -12,7 +12,7 @@ from vlprobe.errors import InvalidInput
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Where a test writes its table; a.png and b.png are beside it."""
+    """Return the path for a table; a.png and b.png are in the same folder."""
     for shade, name in enumerate(("a.png", "b.png")):
         Image.new("L", (4, 4), shade).save(tmp_path / name)
     return tmp_path / "table.csv"
@@ -24,12 +24,12 @@ def load(table: Path, content: str, encoding: str = "utf-8") -> tuple:
 
 
 def refused(table: Path, content: str, what: str) -> None:
-    with pytest.raises(InvalidInput, match=what) as told:
+    with pytest.raises(InvalidInput, match=what) as error:
         load(table, content)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
-def test_rows_of_one_image_are_one_item_and_further_columns_are_tags(table: Path):
+def test_rows_of_one_image_are_one_item_and_additional_columns_are_tags(table: Path):
     first, second = load(
         table, "image,Split,caption\nb.png,x,One.\na.png,,Three.\nb.png,x, Two. \n"
     )
@@ -45,7 +45,7 @@ def test_rows_of_one_image_are_one_item_and_further_columns_are_tags(table: Path
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_the_separator_line_end_and_byte_order_mark_are_recognised(
+def test_the_separator_line_end_and_byte_order_mark_are_recognized(
     delimiter: str, line_end: str, encoding: str, table: Path
 ):
     rows = [
@@ -66,7 +66,7 @@ def test_a_caption_may_span_lines_and_empty_lines_are_skipped(table: Path):
     assert item.captions == ("two\nlines",)
 
 
-def test_an_absolute_path_is_taken_as_it_is(table: Path):
+def test_an_absolute_path_is_used_unchanged(table: Path):
     (item,) = load(table, f"image,caption\n{table.parent / 'a.png'},x\n")
     assert item.image.path == table.parent / "a.png"
 
@@ -98,30 +98,30 @@ def test_an_absolute_path_is_taken_as_it_is(table: Path):
         ),
     ],
 )
-def test_each_defect_of_a_table_is_one_line(content: str, what: str, table: Path):
+def test_each_defect_of_a_csv_is_reported_in_one_line(content: str, what: str, table: Path):
     refused(table, content, what)
 
 
-def test_another_encoding_is_said(table: Path):
+def test_a_csv_in_another_encoding_is_refused_with_the_byte(table: Path):
     table.write_bytes("image,caption\na.png,Café\n".encode("latin-1"))
     with pytest.raises(InvalidInput, match=r"table.csv' is not UTF-8 \(byte 23\)"):
         csv.load(f"csv:{table}", table.parent / "cache")
 
 
-def test_a_table_that_is_not_there_or_is_a_folder_is_one_line(tmp_path: Path):
+def test_a_missing_table_or_a_folder_is_refused_in_one_line(tmp_path: Path):
     with pytest.raises(InvalidInput, match=r"none.csv' does not exist"):
         csv.load(f"csv:{tmp_path / 'none.csv'}", tmp_path)
     with pytest.raises(InvalidInput, match="cannot be read"):
         csv.load(f"csv:{tmp_path}", tmp_path)
 
 
-def test_the_registry_finds_the_family(tiny: str, tmp_path: Path):
+def test_the_registry_finds_the_csv_family(tiny: str, tmp_path: Path):
     dataset = registry.load_dataset(tiny, tmp_path / "cache")
     assert dataset.name == tiny
     assert [len(item.captions) for item in dataset.items] == [2] * 6
 
 
-def test_a_column_of_foils_is_a_tag_and_a_note_says_how_to_read_it(table: Path):
+def test_a_column_of_foils_is_a_tag_and_a_note_shows_how_to_read_it(table: Path):
     table.write_text("image,caption,negative\na.png,A dog.,A cat.\n")
     loaded = csv.load(f"csv:{table}", table.parent / "cache")
     assert loaded.items[0].tags == {"negative": "A cat."}
@@ -131,10 +131,8 @@ def test_a_column_of_foils_is_a_tag_and_a_note_says_how_to_read_it(table: Path):
 
 
 @pytest.mark.parametrize("false_row", ["a.png,A cat.,0", "b.png,A cat.,0"])
-def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
-    false_row: str, tmp_path: Path
-):
-    """The label was a tag, and a false caption became one of the picture's own."""
+def test_captions_labeled_false_are_refused_with_the_options_to_use(false_row: str, tmp_path: Path):
+    """An earlier version read the label as a tag and the false caption as a true one."""
     for name in ("a.png", "b.png"):
         Image.new("RGB", (32, 32), "red").save(tmp_path / name)
     file = tmp_path / "mine.csv"

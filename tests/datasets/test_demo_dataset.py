@@ -11,7 +11,7 @@ from vlprobe.errors import InvalidInput, NotFound
 
 @pytest.fixture
 def three(monkeypatch):
-    """Three scenes a split, so that a test draws for milliseconds."""
+    """Keep three scenes per split, so that a test draws for only milliseconds."""
     draw_fewer(monkeypatch, 3)
 
 
@@ -33,7 +33,7 @@ def test_the_demo_dataset_has_500_scenes_of_five_captions(scenes, tmp_path, monk
             assert (image.size, image.mode) == ((224, 224), "RGB")
 
 
-def test_the_first_item_says_what_its_scene_is(three, tmp_path):
+def test_the_tags_of_an_item_describe_its_scene(three, tmp_path):
     item = registry.load_dataset("demo", tmp_path).items[0]
     group = draw("test", 0).groups[0]
     assert item.tags == {
@@ -53,7 +53,7 @@ def test_a_second_load_draws_nothing_and_gives_the_same_digest(name, three, tmp_
 
 
 @pytest.mark.parametrize("name", ["demo", "demo-pairs"])
-def test_a_cut_off_first_load_goes_on_where_it_stopped(name, three, tmp_path):
+def test_an_interrupted_first_load_draws_only_the_missing_pictures(name, three, tmp_path):
     whole = registry.load_dataset(name, tmp_path)
     for item in whole.items[1:9]:
         (item.foil_image or item.image).path.unlink()
@@ -71,7 +71,7 @@ def test_the_digest_covers_the_pixels(three, tmp_path):
     ("name", "first"),
     [("demo", "00000"), ("demo-pairs", "object-000"), ("demo-triplets", "object-000")],
 )
-def test_val_is_another_split(name, first, three, tmp_path):
+def test_the_val_split_shares_no_picture_with_test(name, first, three, tmp_path):
     val, test = (registry.load_dataset(each, tmp_path) for each in (f"{name}:val", name))
     assert val.items[0].id == f"{name}-val-{first}"
     assert val.digest != test.digest
@@ -86,13 +86,13 @@ def test_val_is_another_split(name, first, three, tmp_path):
         ("demo-triplets:tset", "Known: demo-triplets, "),
     ],
 )
-def test_an_unknown_split_is_named_in_one_line(name, known, tmp_path):
+def test_an_unknown_split_is_refused_in_one_line(name, known, tmp_path):
     with pytest.raises(NotFound, match=f"{name}.*{known}"):
         registry.load_dataset(name, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["demo", "demo-pairs"])
-def test_a_cache_that_cannot_be_written_is_said_to_be_one(name, three, tmp_path):
+def test_an_unwritable_cache_is_reported(name, three, tmp_path):
     (tmp_path / "demo").write_text("a file where a folder should be")
     with pytest.raises(InvalidInput, match="Cannot write"):
         registry.load_dataset(name, tmp_path)

@@ -14,11 +14,11 @@ from vlprobe.datasets.world.renderer import render
 
 @pytest.fixture
 def few(monkeypatch):
-    """Three pairs of each subset, so that a test draws for a moment."""
+    """Keep three pairs of each subset, so that a test draws quickly."""
     draw_fewer(monkeypatch, 3)
 
 
-def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
+def test_each_of_five_subsets_has_300_pairs(tmp_path, monkeypatch):
     monkeypatch.setattr(
         demo,
         "draw",
@@ -68,8 +68,8 @@ def test_the_digest_covers_both_captions(few, tmp_path, monkeypatch):
     assert len(digests) == 4
 
 
-def test_printed_captions_have_the_templates_of_figures_14_and_15(few, tmp_path):
-    """The templates are read from the paper, with its words for places of one thing relative to another."""
+def test_printed_captions_match_the_templates_of_figures_14_and_15(few, tmp_path):
+    """The templates are from the paper, with its wording of relative positions."""
     relation = "on the (left|right)( side)? of|in front of|behind|above|below"
     verb = "(is|are)( located| placed)?"
     located = rf"The .+ {verb} ({relation}) the .+\."

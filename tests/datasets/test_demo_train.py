@@ -1,4 +1,4 @@
-"""What is trained on is nothing that a probe asks about."""
+"""The training data shares no scene with the data of the probes."""
 
 import pytest
 
@@ -16,18 +16,18 @@ def few(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["demo-train", "demo-train:pairs"])
-def test_every_scene_is_of_the_split_that_no_probe_asks_about(name):
+def test_every_training_scene_is_in_the_train_split(name):
     assert {split_of(scene) for row in items.read(name) for scene in row.scenes} == {"train"}
 
 
 @pytest.mark.parametrize("name", ["demo-train", "demo-train:pairs"])
-def test_every_picture_is_drawn_once(name, few, tmp_path):
+def test_every_training_picture_is_drawn_and_the_digest_is_reproducible(name, few, tmp_path):
     found = registry.load_dataset(name, tmp_path)
     assert all(item.image.path.is_file() for item in found.items)
     assert found.digest == registry.load_dataset(name, tmp_path).digest
 
 
-def test_scenes_are_behind_those_that_the_shipped_models_were_trained_on():
+def test_the_scenes_follow_those_on_which_the_demo_models_were_trained():
     rows = items.read("demo-train")
     assert len(rows) == 3000
     assert [row.scenes for row in rows[:40]] == [
@@ -36,7 +36,9 @@ def test_scenes_are_behind_those_that_the_shipped_models_were_trained_on():
     assert {len(set(row.captions)) for row in rows} == {8}
 
 
-def test_pairs_are_two_pictures_an_item_of_every_kind(few, tmp_path):
+def test_an_item_of_the_training_pairs_has_two_pictures_and_there_are_pairs_of_every_kind(
+    few, tmp_path
+):
     items = registry.load_dataset("demo-train:pairs", tmp_path).items
     assert [item.tags["subset"] for item in items] == [kind for kind in KINDS for _ in range(2)]
     assert all(
@@ -45,14 +47,14 @@ def test_pairs_are_two_pictures_an_item_of_every_kind(few, tmp_path):
     assert len({item.id for item in items}) == len(items)
 
 
-def test_it_is_not_offered_to_the_probes_and_other_parts_are_unknown(tmp_path):
+def test_the_training_data_is_not_listed_and_other_parts_are_refused(tmp_path):
     assert not any(name.startswith("demo-train") for name in registry.names("datasets"))
     for name in ("demo-train:val", "demo-train:test", "demo-train::3", "demo-train:pairs:"):
         with pytest.raises(NotFound, match="demo-train, demo-train:pairs"):
             registry.load_dataset(name, tmp_path)
 
 
-def test_more_pairs_begin_with_those_of_fewer_and_no_number_is_refused_in_one_line(
+def test_a_larger_number_of_pairs_includes_the_smaller_and_invalid_numbers_are_refused(
     monkeypatch, tmp_path
 ):
     draw_fewer(monkeypatch, 3)
@@ -72,7 +74,7 @@ def test_more_pairs_begin_with_those_of_fewer_and_no_number_is_refused_in_one_li
         pytest.param("demo-train:pairs:2000", 2000, marks=pytest.mark.full),
     ],
 )
-def test_without_a_number_there_are_300_pairs_of_each_kind_and_2000_at_most(
+def test_there_are_300_pairs_of_each_kind_by_default_and_up_to_2000(
     monkeypatch, tmp_path, name: str, count: int
 ):
     monkeypatch.setattr("vlprobe.datasets.demo.validated", lambda name, items, cache: items)

@@ -12,13 +12,13 @@ from vlprobe.scoring.pictures import open_picture
 
 @pytest.fixture
 def few(monkeypatch):
-    """Six triplets of each kind, so that a test draws for a moment."""
+    """Keep six triplets of each kind, so that a test draws quickly."""
     draw_fewer(monkeypatch, 6)
 
 
 @pytest.fixture
 def all_items():
-    """Every triplet, without pictures."""
+    """Return every triplet without drawing its picture."""
     return items.read("demo-triplets")
 
 
@@ -33,7 +33,7 @@ def test_both_subsets_have_400_triplets(all_items):
     assert len({item.id for item in all_items}) == 800
 
 
-def test_the_false_caption_looks_like_p1_and_p2_does_not(all_items):
+def test_the_wrong_caption_is_closer_to_p1_than_p2_is(all_items):
     nearer_to_p2 = 0
     for item in all_items:
         (one, two), (negative,) = item.captions, item.foils
@@ -44,13 +44,13 @@ def test_the_false_caption_looks_like_p1_and_p2_does_not(all_items):
     assert nearer_to_p2 <= 0.01 * len(all_items)
 
 
-def test_only_swapped_colours_leave_the_same_words_in_another_order(all_items):
+def test_only_swapped_colors_have_the_same_words_in_another_order(all_items):
     for item in all_items:
         same_bag = Counter(words(item.captions[0])) == Counter(words(item.foils[0]))
         assert same_bag == (item.tags["edit"] == "swap")
 
 
-def test_a_bag_of_words_is_wrong_about_almost_all_of_them(all_items):
+def test_a_bag_of_words_is_wrong_on_at_least_90_percent_of_the_triplets(all_items):
     def jaccard(one: str, other: str) -> float:
         one, other = set(words(one)), set(words(other))
         return len(one & other) / len(one | other)

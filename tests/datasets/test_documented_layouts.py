@@ -1,4 +1,4 @@
-"""The example files of docs/data.md are read as described, and the reference names every column of their readers."""
+"""The example files in docs/data.md are read as described, and the reference lists every column of their readers."""
 
 import re
 from pathlib import Path
@@ -22,9 +22,7 @@ CAPTIONS = {
 
 
 @pytest.mark.parametrize("reader", [frames, orders, queries])
-def test_the_example_of_each_reader_becomes_the_items_that_the_page_describes(
-    reader, tmp_path: Path
-):
+def test_the_example_file_of_each_reader_gives_the_documented_items(reader, tmp_path: Path):
     text = FILES[reader.PREFIX]
     (tmp_path / "file.csv").write_text(text, "utf-8")
     for number, name in enumerate(sorted(set(re.findall(r"\w+\.jpg", text)))):
@@ -33,7 +31,7 @@ def test_the_example_of_each_reader_becomes_the_items_that_the_page_describes(
     assert [item.captions + item.foils for item in items] == CAPTIONS[reader.PREFIX]
 
 
-def test_the_boundaries_of_the_example_of_frames_are_found(tmp_path: Path):
+def test_the_boundaries_in_the_frames_example_are_found(tmp_path: Path):
     (tmp_path / "file.csv").write_text(FILES["frames"], "utf-8")
     for number in range(3):
         Image.new("RGB", (32, 32), (80 * number, 90, 30)).save(tmp_path / f"k{number}.jpg")
@@ -49,7 +47,7 @@ def test_the_boundaries_of_the_example_of_frames_are_found(tmp_path: Path):
         ("queries", {"query", "caption", "version"}),
     ],
 )
-def test_the_reference_names_every_column_of_a_reader(prefix: str, columns: set[str]):
+def test_the_reference_lists_every_column_of_a_reader(prefix: str, columns: set[str]):
     reference = (DOCS / "reference" / "columns.md").read_text("utf-8")
     section = reference.partition(f"### `{prefix}:`\n")[2].partition("\n### ")[0]
     assert columns <= set(re.findall(r"\w+", section))

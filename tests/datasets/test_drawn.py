@@ -1,4 +1,4 @@
-"""Large drawings of the demo's scenes: the same scene, and the same as the file where both have its size."""
+"""Large drawings of demo scenes show the same scene, and equal the file at the size of the file."""
 
 import dataclasses
 from pathlib import Path
@@ -16,21 +16,21 @@ from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture, PictureEdit
 
-LEVELS = 3  # of 255, on average, between a large drawing that is shrunk and its file
+LEVELS = 3  # average difference (0 to 255) between a downscaled large drawing and its file
 
 
-def shrunk(image: Image.Image) -> np.ndarray:
-    """Means of squares of pixels, by arithmetic of our own, as SIZE x SIZE x 3."""
+def downscale(image: Image.Image) -> np.ndarray:
+    """Average squares of pixels without Pillow, and return an array of shape (SIZE, SIZE, 3)."""
     scale = image.width // SIZE
     return np.asarray(image, dtype=float).reshape(SIZE, scale, SIZE, scale, 3).mean(axis=(1, 3))
 
 
 def difference(large: Image.Image, file: Image.Image) -> float:
-    return float(np.abs(shrunk(large) - np.asarray(file, dtype=float)).mean())
+    return float(np.abs(downscale(large) - np.asarray(file, dtype=float)).mean())
 
 
 def folder_of_scenes(folder: Path, count: int) -> list[Picture]:
-    """The first scenes of the test split as the dataset writes them."""
+    """Write the first scenes of the test split like the dataset, and return their pictures."""
     parent = folder / f"test-{VERSION}"
     for index, scene in enumerate(distinct("test", count)):
         demo.draw(scene, parent / f"demo-{index:05}.png")
@@ -38,7 +38,7 @@ def folder_of_scenes(folder: Path, count: int) -> list[Picture]:
 
 
 @pytest.mark.parametrize("size", [448, 672])
-def test_a_large_drawing_shrinks_to_the_file(size):
+def test_a_large_drawing_downscales_to_the_file(size):
     for scene in distinct("test", 6):
         large = render(scene, size)
         assert large.size == (size, size)
@@ -46,13 +46,13 @@ def test_a_large_drawing_shrinks_to_the_file(size):
 
 
 @pytest.mark.full
-def test_all_500_large_drawings_shrink_to_their_files():
+def test_all_500_large_drawings_downscale_to_their_files():
     differences = [difference(render(scene, 672), render(scene)) for scene in distinct("test", 500)]
     assert np.mean(differences) < LEVELS
     assert max(differences) < LEVELS
 
 
-def test_a_size_between_whole_multiples_is_drawn_too():
+def test_a_size_that_is_not_a_multiple_is_drawn_too():
     scene = draw("test", 3)
     large = render(scene, 500)
     assert large.size == (500, 500)
@@ -60,14 +60,14 @@ def test_a_size_between_whole_multiples_is_drawn_too():
     assert np.abs(small - np.asarray(render(scene), dtype=float)).mean() < LEVELS
 
 
-def test_a_picture_of_the_demo_is_drawn_again_as_its_file_has_it_and_large(tmp_path):
+def test_a_demo_picture_is_redrawn_at_its_own_and_a_larger_size(tmp_path):
     for picture in folder_of_scenes(tmp_path, 3):
         file = pictures.open_picture(picture)
         assert drawn.draw(picture).tobytes() == file.tobytes()
         assert difference(drawn.draw(picture, 672), file) < LEVELS
 
 
-def test_a_picture_whose_file_is_gone_is_drawn_all_the_same(tmp_path):
+def test_a_demo_picture_is_drawn_even_if_its_file_is_missing(tmp_path):
     picture = folder_of_scenes(tmp_path, 1)[0]
     content = pictures.open_picture(picture).tobytes()
     picture.path.unlink()
@@ -79,7 +79,9 @@ def test_pictures_of_pairs_and_triplets_are_found_by_their_names(tmp_path):
     contrast = contrasts("color", "test", 2)[1]
     for scene in (contrast.scene, contrast.changed):
         picture = Picture(folder / f"{demo.picture_name(scene)}.png")
-        assert drawn.draw(picture).tobytes() == render(scene).tobytes()  # not yet written
+        assert (
+            drawn.draw(picture).tobytes() == render(scene).tobytes()
+        )  # the file does not exist yet
         demo.draw(scene, picture.path)
         assert drawn.scene_of(picture.path) == scene
         assert drawn.draw(picture).tobytes() == render(scene).tobytes()
@@ -108,13 +110,13 @@ def test_a_mixed_picture_is_mixed_at_the_larger_size(tmp_path, kind, lam):
         f"demo/scenes-{VERSION}/0000000000000000.png",
     ],
 )
-def test_other_names_are_no_drawings(name):
+def test_pictures_with_other_names_are_not_drawn(name):
     assert drawn.scene_of(Path(name)) is None
     assert drawn.draw(Picture(Path(name)), 672) is None
 
 
 @pytest.mark.parametrize("content", ["photograph", "damaged", "another size"])
-def test_a_file_that_shows_something_else_is_not_drawn_over(tmp_path, content):
+def test_a_file_with_other_content_is_not_replaced_by_a_drawing(tmp_path, content):
     picture = folder_of_scenes(tmp_path, 1)[0]
     if content == "damaged":
         picture.path.write_bytes(b"no picture")
@@ -128,6 +130,6 @@ def test_a_file_that_shows_something_else_is_not_drawn_over(tmp_path, content):
     assert drawn.draw(mixed, 672) is None
 
 
-def test_the_val_split_has_scenes_of_its_own():
+def test_scenes_of_the_val_split_are_found_by_name():
     val = drawn.scene_of(Path(f"demo/val-{VERSION}/demo-val-00002.png"))
     assert val == distinct("val", 3)[2]

@@ -12,7 +12,7 @@ from vlprobe.scoring.pictures import open_picture
 from vlprobe.types import Picture
 
 
-def test_videos_change_one_thing_once():
+def test_each_video_has_a_single_change():
     kinds = Counter()
     for series in items.series("test"):
         if not series.n_before:
@@ -23,11 +23,11 @@ def test_videos_change_one_thing_once():
         assert len(set(shown[: series.n_before])) == len(set(shown[series.n_before :])) == 1
         assert shown[0] != shown[-1]
         assert min(series.n_before, len(shown) - series.n_before) >= items.LEAST_FRAMES
-        assert len({scene.seed for scene in series.scenes}) == len(shown)  # no frame twice
+        assert len({scene.seed for scene in series.scenes}) == len(shown)  # no two frames are equal
     assert kinds == {f"video-{kind}": 15 for kind in ("color", "number", "object")}
 
 
-def test_candidates_get_worse_by_one_fact_each():
+def test_each_candidate_has_one_more_wrong_fact_than_the_previous():
     queries = [series for series in items.series("test") if not series.n_before]
     assert len(queries) == 40
     for series in queries:
@@ -43,7 +43,7 @@ def test_candidates_get_worse_by_one_fact_each():
         assert series.scenes[1].relation == OPPOSITE[first.relation]
 
 
-def test_the_files_are_those_that_their_names_say(tmp_path, monkeypatch):
+def test_the_files_of_a_series_show_the_scenes_in_their_names(tmp_path, monkeypatch):
     draw_fewer(monkeypatch, 1)
     video, *_, query = registry.load_dataset("demo-series:val", tmp_path).items
     index = video.series.boundary_index
@@ -54,6 +54,6 @@ def test_the_files_are_those_that_their_names_say(tmp_path, monkeypatch):
     assert redrawn and redrawn.tobytes() == open_picture(picture).tobytes()
 
 
-def test_another_split_is_refused():
+def test_a_train_split_of_the_series_is_refused():
     with pytest.raises(NotFound):
         registry.check_name("datasets", "demo-series:train")

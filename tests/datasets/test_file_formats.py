@@ -1,4 +1,4 @@
-"""What is wrong with a name is told before anything is loaded, and nothing is told of what is right."""
+"""Invalid names are refused before loading, and valid names are accepted."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def write_file(path: Path, content: bytes | str) -> Path:
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_a_dataset_that_loads_has_nothing_wrong_with_its_name(probe: str, tmp_path: Path):
+def test_the_name_of_a_dataset_that_loads_passes_the_check(probe: str, tmp_path: Path):
     name = make(probe, tmp_path / "data", 3)
     registry.check_name("datasets", name)
     assert registry.load_dataset(name, tmp_path / "cache").items
@@ -33,7 +33,7 @@ def test_a_dataset_that_loads_has_nothing_wrong_with_its_name(probe: str, tmp_pa
 @pytest.mark.parametrize(
     "form", ["coco", "csv", "folder", "pairs", "triplets", "rococo", "queries"]
 )
-def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
+def test_a_missing_path_is_refused_before_loading(form: str, tmp_path: Path):
     with pytest.raises(VlprobeError, match=r"does not exist|contains 0 captions files") as caught:
         registry.check_name("datasets", f"{form}:{tmp_path / 'nope'}")
     assert str(tmp_path / "nope") in str(caught.value)
@@ -50,7 +50,7 @@ def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
         ('{"a": 1', "line 1, column 8"),
     ],
 )
-def test_a_file_that_begins_wrong_is_told(
+def test_a_file_with_an_invalid_beginning_is_refused_before_loading(
     form: str, content: bytes | str, said: str, tmp_path: Path
 ):
     file = write_file(tmp_path / "a.json", content)
@@ -58,7 +58,7 @@ def test_a_file_that_begins_wrong_is_told(
         registry.check_name("datasets", f"{form}:{file}")
 
 
-def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(
+def test_a_valid_file_passes_wherever_the_checked_head_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     escaped = json.dumps([*LONG, True, None, -1.5e-3, "\u4e00"], indent=1)
@@ -71,7 +71,7 @@ def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(
         file_formats.check_json_head(file)
 
 
-def test_tables_and_lines_are_looked_at_by_their_first_line(tmp_path: Path):
+def test_tables_and_json_lines_are_checked_by_their_first_line(tmp_path: Path):
     with pytest.raises(InvalidInput, match="columns picture, caption"):
         registry.check_name("datasets", f"csv:{write_file(tmp_path / 'a.csv', 'picture,caption')}")
     with pytest.raises(InvalidInput, match="line 1, is not valid JSON"):
@@ -85,7 +85,7 @@ def test_tables_and_lines_are_looked_at_by_their_first_line(tmp_path: Path):
 @pytest.mark.parametrize(
     "name", ["demo:tset", "demo-pairs:x", "demo-triplets:x", "demoo", "nope:/etc"]
 )
-def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
+def test_an_unknown_dataset_is_refused_before_loading(name: str):
     with pytest.raises(VlprobeError, match=f"No dataset named '{name}'"):
         registry.check_name("datasets", name)
 
@@ -105,7 +105,7 @@ def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
         ("opnclip:x", "No model named"),
     ],
 )
-def test_a_model_that_cannot_be_there_is_told_and_none_is_loaded(
+def test_an_unknown_model_or_missing_file_is_refused_without_loading_a_model(
     name: str, said: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(registry, "load_model", None)
@@ -117,12 +117,12 @@ def test_a_model_that_cannot_be_there_is_told_and_none_is_loaded(
     "name",
     ["control:random", "demo:weak", "openclip:ViT-B-32/openai", "hf:a/b", "lgip:siglip-base-224"],
 )
-def test_a_name_that_may_be_right_is_not_fetched(name: str):
+def test_a_name_that_may_be_valid_is_accepted_without_a_download(name: str):
     registry.check_name("models", name)
 
 
 @pytest.mark.parametrize("folder", ["datasets", "models"])
-def test_a_look_reads_no_file_outside_of_the_folders_of_a_served_dashboard(
+def test_a_name_check_reveals_no_file_outside_of_the_allowed_folders(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "root").mkdir()
@@ -142,7 +142,7 @@ def test_a_look_reads_no_file_outside_of_the_folders_of_a_served_dashboard(
         assert len(said) == 1
 
 
-def test_a_pipe_is_never_waited_for(tmp_path: Path):
+def test_a_pipe_is_refused_without_blocking(tmp_path: Path):
     os.mkfifo(tmp_path / "a.json")
     with pytest.raises(InvalidInput, match="Not a regular file"):
         registry.check_name("datasets", f"coco:{tmp_path / 'a.json'}")

@@ -10,7 +10,7 @@ from vlprobe.errors import InvalidInput
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with a.png and b.JPG, and no captions yet."""
+    """Return a folder with a.png and b.JPG and no captions."""
     place = tmp_path / "own"
     place.mkdir()
     Image.new("L", (4, 4), 1).save(place / "a.png")
@@ -26,18 +26,18 @@ def load(place: Path) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def refused(place: Path, what: str) -> None:
-    with pytest.raises(InvalidInput, match=what) as told:
+    with pytest.raises(InvalidInput, match=what) as error:
         load(place)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
-def test_a_text_beside_a_picture_holds_its_captions(place: Path):
+def test_captions_are_read_from_a_text_file_next_to_the_picture(place: Path):
     (place / "a.txt").write_text("One.\n\n Two. \n")
     (place / "b.txt").write_text("Three.", encoding="utf-8-sig")
     assert load(place) == [("a.png", ("One.", "Two.")), ("b.JPG", ("Three.",))]
 
 
-def test_captions_may_be_in_one_json_or_one_table(place: Path):
+def test_captions_are_read_from_one_json_or_one_table(place: Path):
     expected = [("a.png", ("One.", "Two.")), ("b.JPG", ("Three.",))]
     (place / "captions.json").write_text(
         json.dumps({"b.JPG": ["Three."], "a.png": ["One.", " Two."]})
@@ -51,9 +51,7 @@ def test_captions_may_be_in_one_json_or_one_table(place: Path):
     assert folder.load(f"folder:{place}", place.parent).items[0].tags == {"kind": "y"}
 
 
-def test_the_same_captions_are_the_same_dataset_however_they_are_written(
-    place: Path, tmp_path: Path
-):
+def test_the_same_captions_in_another_format_have_the_same_digest(place: Path, tmp_path: Path):
     (place / "captions.json").write_text(json.dumps({"a.png": ["One."], "b.JPG": ["Three."]}))
     from_json = folder.load(f"folder:{place}", tmp_path / "cache").digest
     (place / "captions.json").unlink()
@@ -62,7 +60,7 @@ def test_the_same_captions_are_the_same_dataset_however_they_are_written(
     assert csv.load(f"csv:{place / 'captions.csv'}", tmp_path / "cache").digest == from_json
 
 
-def test_each_defect_of_a_folder_is_one_line(place: Path):
+def test_each_defect_of_a_folder_is_reported_in_one_line(place: Path):
     refused(place.parent / "nowhere", "Folder '.*nowhere' does not exist")
     refused(place, r"2 of 2 pictures in '.*' have no caption \(first: 'a.png'\)")
     (place / "a.txt").write_text("One.")
@@ -89,7 +87,9 @@ def test_each_defect_of_a_folder_is_one_line(place: Path):
         ('{"a.png": ["x"],}', r"captions.json' is not valid JSON \(line 1, column "),
     ],
 )
-def test_each_defect_of_a_captions_json_is_one_line(content: str, what: str, place: Path):
+def test_each_defect_of_a_captions_json_is_reported_in_one_line(
+    content: str, what: str, place: Path
+):
     (place / "captions.json").write_text(content)
     refused(place, what)
 

@@ -16,7 +16,7 @@ def row(second: float, caption: str, **others) -> dict:
 
 
 def write(folder: Path, rows: list[dict], name: str = "table.csv", options: str = "") -> str:
-    """A table and its frames; returns the dataset's name."""
+    """Write a table and its frames, and return the dataset's name."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     if name.endswith(".jsonl"):
         text = "\n".join(json.dumps(row) for row in rows)
@@ -36,11 +36,11 @@ def pairs(name: str, cache: Path) -> list[tuple[str, str]]:
 
 
 def related(*relations: str) -> list[dict]:
-    """Frames at 0, 1, 2... seconds whose captions are A, B, C..., in the order of time."""
+    """Return rows for frames at 0, 1, 2... seconds with the captions A, B, C... and these relations."""
     return [row(time, chr(65 + time), relations=text) for time, text in enumerate(relations)]
 
 
-def test_neighbouring_frames_of_a_video_are_pairs(tmp_path):
+def test_neighboring_frames_of_a_video_are_pairs(tmp_path):
     rows = [
         row(2, "C"),
         row(0, "A"),
@@ -63,9 +63,11 @@ def test_neighbouring_frames_of_a_video_are_pairs(tmp_path):
     )
 
 
-def test_frames_of_action_genome_differ_in_two_of_three_relations_and_the_next_is_skipped(tmp_path):
-    # By hand. From A: B has one different (alike), C two (chosen), so D is skipped, and E has three (chosen).
-    # A was chosen, so B is skipped as a first. From C: D none, E two (chosen). So D is skipped; E has nobody after it.
+def test_action_genome_pairs_differ_in_two_relations_and_the_next_frame_is_skipped(tmp_path):
+    # By hand. From A: B differs in one relation (too similar), C in two (chosen), so D is skipped, and E in three
+    # (chosen).
+    # A was chosen, so B is skipped as the first frame. From C: D in none, E in two (chosen). So D is skipped; E is the
+    # last.
     rows = related(
         "look|front|hold",
         "look|front|touch",
@@ -85,7 +87,7 @@ def test_frames_of_action_genome_differ_in_two_of_three_relations_and_the_next_i
     )
 
 
-def test_the_three_relations_can_have_a_column_each_and_capitals_do_not_matter(tmp_path):
+def test_the_three_relations_can_be_in_separate_columns_and_ignore_case(tmp_path):
     columns = ("attention", "spatial", "contacting")
     texts = [("Look", "front", "hold"), ("look", "Front ", "touch"), ("away", "side", "HOLD")]
     rows = [
@@ -109,9 +111,9 @@ def test_a_frame_with_two_objects_is_in_two_sequences(tmp_path):
     assert [item.tags["object"] for item in dataset.items] == ["dish", "cup"]
 
 
-def test_boundaries_are_skipped_once_and_captions_of_motion_are_dropped(tmp_path):
-    # Segments A A A | B | C up | D | D (another boundary) | E: their middles are A at 1, B, C, D at 5, D at 6, E.
-    told = [
+def test_segments_after_a_boundary_are_skipped_once_and_captions_of_motion_are_dropped(tmp_path):
+    # Segments A A A | B | C up | D | D (another boundary) | E: the middle frames are A at 1, B, C, D at 5, D at 6, E.
+    labels = [
         ("A", ""),
         ("A", ""),
         ("A", ""),
@@ -121,7 +123,9 @@ def test_boundaries_are_skipped_once_and_captions_of_motion_are_dropped(tmp_path
         ("D", 5.5),
         ("E upset", 6.5),
     ]
-    rows = [row(time, caption, boundary=boundary) for time, (caption, boundary) in enumerate(told)]
+    rows = [
+        row(time, caption, boundary=boundary) for time, (caption, boundary) in enumerate(labels)
+    ]
     dataset = frames.load(write(tmp_path, rows, options="+gebc"), tmp_path)
     assert [item.captions + item.foils for item in dataset.items] == [("B", "D"), ("D", "E upset")]
     assert dataset.items[1].image.path.name == "v5.png"
@@ -134,7 +138,7 @@ def test_boundaries_are_skipped_once_and_captions_of_motion_are_dropped(tmp_path
 
 
 def test_the_middle_frames_of_steps_are_paired_unless_they_show_a_face(tmp_path):
-    told = [
+    labels = [
         ("cut", 1),
         ("cut", 0),
         ("cut", 1),
@@ -144,7 +148,7 @@ def test_the_middle_frames_of_steps_are_paired_unless_they_show_a_face(tmp_path)
         ("boil", "false"),
         ("eat", 2),
     ]
-    rows = [row(time, caption, faces=faces) for time, (caption, faces) in enumerate(told)]
+    rows = [row(time, caption, faces=faces) for time, (caption, faces) in enumerate(labels)]
     dataset = frames.load(write(tmp_path, rows, options="+youcook2"), tmp_path)
     assert [item.captions + item.foils for item in dataset.items] == [("cut", "fry")]
     assert [item.image.path.name for item in dataset.items] == ["v1.png"]
@@ -154,7 +158,7 @@ def test_the_middle_frames_of_steps_are_paired_unless_they_show_a_face(tmp_path)
     )
 
 
-def test_json_lines_and_tabs_are_read_alike(tmp_path):
+def test_json_lines_and_tab_separated_tables_give_the_same_pairs(tmp_path):
     rows = [
         row(0, "A", relations=["a", "b", "c"], faces=False),
         row(1, "B", relations=["a", "x", "y"], faces=0),
@@ -165,7 +169,7 @@ def test_json_lines_and_tabs_are_read_alike(tmp_path):
         assert pairs(write(tmp_path, tabs, "b.tsv", option), tmp_path) == [("A", "B")]
 
 
-def test_frames_beside_the_table_need_no_folder_and_missing_ones_are_counted(tmp_path):
+def test_frames_next_to_the_table_need_no_folder_and_missing_ones_are_counted(tmp_path):
     name = write(tmp_path, [row(0, "A"), row(1, "B"), row(2, "C")])
     (tmp_path / "frames" / "v2.png").unlink()
     with pytest.raises(InvalidInput, match=r"1 of 2 rows .* have no picture"):
@@ -178,7 +182,7 @@ def test_frames_beside_the_table_need_no_folder_and_missing_ones_are_counted(tmp
     assert len(frames.load(f"frames:{tmp_path / 'table.csv'}+available", tmp_path).items) == 1
 
 
-def test_columns_that_are_not_read_are_named(tmp_path):
+def test_unused_columns_are_named_in_a_note(tmp_path):
     dataset = frames.load(
         write(tmp_path, [row(0, "A", mood="x"), row(1, "B", author="y")]), tmp_path
     )
@@ -219,13 +223,13 @@ def test_bad_input_is_counted_and_named_in_one_line(tmp_path, rows, options, sai
     assert "\n" not in str(caught.value)
 
 
-def test_a_line_of_json_that_is_no_row_is_refused(tmp_path):
+def test_a_json_line_that_is_not_a_row_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text(f"{json.dumps(row(0, 'A'))}\n[1]\n")
     with pytest.raises(InvalidInput, match=r"1 of 2 rows .*first: 2\)"):
         frames.load(f"frames:{tmp_path / 'a.jsonl'}", tmp_path)
 
 
-def test_an_unknown_filter_is_named(tmp_path):
+def test_an_unknown_filter_is_refused_with_the_known_ones(tmp_path):
     with pytest.raises(
         NotFound, match="Known: available, boundaries, graph, video, ag, gebc, youcook2"
     ):
@@ -233,18 +237,19 @@ def test_an_unknown_filter_is_named(tmp_path):
 
 
 def film(folder: Path) -> str:
-    """Uneven times; what is seen changes at 1.2 and at 4 seconds; one frame has no caption."""
-    told = [(0, "A", ""), (0.5, "A", ""), (2, "", 1.2), (3, "B", 1.2), (4.5, "C", 4)]
+    """Write a dataset with uneven times, boundaries at 1.2 and 4 seconds, and one frame without a caption."""
+    labels = [(0, "A", ""), (0.5, "A", ""), (2, "", 1.2), (3, "B", 1.2), (4.5, "C", 4)]
     other = [
         {**row(time, caption, boundary=boundary), "video": "w"}
         for time, caption, boundary in [(1, "X", ""), (2, "Y", 1.5)]
     ]
     return write(
-        folder, [row(time, caption, boundary=boundary) for time, caption, boundary in told] + other
+        folder,
+        [row(time, caption, boundary=boundary) for time, caption, boundary in labels] + other,
     )
 
 
-def test_boundaries_are_where_the_column_says_among_all_frames_of_their_video(tmp_path):
+def test_boundaries_of_the_column_are_placed_among_all_frames_of_the_video(tmp_path):
     items = frames.load(film(tmp_path) + "+boundaries", tmp_path).items
     assert [(one.id, one.captions, one.foils, one.series.boundary) for one in items] == [
         ("table/v@1.2", ("A",), ("B",), 1.2),
@@ -255,11 +260,11 @@ def test_boundaries_are_where_the_column_says_among_all_frames_of_their_video(tm
     assert [picture.path.name for picture in items[2].series.pictures] == ["v1.png", "v2.png"]
     assert [one.image.path.name for one in items] == ["v0.5.png", "v3.png", "v1.png"]
     assert [one.foil_image.path.name for one in items] == ["v2.png", "v4.5.png", "v2.png"]
-    assert items[0].cluster == items[1].cluster != ""  # boundaries of one video
+    assert items[0].cluster == items[1].cluster != ""  # boundaries of one video are one cluster
 
 
-def test_the_probe_of_series_finds_a_boundary_in_real_files(tmp_path, store):
-    """From a table to the estimate, with a model that sees how red a frame is."""
+def test_the_series_probe_finds_a_boundary_in_a_dataset_of_frames(tmp_path, store):
+    """Run the probe from the table to the estimate, with imported scores that follow the color of the frames."""
     rows = [row(t, "dark" if t < 3 else "red", boundary="" if t < 3 else 2.5) for t in range(6)]
     name = write(tmp_path, rows, options="+boundaries")
     for second in range(6):
@@ -288,12 +293,12 @@ def test_the_probe_of_series_finds_a_boundary_in_real_files(tmp_path, store):
         ([row(0, "A"), row(1, "B", boundary=9)], r"1 of 2 rows .*at most time"),
     ],
 )
-def test_boundaries_that_cannot_be_are_one_line(tmp_path, rows, said):
+def test_invalid_boundaries_are_refused_in_one_line(tmp_path, rows, said):
     with pytest.raises(InvalidInput, match=said):
         frames.load(write(tmp_path, rows, options="+boundaries"), tmp_path)
 
 
-def test_captions_are_written_from_scene_graphs_as_the_paper_s_figures_have_them(tmp_path):
+def test_captions_from_scene_graphs_equal_those_in_the_papers_figures(tmp_path):
     graphs = [
         ("not_looking_at|behind|sitting_on", "sofa"),
         ("looking_at|beneath|lying_on", "sofa"),
@@ -314,7 +319,7 @@ def test_captions_are_written_from_scene_graphs_as_the_paper_s_figures_have_them
 
 
 @pytest.mark.parametrize("change", [{"object": ""}, {"relations": ""}, {"relations": "a||c"}])
-def test_a_graph_without_the_relation_is_one_line(tmp_path, change):
+def test_a_scene_graph_without_object_or_relations_is_refused_in_one_line(tmp_path, change):
     rows = [
         {"video": "v", "frame": "0.png", "time": 0, "relations": "a|b|c", "object": "cup"} | change
     ]

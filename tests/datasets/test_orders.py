@@ -1,4 +1,4 @@
-"""Orders of people: read as written, and refused in one line where they are no orders."""
+"""Human orders are read as written, and invalid orders are refused in one line."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def write(folder: Path, rows: list[dict], name: str = "people.jsonl") -> str:
 
 
 @pytest.mark.parametrize("name", ["people.jsonl", "people.tsv"])
-def test_an_order_is_a_query_its_edit_and_candidates_best_first(tmp_path, name):
+def test_an_order_has_a_query_an_edit_and_candidates_from_best_to_worst(tmp_path, name):
     (item,) = orders.load(write(tmp_path, [ROW], name), tmp_path).items
     assert (item.captions, item.foils) == ((ROW["query"],), (ROW["edit"],))
     assert [picture.path.name for picture in item.series.pictures] == NAMES
@@ -45,14 +45,14 @@ def test_an_order_is_a_query_its_edit_and_candidates_best_first(tmp_path, name):
     assert item.tags == {"subset": "people", "who": "five students"}
 
 
-def test_another_order_is_another_dataset(tmp_path):
+def test_a_changed_order_changes_the_digest(tmp_path):
     digests = set()
     for change in ({}, {"candidates": NAMES[::-1]}, {"edit_candidates": NAMES}, {"edit": "b"}):
         digests.add(orders.load(write(tmp_path, [ROW | change]), tmp_path).digest)
     assert len(digests) == 4
 
 
-def test_the_edit_may_be_missing(tmp_path):
+def test_the_edit_of_an_order_is_optional(tmp_path):
     row = {"query": "a house", "candidates": NAMES[:3]}
     (item,) = orders.load(write(tmp_path, [row]), tmp_path).items
     assert (item.foils, item.series.edit_order) == ((), ())
@@ -71,13 +71,13 @@ def test_the_edit_may_be_missing(tmp_path):
         ({"candidates": [*NAMES, "gone.png"], "edit_candidates": []}, "gone.png"),
     ],
 )
-def test_an_order_with_unknown_or_missing_candidates_is_one_line(tmp_path, change, said):
+def test_an_order_with_unknown_or_missing_candidates_is_refused_in_one_line(tmp_path, change, said):
     with pytest.raises(InvalidInput, match=said) as caught:
         orders.load(write(tmp_path, [ROW | change]), tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_rows_without_pictures_can_be_left_out(tmp_path):
+def test_rows_without_pictures_can_be_skipped(tmp_path):
     rows = [ROW, ROW | {"candidates": [*NAMES, "gone.png"], "edit_candidates": []}]
     dataset = orders.load(f"{write(tmp_path, rows)}@{tmp_path}+available", tmp_path)
     assert [item.id for item in dataset.items] == ["people/1"]

@@ -46,13 +46,13 @@ def valse(votes: int | None = 3, **changed) -> dict:
 
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
-    """Two pictures, a0.png and a1.png."""
+    """Write two pictures, a0.png and a1.png, and return their folder."""
     picture(tmp_path / "a0.png", "red")
     picture(tmp_path / "a1.png", "blue")
     return tmp_path
 
 
-def test_winoground_is_lines_with_pictures_named_without_ending(tmp_path: Path):
+def test_winoground_lines_name_pictures_without_an_extension(tmp_path: Path):
     picture(tmp_path / "ex_3_img_0.png")
     picture(tmp_path / "ex_3_img_1.jpg", "blue")
     line = {
@@ -74,7 +74,7 @@ def test_winoground_is_lines_with_pictures_named_without_ending(tmp_path: Path):
     assert item.tags == {"subset": "examples", "tag": "Adjective-Age", "num_main_preds": "1"}
 
 
-def test_eqben_is_a_list_or_nested_by_video_and_subject(pictures: Path):
+def test_eqben_pairs_are_read_from_a_list_or_nested_by_video_and_subject(pictures: Path):
     flat = pairs.load(write(pictures, [eqben(), eqben()], "kubric_cnt.json"), pictures)
     by_video = pairs.load(write(pictures, {"video": [eqben()]}, "youcook2.json"), pictures)
     by_subject = pairs.load(
@@ -95,7 +95,7 @@ def test_eqben_is_a_list_or_nested_by_video_and_subject(pictures: Path):
         assert item.tags["subset"] == item.id.partition("/")[0]
 
 
-def test_the_folders_of_one_list_are_its_subsets(tmp_path: Path):
+def test_the_image_folders_of_a_list_are_its_subsets(tmp_path: Path):
     for folder in ("eqbensd", "eqbenag"):
         picture(tmp_path / folder / "v" / "0.png")
         picture(tmp_path / folder / "v" / "1.png", "blue")
@@ -128,7 +128,7 @@ def test_a_foil_of_valse_is_an_item_without_a_second_picture(pictures: Path):
     assert loaded.notes == ("Columns of action-replacement.json that are not read: classes.",)
 
 
-def test_foils_that_annotators_did_not_validate_are_left_out_unless_asked_for(pictures: Path):
+def test_unvalidated_foils_are_skipped_unless_requested(pictures: Path):
     rows = {"a": valse(3), "b": valse(2), "c": valse(1), "d": valse(0), "e": valse(mturk=None)}
     name = write(pictures, rows, "v.json")
     loaded = pairs.load(name, pictures)
@@ -138,7 +138,7 @@ def test_foils_that_annotators_did_not_validate_are_left_out_unless_asked_for(pi
     assert len(pairs.load(f"{name}+unvalidated", pictures).items) == 5
 
 
-def test_pictures_are_looked_for_beside_the_file_where_no_folder_is_named(pictures: Path):
+def test_pictures_are_searched_next_to_the_file_if_no_folder_is_named(pictures: Path):
     write(pictures, [eqben()])
     assert (
         pairs.load(f"pairs:{pictures}/pairs.json", pictures).items[0].image.path
@@ -146,7 +146,7 @@ def test_pictures_are_looked_for_beside_the_file_where_no_folder_is_named(pictur
     )
 
 
-def test_a_row_is_left_out_where_one_of_its_two_pictures_is_missing(pictures: Path):
+def test_a_row_with_a_missing_picture_is_refused_or_skipped_with_an_option(pictures: Path):
     (pictures / "a1.png").rename(pictures / "b1.png")
     picture(pictures / "b0.png")
     name = write(pictures, [eqben("a"), eqben("b")])
@@ -175,7 +175,7 @@ def test_a_frame_is_opened_with_its_channels_in_order(tmp_path: Path):
     assert len(list((tmp_path / "cache" / "frames").iterdir())) == 1
 
 
-def test_a_frame_is_written_once_and_a_changed_frame_is_another_dataset(tmp_path: Path):
+def test_a_frame_is_written_once_and_a_changed_frame_changes_the_digest(tmp_path: Path):
     name = frames(tmp_path, np.zeros((2, 2, 3), np.uint8))
     first = pairs.load(name, tmp_path / "cache")
     written = first.items[0].image.path.stat().st_mtime_ns
@@ -194,7 +194,7 @@ def test_a_frame_is_written_once_and_a_changed_frame_is_another_dataset(tmp_path
         (np.array([{"a": 1}], dtype=object), "cannot|not a readable array"),
     ],
 )
-def test_an_array_that_is_no_frame_is_refused(tmp_path: Path, array: np.ndarray, said: str):
+def test_an_array_that_is_not_a_frame_is_refused(tmp_path: Path, array: np.ndarray, said: str):
     with pytest.raises(InvalidInput, match=said):
         pairs.load(frames(tmp_path, array), tmp_path / "cache")
 
@@ -220,7 +220,7 @@ def test_bad_input_is_counted_and_named_in_one_line(pictures: Path, content: obj
     assert "\n" not in str(caught.value)
 
 
-def test_rows_without_a_picture_stay_where_that_is_asked_for_and_the_others_are_counted(
+def test_rows_without_a_picture_are_included_with_an_option_and_counted(
     pictures: Path,
 ):
     rows = [eqben("a"), eqben("b")]
@@ -243,7 +243,7 @@ def test_rows_without_a_picture_stay_where_that_is_asked_for_and_the_others_are_
     assert everything.digest == pairs.load(write(pictures, rows[:1]), pictures).digest
 
 
-def test_the_digest_of_rows_without_a_picture_has_its_name_and_not_its_folder(tmp_path: Path):
+def test_the_digest_of_a_missing_picture_depends_on_its_name_not_its_folder(tmp_path: Path):
     digests = []
     for folder, image in (("a", "x"), ("b", "x"), ("b", "y")):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -254,7 +254,7 @@ def test_the_digest_of_rows_without_a_picture_has_its_name_and_not_its_folder(tm
     assert pairs.load(name, tmp_path).digest not in digests
 
 
-def test_rows_that_share_an_absent_picture_are_one_cluster_whatever_coco_calls_it(tmp_path: Path):
+def test_rows_with_the_same_missing_coco_picture_are_one_cluster(tmp_path: Path):
     images = ("COCO_val2014_000000000007.jpg", "b.jpg", "000000000007.jpg", "b.jpg")
     rows = {str(number): valse(image_file=image) for number, image in enumerate(images)}
     loaded = pairs.load(f"{write(tmp_path, rows, 'v.json')}+unpictured", tmp_path)
@@ -262,7 +262,7 @@ def test_rows_that_share_an_absent_picture_are_one_cluster_whatever_coco_calls_i
 
 
 @pytest.mark.parametrize("image", ["/etc/passwd", "../../x.png", "a\0b", "x" * 5000, "\ud800"])
-def test_a_strange_name_of_an_absent_picture_opens_nothing(tmp_path: Path, image: str):
+def test_an_unusual_name_of_a_missing_picture_opens_no_file(tmp_path: Path, image: str):
     name = f"{write(tmp_path, {'a': valse(image_file=image)}, 'v.json')}+unpictured"
     try:
         (item,) = pairs.load(name, tmp_path).items

@@ -25,7 +25,7 @@ def prompts(*texts: str) -> list[dict]:
     return [{"caption": text, "filename": "x"} for text in texts]
 
 
-def test_prefixes_make_four_versions_of_each_distinct_prompt(tmp_path: Path):
+def test_each_distinct_prompt_has_four_versions_with_prefixes(tmp_path: Path):
     rows = prompts(
         "an old male cook", "A photo of an old male cook", "An image of an old male cook"
     )
@@ -45,7 +45,7 @@ def test_prefixes_make_four_versions_of_each_distinct_prompt(tmp_path: Path):
     assert loaded.notes == ("3 prompts in the file make 1 distinct queries.",)
 
 
-def test_only_a_prefix_at_the_beginning_is_one(tmp_path: Path):
+def test_only_a_prefix_at_the_beginning_is_replaced(tmp_path: Path):
     rows = prompts("a young male cook with a photo of a dog")
     loaded = queries.load(write(tmp_path, rows) + "+p2", tmp_path)
     assert loaded.items[0].captions[1] == "A photo of a young male cook with a photo of a dog"
@@ -74,7 +74,7 @@ def test_synonyms_replace_the_first_the_second_and_both_attributes(tmp_path: Pat
     st.sampled_from(["", "A photo of "]),
     st.booleans(),
 )
-def test_the_article_agrees_and_every_other_word_stays(
+def test_a_synonym_changes_only_the_attribute_and_its_article(
     trait: str, gender: str, lead: str, capital: bool
 ):
     article = ("A" if capital and not lead else "a") + ("n" if takes_an(trait) else "")
@@ -91,7 +91,7 @@ def test_the_article_agrees_and_every_other_word_stays(
     assert attributes[1:] == [f"{one} {gender} baker", f"{trait} {two} baker", f"{one} {two} baker"]
 
 
-def test_no_synonym_is_an_attribute_of_the_dataset_or_serves_two():
+def test_synonyms_are_unique_and_are_not_attributes_of_the_dataset():
     synonyms = [synonym for pairs in queries.SYNONYMS.values() for synonym in pairs.values()]
     assert not set(synonyms) & set(queries.KINDS)
     assert max(Counter(synonyms).values()) == 1
@@ -111,7 +111,7 @@ def test_prompts_without_known_attributes_are_counted(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["own.csv", "own.tsv", "own.jsonl"])
-def test_paraphrases_come_from_a_table(tmp_path: Path, name: str):
+def test_paraphrases_are_read_from_a_table(tmp_path: Path, name: str):
     rows = [
         ("q1", "a dog runs", "female"),
         ("q2", "a cat", "male"),
@@ -136,7 +136,7 @@ def test_paraphrases_come_from_a_table(tmp_path: Path, name: str):
     )
 
 
-def test_versions_carry_the_names_of_their_column(tmp_path: Path):
+def test_versions_are_named_by_the_version_column(tmp_path: Path):
     text = "query,version,caption\n1,original,a dog\n1,llama,one dog\n"
     assert (
         queries.load(write(tmp_path, text, "own.csv"), tmp_path).items[0].tags["versions"]
@@ -144,7 +144,7 @@ def test_versions_carry_the_names_of_their_column(tmp_path: Path):
     )
 
 
-def test_a_query_of_one_version_is_left_out_and_counted(tmp_path: Path):
+def test_a_query_with_a_single_version_is_skipped_and_counted(tmp_path: Path):
     text = "query,caption\n1,a dog\n1,one dog\n2,a cat\n"
     loaded = queries.load(write(tmp_path, text, "own.csv"), tmp_path)
     assert [item.id for item in loaded.items] == ["1"]
@@ -186,7 +186,7 @@ def test_bad_input_is_counted_and_named_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_settings_are_not_mixed_and_an_unknown_one_is_named(tmp_path: Path):
+def test_settings_cannot_be_combined_and_an_unknown_one_is_refused(tmp_path: Path):
     name = write(tmp_path, prompts("a young male cook"))
     with pytest.raises(InvalidInput, match=r"one of \+p2 and \+p3"):
         queries.load(name + "+p2+p3", tmp_path)
@@ -199,7 +199,7 @@ def released(shared_data: Path) -> Path:
     return shared_data / "socialcounterfactuals" / "race_gender_occupation.jsonl"
 
 
-def test_the_prefixed_versions_are_the_prompts_as_released(released: Path, tmp_path: Path):
+def test_the_versions_with_prefixes_are_the_released_prompts(released: Path, tmp_path: Path):
     lines = [json.loads(line) for line in released.read_text().splitlines()]
     written = {text for line in lines for key, text in line.items() if key != "filename"}
     loaded = queries.load(f"queries:{released}+p2", tmp_path)
@@ -207,7 +207,7 @@ def test_the_prefixed_versions_are_the_prompts_as_released(released: Path, tmp_p
     assert len(loaded.items) * 4 == len(written) == 11_712
 
 
-def test_the_released_prompts_give_equal_groups(released: Path, tmp_path: Path):
+def test_the_released_prompts_give_groups_of_equal_size(released: Path, tmp_path: Path):
     items = queries.load(f"queries:{released}+p3", tmp_path).items
     assert Counter(item.tags["gender"] for item in items) == {"male": 5856, "female": 5856}
     assert set(Counter(item.tags["race"] for item in items).values()) == {1952}

@@ -21,7 +21,7 @@ def write(tmp_path: Path, content: object) -> str:
     return f"rococo:{file}"
 
 
-def test_ten_captions_are_five_originals_and_eleven_are_six(tmp_path: Path):
+def test_the_last_five_captions_of_an_entry_are_the_altered_ones(tmp_path: Path):
     loaded = rococo.load(write(tmp_path, [entry(1), entry(2, originals=6)]), tmp_path)
     assert [(len(item.captions), len(item.foils)) for item in loaded.items] == [(5, 5), (6, 5)]
     for item in loaded.items:
@@ -31,7 +31,7 @@ def test_ten_captions_are_five_originals_and_eleven_are_six(tmp_path: Path):
     assert loaded.items[0].captions[0] == "A cat number 0."
 
 
-def test_the_split_itself_has_no_altered_captions(tmp_path: Path):
+def test_the_original_split_has_no_altered_captions(tmp_path: Path):
     loaded = rococo.load(
         write(tmp_path, [entry(1, altered=0), entry(2, originals=7, altered=0)]), tmp_path
     )
@@ -39,7 +39,7 @@ def test_the_split_itself_has_no_altered_captions(tmp_path: Path):
     assert loaded.notes == ("danger.json holds no altered captions.",)
 
 
-def test_a_picture_that_is_not_of_coco_keeps_its_name_as_id(tmp_path: Path):
+def test_the_id_of_a_picture_outside_of_coco_is_its_name(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / "mine.png")
     name = write(tmp_path, [{**entry(1), "image": "mine.png"}])
     assert rococo.load(f"{name}@{tmp_path}", tmp_path / "cache").items[0].id == "mine.png"
@@ -73,7 +73,7 @@ def test_a_folder_of_several_files_is_refused(tmp_path: Path):
 
 
 @pytest.mark.full  # real data, seconds
-def test_the_released_files_hold_25010_originals_and_25000_altered(
+def test_the_released_files_have_25010_originals_and_25000_altered_captions(
     shared_data: Path, tmp_path: Path
 ):
     originals = rococo.load(f"rococo:{shared_data}/rococo/coco_karpathy_test.json", tmp_path).items
@@ -87,7 +87,7 @@ def test_the_released_files_hold_25010_originals_and_25000_altered(
 
 
 @pytest.mark.full  # real data, seconds
-def test_an_altered_caption_is_nearest_to_the_original_of_its_number(
+def test_an_altered_caption_is_most_similar_to_the_original_with_its_number(
     shared_data: Path, tmp_path: Path
 ):
     items = rococo.load(f"rococo:{shared_data}/rococo/diff_concept.json", tmp_path).items[:300]
@@ -103,8 +103,8 @@ def test_an_altered_caption_is_nearest_to_the_original_of_its_number(
     assert sum(nearest) / len(nearest) > 0.99
 
 
-def test_a_coco_id_names_the_same_picture_in_2014_and_2017(shared_data: Path, tmp_path: Path):
-    """The captions of the pictures that are found by id are the captions that COCO 2017 gives those pictures."""
+def test_a_coco_id_refers_to_the_same_picture_in_2014_and_2017(shared_data: Path, tmp_path: Path):
+    """Pictures found by id have the captions that COCO 2017 gives them."""
     images = shared_data / "coco_real" / "val2017"
     found = rococo.load(f"rococo:{shared_data}/rococo/danger.json@{images}+available", tmp_path)
     known = {item.id: item for item in coco.load(f"coco:{shared_data}/coco_real", tmp_path).items}

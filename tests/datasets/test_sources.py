@@ -23,14 +23,14 @@ def picture(file: Path) -> Path:
     return file
 
 
-def test_a_name_holds_a_file_a_folder_of_pictures_and_options(tmp_path: Path):
+def test_a_dataset_name_consists_of_a_file_an_image_folder_and_options(tmp_path: Path):
     found = parse(f"x:{tmp_path}/rows.json@{tmp_path}+available+p2")
     assert found.files == (tmp_path / "rows.json",)
     assert found.images == tmp_path
     assert found.options == {"available", "p2"}
 
 
-def test_a_path_that_exists_may_hold_the_separators(tmp_path: Path):
+def test_an_existing_path_can_contain_the_separators(tmp_path: Path):
     odd = tmp_path / "a@b+p2.json"
     odd.write_text("[]")
     assert parse(f"x:{odd}") == sources.Source(f"x:{odd}", (odd,), None, frozenset())
@@ -43,7 +43,7 @@ def test_a_path_that_exists_may_hold_the_separators(tmp_path: Path):
     st.sets(st.sampled_from(OPTIONS)),
     st.booleans(),
 )
-def test_every_existing_file_is_found_again_whatever_its_name(
+def test_every_existing_file_is_found_whatever_its_name(
     tmp_path_factory: pytest.TempPathFactory, stem: str, options: set[str], with_images: bool
 ):
     folder = tmp_path_factory.mktemp("names")
@@ -58,7 +58,7 @@ def test_every_existing_file_is_found_again_whatever_its_name(
     )
 
 
-def test_a_folder_means_its_files_in_the_order_of_their_names(tmp_path: Path):
+def test_a_folder_stands_for_its_files_in_the_order_of_their_names(tmp_path: Path):
     for name in ("b.json", "a.tsv", "notes.md"):
         (tmp_path / name).write_text("")
     assert [file.name for file in parse(f"x:{tmp_path}").files] == ["a.tsv", "b.json"]
@@ -72,18 +72,18 @@ def test_a_folder_means_its_files_in_the_order_of_their_names(tmp_path: Path):
         ("x:rows.json@nowhere", InvalidInput, "Image folder 'nowhere' in"),
     ],
 )
-def test_a_name_that_cannot_be_read_is_one_line(name: str, kind: type, said: str):
+def test_an_invalid_dataset_name_is_refused_in_one_line(name: str, kind: type, said: str):
     with pytest.raises(kind, match=said) as caught:
         parse(name)
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_without_such_files_is_refused(tmp_path: Path):
+def test_a_folder_without_dataset_files_is_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match=r"contains no \.json or \.tsv"):
         parse(f"x:{tmp_path}")
 
 
-def test_lines_of_json_are_read_and_a_broken_one_is_named(tmp_path: Path):
+def test_json_lines_are_read_and_the_error_names_a_broken_one(tmp_path: Path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"a": "one\u2028line"}\n\n{"a": 2}\n', encoding="utf-8")
     assert file_formats.read_records(file) == [{"a": "one\u2028line"}, {"a": 2}]
@@ -92,7 +92,7 @@ def test_lines_of_json_are_read_and_a_broken_one_is_named(tmp_path: Path):
         file_formats.read_records(file)
 
 
-def test_a_table_of_tabs_knows_no_quotes_and_one_of_commas_does(tmp_path: Path):
+def test_quotes_are_special_in_a_csv_but_not_in_a_tsv(tmp_path: Path):
     tabs, commas = tmp_path / "t.tsv", tmp_path / "t.csv"
     tabs.write_bytes(b'A\t b \r\nsays "no\tx\r\n\r\nshort\r\n')
     commas.write_text('A,b\n"one, two",x\n')
@@ -105,7 +105,7 @@ def test_a_table_of_tabs_knows_no_quotes_and_one_of_commas_does(tmp_path: Path):
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.text("ab\"', ", max_size=5), min_size=2, max_size=2), max_size=5))
-def test_a_table_of_tabs_gives_back_what_was_written(
+def test_a_tsv_is_read_back_as_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]
 ):
     file = tmp_path_factory.mktemp("table") / "t.tsv"
@@ -122,7 +122,7 @@ def test_a_table_of_tabs_gives_back_what_was_written(
         ('a,b\n"1,2\n', "line"),
     ],
 )
-def test_a_broken_table_is_one_line(tmp_path: Path, text: str, said: str):
+def test_a_broken_table_is_refused_in_one_line(tmp_path: Path, text: str, said: str):
     file = tmp_path / "t.csv"
     file.write_text(text)
     with pytest.raises(InvalidInput, match=said):
@@ -137,20 +137,20 @@ def attach(tmp_path: Path, names: list[str], option: str = "") -> tuple[list[Ite
     )
 
 
-def test_a_picture_is_found_without_its_ending_or_saved_in_another_format(tmp_path: Path):
+def test_a_picture_is_found_without_its_extension_or_in_another_format(tmp_path: Path):
     png, jpg = picture(tmp_path / "ex_0.img.png"), picture(tmp_path / "video" / "frame.jpg")
     items, notes = attach(tmp_path, ["ex_0.img", "video/frame.png"])
     assert [item.image.path for item in items] == [png, jpg]
     assert not notes
 
 
-def test_a_picture_of_another_folder_is_not_taken_for_it(tmp_path: Path):
+def test_a_picture_with_the_same_name_in_another_folder_is_not_used(tmp_path: Path):
     picture(tmp_path / "frame.png")
     with pytest.raises(InvalidInput, match="1 of 1 rows"):
         attach(tmp_path, ["video/frame.png"])
 
 
-def test_a_coco_picture_is_found_by_its_id_in_any_year_and_that_is_said(tmp_path: Path):
+def test_a_coco_picture_is_found_by_its_id_in_any_year_with_a_note(tmp_path: Path):
     file = picture(tmp_path / "000000000139.jpg")
     items, notes = attach(
         tmp_path, ["val2014/COCO_val2014_000000000139.jpg", "COCO_train2014_000000000139.jpg"]
@@ -159,13 +159,13 @@ def test_a_coco_picture_is_found_by_its_id_in_any_year_and_that_is_said(tmp_path
     assert notes == ["2 pictures were found by their COCO id under another file name."]
 
 
-def test_a_coco_picture_under_its_own_name_needs_no_note(tmp_path: Path):
+def test_a_coco_picture_under_its_own_name_adds_no_note(tmp_path: Path):
     file = picture(tmp_path / "COCO_val2014_000000000139.jpg")
     items, notes = attach(tmp_path, ["val2014/COCO_val2014_000000000139.jpg"])
     assert (items[0].image.path, notes) == (file, [])
 
 
-def test_missing_pictures_are_counted_and_the_way_out_is_said(tmp_path: Path):
+def test_missing_pictures_are_counted_and_the_error_names_the_option(tmp_path: Path):
     picture(tmp_path / "a.png")
     with pytest.raises(
         InvalidInput, match=r"2 of 3 rows .*first: 'b\.png'.*\+available' to use the 1 rows"
@@ -176,6 +176,6 @@ def test_missing_pictures_are_counted_and_the_way_out_is_said(tmp_path: Path):
     assert notes == [f"2 of 3 rows have no picture in {tmp_path} and are left out (first: item-1)."]
 
 
-def test_no_picture_at_all_is_refused_even_if_only_available_ones_are_asked_for(tmp_path: Path):
+def test_a_dataset_without_any_picture_is_refused_even_with_available(tmp_path: Path):
     with pytest.raises(InvalidInput, match="1 of 1 rows"):
         attach(tmp_path, ["a.png"], "+available")

@@ -28,7 +28,7 @@ def write(tmp_path: Path, content: object, name: str = "swap.json") -> str:
     return f"triplets:{file}"
 
 
-def test_a_row_of_sugarcrepe_plus_plus_is_two_captions_and_a_foil(tmp_path: Path):
+def test_a_row_of_sugarcrepe_plus_plus_has_two_captions_and_a_foil(tmp_path: Path):
     loaded = triplets.load(write(tmp_path, [row(7), row(9)]), tmp_path)
     assert [item.id for item in loaded.items] == ["swap/7", "swap/9"]
     item = loaded.items[0]
@@ -44,7 +44,7 @@ def test_a_row_of_sugarcrepe_has_one_caption(tmp_path: Path):
     assert loaded.items[0].id == "swap/0"
 
 
-def test_both_headers_of_visla_are_read_and_the_distractor_is_named(tmp_path: Path):
+def test_both_headers_of_visla_are_read_and_the_unused_distractor_is_noted(tmp_path: Path):
     generic = GENERIC + '1.jpg\tA "big dog.\tThe dog is big.\tThe dog is small.\r\n'
     spatial = SPATIAL + "2.jpg\tA cat in a bag.\tThe bag holds a cat.\tA bag in a cat.\tAn oven\r\n"
     first = triplets.load(write(tmp_path, generic, "Generic.tsv"), tmp_path)
@@ -57,7 +57,7 @@ def test_both_headers_of_visla_are_read_and_the_distractor_is_named(tmp_path: Pa
     )
 
 
-def test_rows_without_a_negative_are_left_out_and_counted(tmp_path: Path):
+def test_rows_without_a_negative_are_skipped_and_counted(tmp_path: Path):
     text = (
         SPATIAL
         + "2.jpg\tA cat.\tOne cat.\t\tAn oven\r\n3.jpg\tA cat.\tOne cat.\tA dog.\tAn oven\r\n4.jpg\tA\tB\r\n"
@@ -67,14 +67,14 @@ def test_rows_without_a_negative_are_left_out_and_counted(tmp_path: Path):
     assert "2 of 3 rows have no negative and are left out (first: Spatial/2)." in loaded.notes
 
 
-def test_a_json_row_without_a_negative_is_left_out_too(tmp_path: Path):
+def test_a_json_row_without_a_negative_is_skipped_too(tmp_path: Path):
     rows = [row(0), row(1, negative_caption=None), row(2, negative_caption=" ")]
     loaded = triplets.load(write(tmp_path, rows), tmp_path)
     assert len(loaded.items) == 1
     assert loaded.notes == ("2 of 3 rows have no negative and are left out (first: swap/1).",)
 
 
-def test_rows_that_nobody_or_everybody_gets_right_are_kept_and_counted(tmp_path: Path):
+def test_rows_with_identical_texts_are_included_and_counted(tmp_path: Path):
     rows = [
         row(0),
         row(1, negative_caption="A dog and 1 cats."),
@@ -91,7 +91,7 @@ def test_rows_that_nobody_or_everybody_gets_right_are_kept_and_counted(tmp_path:
     )
 
 
-def test_a_folder_is_all_its_files_with_their_names_as_subset(tmp_path: Path):
+def test_a_folder_stands_for_its_files_with_their_names_as_subsets(tmp_path: Path):
     write(tmp_path, [row(0)], "swap_obj.json")
     write(tmp_path, [row(0), row(1)], "replace_att.json")
     loaded = triplets.load(f"triplets:{tmp_path}", tmp_path)
@@ -102,7 +102,7 @@ def test_a_folder_is_all_its_files_with_their_names_as_subset(tmp_path: Path):
     ]
 
 
-def test_pictures_are_attached_and_the_digest_knows_them(tmp_path: Path):
+def test_pictures_are_attached_and_change_the_digest(tmp_path: Path):
     Image.new("RGB", (4, 4), "red").save(tmp_path / "000000000001.jpg")
     name = write(tmp_path, [row(1)])
     with_pictures = triplets.load(f"{name}@{tmp_path}", tmp_path / "cache")
@@ -110,7 +110,7 @@ def test_pictures_are_attached_and_the_digest_knows_them(tmp_path: Path):
     assert with_pictures.digest != triplets.load(name, tmp_path / "cache").digest
 
 
-def test_unknown_columns_are_named(tmp_path: Path):
+def test_unknown_columns_are_named_in_a_note(tmp_path: Path):
     loaded = triplets.load(write(tmp_path, [row(0, source="x"), row(1, author="y")]), tmp_path)
     assert loaded.notes == ("Columns of swap.json that are not read: author, source.",)
 
@@ -154,7 +154,7 @@ def test_the_released_files_have_the_sizes_of_the_papers(shared_data: Path, tmp_
     )
 
 
-def test_the_real_pictures_are_found(shared_data: Path, tmp_path: Path):
+def test_the_coco_pictures_of_sugarcrepe_plus_plus_are_found(shared_data: Path, tmp_path: Path):
     images = shared_data / "coco_real" / "val2017"
     loaded = triplets.load(f"triplets:{shared_data}/scpp/data@{images}+available", tmp_path)
     assert {item.cluster for item in loaded.items} == {
@@ -163,7 +163,7 @@ def test_the_real_pictures_are_found(shared_data: Path, tmp_path: Path):
     assert len({item.image.path for item in loaded.items}) == 88
 
 
-def test_unpictured_rows_keep_the_names_of_their_pictures_without_an_image_folder(tmp_path: Path):
+def test_rows_without_pictures_have_the_picture_names_without_an_image_folder(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / f"{7:012}.jpg")
     loaded = triplets.load(f"{write(tmp_path, [row(7), row(9)])}+unpictured", tmp_path)
     here, missing = (item.image for item in loaded.items)

@@ -1,4 +1,4 @@
-"""Frames out of video files that are made here, and files that are no videos."""
+"""Frames of generated video files, and files that are not videos."""
 
 import json
 from pathlib import Path
@@ -15,8 +15,8 @@ from vlprobe.errors import InvalidInput  # noqa: E402
 TWO = [{"video": "a.mp4", "time": time, "caption": f"at {time}"} for time in (0.3, 1.2)]
 
 
-def film(path: Path, seconds: float = 2.0, rate: int = 10) -> None:
-    """A video whose red grows by 10 a frame."""
+def write_video(path: Path, seconds: float = 2.0, rate: int = 10) -> None:
+    """Write a video whose red channel increases by 10 per frame."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg4", rate=rate)
         stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
@@ -38,8 +38,8 @@ def red(path: Path) -> float:
     return float(np.asarray(Image.open(path).convert("RGB"))[..., 0].mean())
 
 
-def test_frames_are_those_that_are_shown_at_their_times(tmp_path):
-    film(tmp_path / "a.mp4")
+def test_extracted_frames_are_those_shown_at_the_given_times(tmp_path):
+    write_video(tmp_path / "a.mp4")
     rows = [{"video": "a.mp4", "time": time, "caption": f"at {time}"} for time in (0.3, 1.25, 1.9)]
     items = frames.load(table(tmp_path, rows), tmp_path / "cache").items
     shades = [red(item.image.path) for item in items] + [red(items[-1].foil_image.path)]
@@ -48,8 +48,8 @@ def test_frames_are_those_that_are_shown_at_their_times(tmp_path):
     assert [item.image for item in again.items] == [item.image for item in items]
 
 
-def test_segments_are_cut_into_five_frames_a_second(tmp_path):
-    film(tmp_path / "a.mp4")
+def test_segments_are_sampled_at_five_frames_per_second(tmp_path):
+    write_video(tmp_path / "a.mp4")
     rows = [
         {"video": "a.mp4", "caption": "dark", "boundary": ""},
         {"video": "a.mp4", "caption": "light", "boundary": 1.1},
@@ -72,8 +72,8 @@ def test_segments_are_cut_into_five_frames_a_second(tmp_path):
         ({"video": "../a.mp4", "time": 0}, "is not in"),
     ],
 )
-def test_times_out_of_a_video_and_videos_that_are_not_there_are_one_line(tmp_path, row, said):
-    film(tmp_path / "a.mp4")
+def test_times_outside_of_a_video_and_missing_videos_are_refused_in_one_line(tmp_path, row, said):
+    write_video(tmp_path / "a.mp4")
     rows = [{"video": "a.mp4", "caption": "A", "time": ""} | row]
     with pytest.raises(InvalidInput, match=said) as caught:
         frames.load(table(tmp_path, rows), tmp_path / "cache")
@@ -91,9 +91,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", [*HOSTILE, "cut", "picture"])
-def test_files_that_are_no_videos_and_lists_of_others_are_refused(tmp_path, kind):
-    film(tmp_path / "a.mp4")
-    film(tmp_path / "b.mp4")
+def test_files_that_are_not_videos_and_playlists_are_refused(tmp_path, kind):
+    write_video(tmp_path / "a.mp4")
+    write_video(tmp_path / "b.mp4")
     if kind == "cut":
         (tmp_path / "b.mp4").write_bytes((tmp_path / "a.mp4").read_bytes()[:200])
     elif kind == "picture":
@@ -107,8 +107,8 @@ def test_files_that_are_no_videos_and_lists_of_others_are_refused(tmp_path, kind
         frames.load(table(tmp_path, rows), tmp_path / "cache")
 
 
-def test_a_video_of_an_unknown_codec_is_one_line(tmp_path):
-    film(tmp_path / "a.mp4")
+def test_a_video_with_an_unknown_codec_is_refused_in_one_line(tmp_path):
+    write_video(tmp_path / "a.mp4")
     content = (tmp_path / "a.mp4").read_bytes()
     assert content.count(b"mp4v") == content.count(b"esds") == 1
     (tmp_path / "a.mp4").write_bytes(content.replace(b"mp4v", b"zzzz").replace(b"esds", b"free"))
@@ -117,14 +117,16 @@ def test_a_video_of_an_unknown_codec_is_one_line(tmp_path):
         frames.load(name, tmp_path / "cache")
 
 
-def test_bytes_changed_anywhere_in_a_video_end_in_one_line_or_in_frames(tmp_path):
-    film(tmp_path / "a.mp4")
+def test_a_video_with_random_bytes_changed_is_read_or_refused_in_one_line(tmp_path):
+    write_video(tmp_path / "a.mp4")
     whole, rng = (tmp_path / "a.mp4").read_bytes(), np.random.default_rng(0)
     name = table(tmp_path, TWO)
     outcomes = set()
     for number in range(90):
         broken = bytearray(whole)
-        for place in rng.integers(len(whole) - 900, len(whole), number % 5):  # where the header is
+        for place in rng.integers(
+            len(whole) - 900, len(whole), number % 5
+        ):  # the position of the header
             broken[place] = rng.integers(256)
         (tmp_path / "a.mp4").write_bytes(broken)
         try:
@@ -136,7 +138,7 @@ def test_bytes_changed_anywhere_in_a_video_end_in_one_line_or_in_frames(tmp_path
 
 
 def test_too_many_or_too_large_frames_are_refused(tmp_path, monkeypatch):
-    film(tmp_path / "a.mp4")
+    write_video(tmp_path / "a.mp4")
     rows = [{"video": "a.mp4", "time": 1, "caption": "A"}]
     for limit, value, said in (
         ("MOST_PIXELS", 1000, "have 1,024 pixels"),

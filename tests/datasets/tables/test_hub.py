@@ -1,4 +1,4 @@
-"""Datasets of the hub, without a hub: the library reads a folder that is laid out as a repository."""
+"""Datasets of the hub, tested offline: the library reads a folder in the layout of a repository."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ NAME = "table:hf://imirandam/BiVLC/test"
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stands for imirandam/BiVLC, with pictures as the hub has them."""
+    """Write a folder in place of imirandam/BiVLC, with pictures in the format of the hub."""
     folder = tmp_path / "repository"
     rows = library.Dataset.from_dict(
         {
@@ -52,7 +52,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_split_of_the_hub_is_a_table_with_its_pictures_inside(repository: Path, tmp_path: Path):
+def test_a_hub_split_is_read_as_a_table_with_embedded_pictures(repository: Path, tmp_path: Path):
     first = table.load(NAME, tmp_path / "cache")
     (item,) = first.items
     assert (item.id, item.captions, item.foils, item.tags["subset"]) == (
@@ -66,7 +66,7 @@ def test_a_split_of_the_hub_is_a_table_with_its_pictures_inside(repository: Path
     assert table.load(NAME, tmp_path / "cache").digest == first.digest
 
 
-def test_a_split_that_is_not_there_is_one_line(repository: Path, tmp_path: Path):
+def test_a_missing_hub_split_is_refused_in_one_line(repository: Path, tmp_path: Path):
     with pytest.raises(
         InvalidInput, match=r"'hf://imirandam/BiVLC/dev' cannot be fetched"
     ) as refusal:
@@ -74,14 +74,16 @@ def test_a_split_that_is_not_there_is_one_line(repository: Path, tmp_path: Path)
     assert "\n" not in str(refusal.value)
 
 
-def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_unreachable_hub_is_reported_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InvalidInput, match="cannot be fetched from the hub") as refusal:
         table.load(NAME, tmp_path / "cache")
     assert "\n" not in str(refusal.value)
 
 
-def test_a_folder_of_that_name_is_not_taken_for_the_dataset(
+def test_a_local_folder_with_the_name_of_a_hub_dataset_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "imirandam" / "BiVLC").mkdir(parents=True)
@@ -91,12 +93,14 @@ def test_a_folder_of_that_name_is_not_taken_for_the_dataset(
 
 
 @pytest.mark.parametrize("url", ["hf://a/b", "hf://a/../c", "hf://a/b/c/d/e", "hf://a/b/.."])
-def test_a_name_of_no_split_is_refused_before_anything_is_asked(url: str):
+def test_an_invalid_hub_split_name_is_refused_before_any_request(url: str):
     with pytest.raises(InvalidInput, match=r"is not a dataset split|not the plain URL"):
         registry.check_name("datasets", f"table:{url}")
 
 
-def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_error_for_the_missing_datasets_library_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with pytest.raises(MissingDependency, match=r"vlprobe\[data\]"):
         table.load(NAME, tmp_path / "cache")

@@ -1,4 +1,4 @@
-"""A few rows of each dataset's released layout, and the cases that must come out of them."""
+"""A few rows in the released layout of each dataset, and the expected items and cases."""
 
 import json
 import tomllib
@@ -26,7 +26,7 @@ TABLES = {table["file"]: table for table in RELEASED["tables"]}
 
 
 def summary(item: Item) -> dict:
-    """The fields of an item in released.toml, where an item without a subset has no such field."""
+    """Return the fields of an item that released.toml lists. An item without a subset has no such field."""
     pictures = [picture for picture in (item.image, item.foil_image) if picture]
     subset = {"subset": item.tags["subset"]} if "subset" in item.tags else {}
     return {
@@ -38,7 +38,7 @@ def summary(item: Item) -> dict:
 
 
 def paint(folder: Path, *names: str) -> Path:
-    """Pictures of these names, no two alike, in this folder and wherever the names lead below it."""
+    """Write different pictures with these names into the folder and its subfolders."""
     for number, name in enumerate(dict.fromkeys(names)):
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -48,12 +48,12 @@ def paint(folder: Path, *names: str) -> Path:
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every picture that the released rows name."""
+    """Write every picture that the released rows name."""
     return paint(tmp_path_factory.mktemp("pictures"), *RELEASED["pictures"])
 
 
 @pytest.mark.parametrize("file", TABLES)
-def test_a_released_layout_is_recognized_linted_and_gives_its_cases(
+def test_a_released_layout_is_recognized_checked_and_read(
     file: str, pictures: Path, tmp_path: Path
 ):
     path, layout = tmp_path / file, TABLES[file].get("layout")
@@ -76,14 +76,14 @@ def test_a_released_layout_is_recognized_linted_and_gives_its_cases(
             assert kinds == {"t2t", "i2t"}
 
 
-def test_every_layout_has_rows_here():
+def test_every_layout_has_test_rows():
     elsewhere = {"vismin", "bivlc", "naturalbench", "svo", "socialcounterfactuals"}
     elsewhere |= {"vsr-foils", "vsr-triplets"}
     named = {table["layout"] for table in RELEASED["tables"] if "layout" in table}
     assert named | elsewhere == set(layouts.NAMES)
 
 
-def test_the_page_of_the_docs_names_every_layout_and_every_kind_of_file():
+def test_the_docs_name_every_layout_and_every_file_format():
     docs = Path(__file__).parents[3] / "docs"
     page = (docs / "data.md").read_text()
     section = (docs / "reference" / "columns.md").read_text().partition("## Layouts of tables")[2]
@@ -105,7 +105,7 @@ def write_parquet(path: Path, rows: list[dict]) -> Path:
     return path
 
 
-def test_bivlc_and_vismin_have_their_pictures_inside_of_the_table(tmp_path: Path):
+def test_pictures_embedded_in_bivlc_and_vismin_tables_are_read(tmp_path: Path):
     bivlc = {
         "image": encoded("red"),
         "caption": "A man and a ball.",
@@ -133,7 +133,7 @@ def test_bivlc_and_vismin_have_their_pictures_inside_of_the_table(tmp_path: Path
         assert scoring_pictures.open_picture(item.foil_image).getpixel((0, 0)) != (255, 0, 0)
 
 
-def test_a_question_of_naturalbench_is_a_pair_for_each_question(tmp_path: Path):
+def test_a_row_of_naturalbench_becomes_a_pair_for_each_question(tmp_path: Path):
     row = {
         "Index": 4,
         "Question_0": "Is the squirrel climbing up?",
@@ -160,7 +160,7 @@ def test_a_question_of_naturalbench_is_a_pair_for_each_question(tmp_path: Path):
     assert first.tags == {"subset": "yes_no", "source": "flickr"}
 
 
-def test_svo_probes_are_pairs_where_two_rows_show_the_same_pictures_the_other_way_round(
+def test_two_svo_rows_with_the_same_pictures_in_reverse_become_a_pair(
     tmp_path: Path,
 ):
     paint(tmp_path, "20.jpg", "21.jpg", "22.jpg")
@@ -180,7 +180,7 @@ def test_svo_probes_are_pairs_where_two_rows_show_the_same_pictures_the_other_wa
     assert len(table.load(pictures_and_captions, tmp_path / "cache").items) == 3
 
 
-def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
+def test_options_name_the_columns_and_select_a_split(tmp_path: Path):
     paint(tmp_path, "a.png", "b.png")
     file = tmp_path / "odd.csv"
     file.write_text(
@@ -205,7 +205,7 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
 VSR = TABLES["test.jsonl"]["content"]
 
 
-def test_a_false_statement_of_vsr_is_a_foil_of_a_true_one_that_differs_in_the_relation_only(
+def test_a_false_vsr_statement_is_a_foil_of_the_true_one_with_another_relation(
     tmp_path: Path,
 ):
     file = tmp_path / "test.jsonl"
@@ -226,7 +226,7 @@ def test_a_false_statement_of_vsr_is_a_foil_of_a_true_one_that_differs_in_the_re
     assert "2 of 4 rows are labeled false and are left out" in " ".join(captions.notes)
 
 
-def test_statements_of_vsr_that_exchange_subject_and_object_are_a_triplet_with_three_candidates(
+def test_vsr_statements_with_swapped_subject_and_object_are_a_triplet(
     tmp_path: Path,
 ):
     others = [
@@ -243,7 +243,7 @@ def test_statements_of_vsr_that_exchange_subject_and_object_are_a_triplet_with_t
     (item,) = loaded.items
     assert (item.id, item.tags["subset"]) == ("test/0-2", "spatial")
     assert item.captions == ("The cat is inside the sink.", "The sink contains the cat.")
-    # Shared words by hand: 5 of 5, 4 of 6, 4 of 7; "touching" has 4 of 6, but is true of the picture.
+    # Word overlap by hand: 5 of 5, 4 of 6, 4 of 7; "touching" has 4 of 6 but is true of the picture.
     assert item.foils == (
         "The sink is inside the cat.",
         "The cat is inside the bag.",
@@ -254,7 +254,7 @@ def test_statements_of_vsr_that_exchange_subject_and_object_are_a_triplet_with_t
     assert kinds == ["t2t", "i2t"]
 
 
-def test_a_label_of_vsr_that_is_neither_true_nor_false_is_told_with_its_row(tmp_path: Path):
+def test_an_invalid_label_of_vsr_is_refused_with_its_row(tmp_path: Path):
     file = tmp_path / "test.jsonl"
     file.write_text(VSR.replace('"label": 0, "relation": "on"', '"label": 2, "relation": "on"'))
     with pytest.raises(InvalidInput, match="row 4, column 'label': expected 0 or 1"):
@@ -264,10 +264,10 @@ def test_a_label_of_vsr_that_is_neither_true_nor_false_is_told_with_its_row(tmp_
 @pytest.mark.parametrize(
     ("right", "wrong"), [("1", "0"), ("True", "False"), ("yes", "no"), ("1.0", "0.0")]
 )
-def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
+def test_captions_labeled_false_are_refused_with_the_options_to_use(
     right: str, wrong: str, tmp_path: Path
 ):
-    """Half of VSR's and SeeTRUE's captions became true ones of the picture."""
+    """An earlier version read the false captions of VSR and SeeTRUE, half of them, as true ones."""
     file = tmp_path / "SeeTRUE.csv"
     lines = [f"a.png,A dog.,{right},dog", f"a.png,A cat.,{wrong},cat", f"b.png,A bus.,{right},bus"]
     file.write_text("\n".join(["image,text,label,source", *lines]) + "\n")
@@ -287,7 +287,7 @@ def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
         table.load(f"{name}+label=7", tmp_path / "cache")
 
 
-def test_labels_that_say_nothing_of_truth_are_tags(tmp_path: Path):
+def test_labels_other_than_true_and_false_are_tags(tmp_path: Path):
     file = tmp_path / "x.csv"
     for values in (("cat", "dog"), ("0", "1", "2"), ("1", "1"), ("0", "7")):
         rows = [f"{n}.png,A thing number {n}.,{value}" for n, value in enumerate(values)]
@@ -297,7 +297,7 @@ def test_labels_that_say_nothing_of_truth_are_tags(tmp_path: Path):
 
 
 def test_captions_that_are_ids_are_refused(tmp_path: Path):
-    """CxC's sits_val.csv names the captions of COCO by their ids."""
+    """CxC's sits_val.csv contains ids of COCO captions instead of captions."""
     file = tmp_path / "sits_val.csv"
     rows = [f"COCO_val2014_{n}.jpg,COCO_val2014:sentid:{648388 + n},5.0" for n in range(3)]
     file.write_text("\n".join(["image,caption,agg_score", *rows]) + "\n")
@@ -311,7 +311,7 @@ def test_captions_that_are_ids_are_refused(tmp_path: Path):
     assert len(table.load(f"table:{file}+unpictured", tmp_path / "cache").items) == 2
 
 
-def test_naturalbench_s_list_of_questions_is_not_read_as_pairs_of_cola(tmp_path: Path):
+def test_a_list_of_naturalbench_questions_is_not_read_as_cola_pairs(tmp_path: Path):
     file = tmp_path / "train.json"
     rows = [["Is the squirrel climbing up the fence?", "test_04956.jpg", "Yes", "yes_no"]] * 2
     file.write_text(json.dumps(rows))
@@ -321,7 +321,7 @@ def test_naturalbench_s_list_of_questions_is_not_read_as_pairs_of_cola(tmp_path:
         table.load(f"table:{file}+unpictured", tmp_path / "cache")
 
 
-def test_a_shared_picture_that_is_not_here_is_not_said_to_be_equal_byte_for_byte(tmp_path: Path):
+def test_missing_pictures_are_reported_as_equal_only_by_name(tmp_path: Path):
     rows = "image,caption,negative\na.png,A dog.,A cat.\na.png,Dogs.,Cats.\n"
     paint(tmp_path, "a.png")
     (tmp_path / "x.csv").write_text(rows)
@@ -339,7 +339,7 @@ def test_a_shared_picture_that_is_not_here_is_not_said_to_be_equal_byte_for_byte
         assert findings["shared_image"].count == 2 and how in findings["shared_image"].meaning
 
 
-def test_a_table_that_fits_nothing_is_told_with_its_columns(tmp_path: Path):
+def test_a_table_without_a_matching_layout_is_refused_with_its_columns(tmp_path: Path):
     file = tmp_path / "odd.csv"
     file.write_text("photo,says\na.png,x\n")
     with pytest.raises(
@@ -348,7 +348,7 @@ def test_a_table_that_fits_nothing_is_told_with_its_columns(tmp_path: Path):
         table.load(f"table:{file}", tmp_path / "cache")
 
 
-def test_a_column_that_differs_among_the_captions_of_a_picture_is_dropped_with_the_reason(
+def test_a_column_that_differs_within_a_picture_is_dropped_with_a_note(
     tmp_path: Path,
 ):
     for name in ("a.png", "b.png"):
@@ -363,8 +363,8 @@ def test_a_column_that_differs_among_the_captions_of_a_picture_is_dropped_with_t
     assert "because rows of one picture differ in them: place (first: b.png)" in note
 
 
-def test_every_error_names_the_form_that_reads_the_table(tmp_path: Path):
-    """A table with columns of its own, and its pictures in another folder."""
+def test_every_error_shows_the_name_that_reads_the_table(tmp_path: Path):
+    """Use a table with custom column names and its pictures in another folder."""
     (tmp_path / "photos").mkdir()
     paint(tmp_path / "photos", "a.png")
     file = tmp_path / "odd.csv"
@@ -383,7 +383,7 @@ def test_every_error_names_the_form_that_reads_the_table(tmp_path: Path):
     assert [item.image.path for item in items if item.image] == [folder / "a.png"]
 
 
-def test_a_path_without_a_prefix_gets_the_right_one_offered(tmp_path: Path):
+def test_the_error_for_a_path_without_a_prefix_suggests_the_right_prefix(tmp_path: Path):
     paint(tmp_path, "a.png")
     file = tmp_path / "x.csv"
     file.write_text("image,caption\na.png,x\n")
@@ -397,7 +397,7 @@ def test_a_path_without_a_prefix_gets_the_right_one_offered(tmp_path: Path):
         registry.check_name("datasets", "nothing-here")
 
 
-def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
+def test_a_repeated_row_is_counted_and_skipped(tmp_path: Path):
     paint(tmp_path, "a.png")
     file = tmp_path / "x.jsonl"
     line = json.dumps({"image": "a.png", "caption": "A dog.", "negative": "A cat."})
@@ -433,7 +433,7 @@ def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
         ("x.xlsx", b"PK", "ends in '.xlsx'. Expected a table"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_one_line(
+def test_each_defect_of_a_table_file_is_reported_in_one_line(
     file: str, content: bytes, reason: str, tmp_path: Path
 ):
     (tmp_path / file).write_bytes(content)
@@ -443,7 +443,7 @@ def test_what_is_wrong_with_a_table_is_one_line(
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none.tar", "folder.csv"])
-def test_a_file_that_is_not_there_is_told_before_a_run(name: str, tmp_path: Path):
+def test_a_missing_table_is_refused_before_a_run(name: str, tmp_path: Path):
     (tmp_path / "folder.csv").mkdir()
     for act in (registry.check_name, lambda _, name: table.load(name, tmp_path / "cache")):
         with pytest.raises(InvalidInput, match=r"does not exist|cannot be read") as refusal:
@@ -451,7 +451,7 @@ def test_a_file_that_is_not_there_is_told_before_a_run(name: str, tmp_path: Path
         assert "\n" not in str(refusal.value)
 
 
-def test_two_parts_of_one_picture_are_one_cluster(tmp_path: Path):
+def test_two_crops_of_one_picture_are_one_cluster(tmp_path: Path):
     paint(tmp_path, "2.jpg", "3.jpg")
     rows = [
         {"image_path": f"{image}.jpg", "bbox_x": x, "bbox_y": 0, "bbox_w": 4, "bbox_h": 4}
@@ -474,10 +474,10 @@ def test_two_parts_of_one_picture_are_one_cluster(tmp_path: Path):
         ("pairs", "valse/actant-swap.json"),
     ],
 )
-def test_released_files_give_the_cases_that_their_own_prefix_gives(
+def test_released_files_give_the_same_items_as_their_dedicated_reader(
     prefix: str, file: str, shared_data: Path, tmp_path: Path
 ):
-    """The readers of before are the second route: they share no code with this one."""
+    """The dedicated readers are an independent implementation: they share no code with the table reader."""
     path = f"{shared_data / file}@{shared_data / 'coco_real' / 'val2017'}"
     option = "+unpictured" if prefix == "pairs" else "+available"
     before = registry.load_dataset(f"{prefix}:{path}{option}", tmp_path / "cache").items
@@ -490,7 +490,7 @@ def test_released_files_give_the_cases_that_their_own_prefix_gives(
     assert rows[0] == rows[1]
 
 
-def test_a_role_that_no_column_has_costs_one_list_a_table(tmp_path: Path):
+def test_roles_without_a_column_share_one_list_of_values(tmp_path: Path):
     file = tmp_path / "x.csv"
     file.write_text("image,caption,negative\na.png,A dog.,A cat.\n")
     read = reader.read(file)
@@ -499,8 +499,8 @@ def test_a_role_that_no_column_has_costs_one_list_a_table(tmp_path: Path):
     assert values.role("caption") is values.role("caption")
 
 
-def test_socialcounterfactuals_pictures_are_a_gallery_by_gender(tmp_path: Path):
-    """Its prompts are asked of its pictures: each query ranks those of its own gender alone."""
+def test_socialcounterfactuals_queries_rank_the_pictures_of_their_gender(tmp_path: Path):
+    """The prompts search the dataset's pictures: each query ranks only the pictures of its gender."""
     people = [("White", "male", "red"), ("white", "female", "blue"), ("Black", "Female", "green")]
     rows = [
         {
@@ -534,5 +534,5 @@ def test_socialcounterfactuals_pictures_are_a_gallery_by_gender(tmp_path: Path):
     assert sizes == [1, 2]
     question_set = views.runs.question_set(store, manifest["case_key"])
     cells = views.papers.beside(store, question_set, "control:random").dropna(subset=["run"])
-    # one man: no ranking
+    # a single man gives no ranking
     assert {split.partition("/")[0] for split in cells["split"]} == {"female"}

@@ -29,7 +29,9 @@ def write(file: Path, rows: list[dict]) -> Path:
 
 @pytest.mark.parametrize("with_ids", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp_path: Path):
+def test_checking_columns_finds_the_defects_found_in_items(
+    seed: int, with_ids: bool, tmp_path: Path
+):
     draw = random.Random(seed)
     rows = []
     for number in range(60):
@@ -50,7 +52,7 @@ def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp
 
 
 @pytest.mark.parametrize("numbers", [[], [3, 1, 3], [2**63 - 1, -(2**63), 0, 2**63 - 1]])
-def test_numbers_that_are_far_apart_are_told_apart_too(numbers: list[int]):
+def test_distinct_handles_numbers_of_the_full_int64_range(numbers: list[int]):
     assert audit.distinct(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))
 
 
@@ -62,7 +64,7 @@ FOILS = [
 
 @pytest.mark.parametrize("with_ids", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_columns_of_foils_have_the_defects_that_items_have(
+def test_checking_columns_of_foils_finds_the_defects_found_in_items(
     seed: int, with_ids: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     draw = random.Random(seed)
@@ -72,7 +74,7 @@ def test_columns_of_foils_have_the_defects_that_items_have(
         for caption in texts
         for foil in (draw.choice(FOILS), caption.replace("woman", "wocriminal"))
     ]
-    rows += [  # "criminal" is often inserted on its own
+    rows += [  # "criminal" is often inserted as a separate word
         {"image": f"x{n}.png", "caption": f"A man {n}.", "negative": f"A criminal {n}."}
         for n in range(8)
     ]
@@ -102,7 +104,7 @@ def test_columns_of_foils_have_the_defects_that_items_have(
         {"image": "1.png", "caption": "A dog 1.", "negative": "A cat 1."},
     ],
 )
-def test_a_table_of_foils_with_an_odd_row_is_linted_by_its_items(odd: dict, tmp_path: Path):
+def test_a_table_of_foils_with_an_unusual_row_is_checked_by_items(odd: dict, tmp_path: Path):
     rows = [
         {"image": f"{n}.png", "caption": f"A dog {n}.", "negative": f"A cat {n}."} for n in range(3)
     ]
@@ -111,7 +113,7 @@ def test_a_table_of_foils_with_an_odd_row_is_linted_by_its_items(odd: dict, tmp_
     assert table.lint(f"table:{file}", tmp_path / "cache")[0].of in (3, 4)
 
 
-def test_a_caption_with_several_foils_is_linted_as_columns(tmp_path: Path):
+def test_a_caption_with_several_foils_is_checked_by_columns(tmp_path: Path):
     rows = [{"image": "a.png", "caption": "A dog.", "negative": f"A {n}."} for n in range(3)]
     file = write(tmp_path / "x.csv", rows)
     assert lint.text_rows(*table._read(f"table:{file}", tmp_path)[1:]) is not None
@@ -119,7 +121,7 @@ def test_a_caption_with_several_foils_is_linted_as_columns(tmp_path: Path):
     assert lint.text_rows(*table._read(f"table:{same}", tmp_path)[1:]) is None
 
 
-def test_columns_take_texts_apart_as_items_do():
+def test_columns_and_items_normalize_and_split_texts_in_the_same_way():
     texts = [f"A{chr(code)}b{chr(code)} _C{chr(code)}{chr(code)}9" for code in range(0x250)]
     texts += ["A dog", "two  blanks", "tab\tand\nline", "end\n", "ı İ ß", "STRASSE"]
     column = pa.chunked_array([texts[:3], texts[3:200], texts[200:]], pa.string())
@@ -129,7 +131,7 @@ def test_columns_take_texts_apart_as_items_do():
     assert list(map(audit.split_words, texts)) == by_rule
 
 
-def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):
+def test_texts_are_checked_without_pictures_and_so_are_foils(tmp_path: Path):
     rows = [
         {"image": f"{n}.jpg", "caption": "A dog.", "negative": foil}
         for n, foil in enumerate(["A cat.", "a dog", "Dog a."])
@@ -140,7 +142,7 @@ def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_command_looks_at_texts_alone(tmp_path: Path):
+def test_check_without_pictures_reads_only_texts(tmp_path: Path):
     file = write(tmp_path / "x.csv", [{"image": "absent.jpg", "caption": text} for text in TEXTS])
     command = [tmp_path / "cache", "check", f"table:{file}", "--format", "csv"]
     shown = call(*command, "--no-pictures")
@@ -148,7 +150,7 @@ def test_the_command_looks_at_texts_alone(tmp_path: Path):
     assert "have no picture" in call(*command, code=1).stderr
 
 
-def test_other_datasets_are_linted_by_their_paths(tmp_path: Path):
+def test_texts_of_other_datasets_are_checked_too(tmp_path: Path):
     Image.new("L", (4, 4)).save(tmp_path / "a.png")
     rows = [{"image": "a.png", "caption": "A dog."}, {"image": "a.png", "caption": "a dog."}]
     file = write(tmp_path / "x.csv", rows)
@@ -156,7 +158,7 @@ def test_other_datasets_are_linted_by_their_paths(tmp_path: Path):
     assert findings == {"repeated_caption": 1, "shared_caption": 0, "not_english": 0}
 
 
-def test_of_many_captions_the_same_sample_is_judged(
+def test_a_large_dataset_is_checked_on_a_reproducible_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(audit, "MOST_JUDGED", 5)
@@ -169,7 +171,7 @@ def test_of_many_captions_the_same_sample_is_judged(
 
 
 @pytest.mark.parametrize(("text", "length"), [("  ", 0), ("x" * 20_001, 20_001)])
-def test_a_caption_without_or_with_too_many_letters_is_told_with_its_row(
+def test_an_empty_or_too_long_caption_is_refused_with_its_row(
     text: str, length: int, tmp_path: Path
 ):
     rows = [{"image": "a.jpg", "caption": "A dog."}, {"image": "b.jpg", "caption": text}]
@@ -180,7 +182,7 @@ def test_a_caption_without_or_with_too_many_letters_is_told_with_its_row(
         table.lint(f"table:{file}", tmp_path / "cache")
 
 
-def test_a_row_without_a_foil_is_left_out_whatever_its_other_columns_hold(tmp_path: Path):
+def test_a_row_without_a_foil_is_skipped_even_if_other_columns_are_invalid(tmp_path: Path):
     rows = [
         {"filename": "a.png", "caption": "A dog sits.", "negative_caption": "A cat sits."},
         {"filename": "", "caption": "A dog sits.", "negative_caption": ""},

@@ -18,12 +18,12 @@ from vlprobe.storage import access
 
 
 class Counting(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder, and remembers what was asked for."""
+    """Serve a folder and record the requested paths."""
 
-    asked: ClassVar[list[str]] = []
+    requested: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         super().do_GET()
 
     def log_message(self, *_: object) -> None:
@@ -32,10 +32,10 @@ class Counting(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
-    """A folder and its URL. A server here speaks no TLS: http stands for https."""
+    """Yield a folder and its URL. The test server has no TLS, so http is allowed in place of https."""
     pytest.importorskip("aiohttp", reason="needs requirements-ray.txt")
     monkeypatch.setattr(remote, "SCHEMES", (*remote.SCHEMES, "http"))
-    Counting.asked.clear()
+    Counting.requested.clear()
     folder = tmp_path / "served"
     folder.mkdir()
     handler = partial(Counting, directory=str(folder))
@@ -43,7 +43,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pa
         yield folder, address
 
 
-def test_a_tar_elsewhere_is_fetched_once_and_read_where_its_copy_lies(
+def test_a_remote_tar_is_downloaded_once_and_read_from_its_copy(
     served: tuple[Path, str], tmp_path: Path
 ):
     folder, url = served
@@ -56,11 +56,11 @@ def test_a_tar_elsewhere_is_fetched_once_and_read_where_its_copy_lies(
     write_tar(folder / "x.tar", members)
     name = f"table:{url}/x.tar"
     table.check_name(name)
-    assert not Counting.asked
+    assert not Counting.requested
     first = table.load(name, tmp_path / "cache")
-    n_asked = len(Counting.asked)
+    n_asked = len(Counting.requested)
     again = table.load(name, tmp_path / "cache")
-    assert n_asked >= 1 and len(Counting.asked) == n_asked
+    assert n_asked >= 1 and len(Counting.requested) == n_asked
     assert [item.id for item in first.items] == ["x/0", "x/1"]
     assert first.digest == again.digest
     assert pictures.open_picture(first.items[1].image).getpixel((0, 0)) == (0, 0, 255)
@@ -68,10 +68,10 @@ def test_a_tar_elsewhere_is_fetched_once_and_read_where_its_copy_lies(
     assert here.digest == first.digest
 
 
-def test_a_bucket_of_google_is_read_as_any_other_place(
+def test_a_google_bucket_is_read_like_other_remotes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    # fsspec's files in memory stand for gcsfs: name, listing and bytes go the same way
+    # fsspec's memory file system replaces gcsfs: names, listing and reading use the same interface
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.get_filesystem_class("memory")
 
@@ -97,7 +97,7 @@ def test_a_bucket_of_google_is_read_as_any_other_place(
         remote.local_copy("gs://bucket/none.csv", tmp_path / "cache")
 
 
-def test_what_is_not_there_or_too_large_is_one_line_and_leaves_nothing(
+def test_a_missing_or_too_large_remote_file_is_refused_and_leaves_no_copy(
     served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     folder, url = served
@@ -110,7 +110,7 @@ def test_what_is_not_there_or_too_large_is_one_line_and_leaves_nothing(
     assert not list((tmp_path / "cache").rglob("*.csv"))
 
 
-def test_a_host_that_is_gone_is_one_line(served: tuple[Path, str], tmp_path: Path):
+def test_an_unreachable_host_is_reported_in_one_line(served: tuple[Path, str], tmp_path: Path):
     with pytest.raises(
         InvalidInput, match=r"127\.0\.0\.1:9/x\.csv' does not exist or cannot be reached"
     ) as refusal:
@@ -134,12 +134,12 @@ def test_a_host_that_is_gone_is_one_line(served: tuple[Path, str], tmp_path: Pat
         ("s3://bucket/x.csv+colour=red", "is not a valid option"),
     ],
 )
-def test_an_address_of_another_kind_is_refused_before_anything_is_asked(url: str, reason: str):
+def test_an_unsupported_url_is_refused_before_any_request(url: str, reason: str):
     with pytest.raises(InvalidInput, match=reason):
         registry.check_name("datasets", f"table:{url}")
 
 
-def test_below_a_root_nothing_is_fetched_but_from_where_the_starter_said(
+def test_a_confined_dashboard_downloads_only_from_allowed_remotes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limits = access.settings(False, [tmp_path], remotes=["s3://bucket/open", "https://x.org/"])
@@ -171,7 +171,7 @@ def test_below_a_root_nothing_is_fetched_but_from_where_the_starter_said(
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "above", "below"])
-def test_a_redirect_is_followed_to_below_what_the_starter_named_and_nowhere_else(
+def test_a_redirect_is_followed_only_within_the_allowed_remote(
     served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ):
     folder, url = served
@@ -206,10 +206,10 @@ def test_a_redirect_is_followed_to_below_what_the_starter_named_and_nowhere_else
         else:
             with pytest.raises(InvalidInput, match="may not download"):
                 remote.local_copy(f"{start}/ok/x.csv", tmp_path / "cache")
-            assert not Counting.asked and not (tmp_path / "cache").exists()
+            assert not Counting.requested and not (tmp_path / "cache").exists()
 
 
-def test_a_remote_that_is_no_url_is_refused():
+def test_an_allowed_remote_that_is_not_a_url_is_refused():
     for url in ("bucket/open", "s3://a\ns3://b"):
         with pytest.raises(InvalidInput, match="is not a URL"):
             access.settings(False, [], remotes=[url])

@@ -14,7 +14,7 @@ def load(file: Path, options: str = "") -> tuple:
     return table.load(f"table:{file}{options}", file.parent / "cache").items
 
 
-def test_the_files_of_one_name_are_a_row_and_nothing_is_unpacked(tmp_path: Path):
+def test_tar_members_with_one_name_are_a_row_and_nothing_is_unpacked(tmp_path: Path):
     fields = json.dumps({"caption": "not this", "source": "web", "width": 8}).encode()
     members = {
         "000.jpg": png("red"),
@@ -34,7 +34,7 @@ def test_the_files_of_one_name_are_a_row_and_nothing_is_unpacked(tmp_path: Path)
     assert {finding.name for finding in findings} >= {"shared_image", "repeated_caption"}
 
 
-def test_a_negative_in_the_fields_of_a_member_is_a_foil(tmp_path: Path):
+def test_a_negative_in_the_json_of_a_tar_is_a_foil(tmp_path: Path):
     members = {
         "0.png": png(),
         "0.json": json.dumps({"caption": "A dog.", "negative": "A cat."}).encode(),
@@ -53,7 +53,7 @@ def test_a_negative_in_the_fields_of_a_member_is_a_foil(tmp_path: Path):
         ({"0.png": png()}, r"does not match any layout. It has the columns __key__, image"),
     ],
 )
-def test_what_is_wrong_with_a_tar_is_one_line(members: dict, reason: str, tmp_path: Path):
+def test_each_defect_of_a_tar_is_reported_in_one_line(members: dict, reason: str, tmp_path: Path):
     file = write_tar(tmp_path / "a.tar", members)
     with pytest.raises(InvalidInput, match=reason) as refusal:
         load(file)

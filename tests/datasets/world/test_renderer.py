@@ -26,7 +26,7 @@ def drawn_outside(first_scene, second_scene, boxes):
 
 
 def covered(placement, scene):
-    """The pixels of the picture that the thing's own drawing fills, more than half opaque."""
+    """Return a mask of the pixels that the drawing of a thing covers with more than half opacity."""
     group = scene.groups[placement.group]
     alpha = np.asarray(
         sprite(group.object, group.color, placement.size, placement.faces_left).getchannel("A")
@@ -56,8 +56,8 @@ def test_every_object_renders_in_every_color_and_count():
 
 
 @pytest.mark.full  # draws for 2 s
-def test_every_thing_shows_most_of_its_color_as_that_color():
-    # One vote a pixel, for the base color that it is very near to.
+def test_the_most_frequent_base_color_of_every_thing_is_its_color():
+    # Each pixel counts for the base color to which it is very close.
     bases = np.array([sprites.palette(color)["base"] for color in COLORS])
     for name, color in itertools.product(OBJECTS, COLORS):
         rgba = np.asarray(sprite(name, color, 96, False)).astype(int)
@@ -68,7 +68,7 @@ def test_every_thing_shows_most_of_its_color_as_that_color():
         assert COLORS[votes.argmax()] == color, (name, color)
 
 
-def test_things_of_a_side_by_side_scene_stay_inside_and_never_overlap():
+def test_things_of_a_side_by_side_scene_are_inside_the_picture_and_never_overlap():
     for index in range(3000):
         scene = draw("train", index)
         boxes = [placement.box for placement in placements(scene)]
@@ -82,7 +82,7 @@ def test_things_of_a_side_by_side_scene_stay_inside_and_never_overlap():
 @pytest.mark.parametrize(
     ("relation", "axis"), [("left", 0), ("right", 0), ("above", 1), ("below", 1)]
 )
-def test_every_thing_of_a_group_is_on_the_side_that_the_relation_says(relation, axis):
+def test_every_thing_of_a_group_is_on_the_side_of_its_relation(relation, axis):
     for seed, count in itertools.product(range(20), COUNTS):
         scene = Scene(
             "sky", (Group("dog", "red", count), Group("cat", "blue", 6 - count)), relation, seed
@@ -95,7 +95,7 @@ def test_every_thing_of_a_group_is_on_the_side_that_the_relation_says(relation, 
         assert max(high for _, high in first) <= min(low for low, _ in second)
 
 
-def test_the_thing_in_front_hides_some_of_the_other_but_not_most():
+def test_the_thing_in_front_hides_between_4_and_75_percent_of_the_other():
     for seed, relation in itertools.product(range(25), ("front", "behind")):
         names = OBJECTS[seed % 11], OBJECTS[(3 * seed + 4) % 11]
         scene = Scene("street", (Group(names[0], "red"), Group(names[1], "blue")), relation, seed)
@@ -107,7 +107,7 @@ def test_the_thing_in_front_hides_some_of_the_other_but_not_most():
 
 
 @pytest.mark.full  # draws for 2 s
-def test_a_new_color_or_object_changes_its_own_places_alone():
+def test_a_new_color_or_object_changes_only_the_pixels_of_its_group():
     for index in range(60):
         scene = draw("train", index)
         group = scene.groups[0]
@@ -120,7 +120,7 @@ def test_a_new_color_or_object_changes_its_own_places_alone():
             assert (pixels(scene) != pixels(after)).any()
 
 
-def test_another_count_with_the_same_room_changes_the_added_places_alone():
+def test_another_count_with_the_same_room_changes_only_the_added_places():
     for seed, (few, many) in itertools.product(range(8), itertools.combinations(COUNTS, 2)):
         crowd = Group("bird", "pink", many, room=many)
         scene = Scene("meadow", (crowd, Group("car", "gray", 2)), "left", seed)
@@ -135,7 +135,7 @@ def test_another_count_with_the_same_room_changes_the_added_places_alone():
         )
 
 
-def test_swapped_colors_keep_every_place_and_all_around_them():
+def test_swapped_colors_change_only_the_pixels_of_the_things():
     for index in range(60):
         scene = draw("train", index)
         if not scene.relation:
@@ -148,7 +148,7 @@ def test_swapped_colors_keep_every_place_and_all_around_them():
         assert drawn_outside(scene, after, [placement.box for placement in placements(scene)]) == 0
 
 
-def test_a_moved_group_leaves_the_background_as_it_was():
+def test_moving_a_group_does_not_change_the_background():
     for seed in range(10):
         scene = Scene("beach", (Group("dog", "red", 2), Group("boat", "blue", 1)), "left", seed)
         after = replace(scene, relation="right")
@@ -156,7 +156,7 @@ def test_a_moved_group_leaves_the_background_as_it_was():
         assert drawn_outside(scene, after, boxes) == 0
 
 
-def test_all_things_face_one_way_unless_mixed():
+def test_all_things_of_a_scene_face_one_way_unless_mixed():
     for index in range(200):
         scene = draw("train", index)
         ways = {placement.faces_left for placement in placements(scene)}
@@ -166,7 +166,7 @@ def test_all_things_face_one_way_unless_mixed():
 
 @pytest.mark.parametrize("rim", [1, 2, 3, 5])
 @pytest.mark.parametrize("size", [(1, 1), (4, 9), (40, 31)])
-def test_a_rim_is_as_wide_as_pillow_s_own_filter_makes_it(rim: int, size: tuple[int, int]):
+def test_a_rim_equals_a_maximum_filter_computed_by_a_loop(rim: int, size: tuple[int, int]):
     pixels = np.random.default_rng(rim).integers(0, 256, size, dtype=np.uint8)
     alpha = Image.fromarray(np.where(pixels > 200, pixels, 0).astype(np.uint8))
     expected = np.pad(np.asarray(alpha), rim)

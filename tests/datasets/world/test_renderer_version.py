@@ -1,8 +1,8 @@
-"""The renderer's version stands for the pixels of 20 scenes, which together show everything that can be drawn.
+"""The version of the renderer identifies the pixels of 20 scenes, which together show everything that can be drawn.
 
-`scenes.json` has the checksum of each scene's pixels, and which Pillow drew them on what kind of machine: there the
-pixels must be the same to the bit. Another Pillow may round otherwise, so that everywhere else each scene is held
-against its thumbnail in `scenes.png`. After a change that is meant, raise `renderer.VERSION`, then write both anew:
+`scenes.json` has the checksum of each scene's pixels, the version of Pillow and the kind of machine that drew them:
+with these, the pixels must be identical. Another Pillow can round differently, so other machines compare each scene
+with its thumbnail in `scenes.png`. After an intended change, raise `renderer.VERSION`, then rewrite both:
 
     python -m tests.datasets.world.test_renderer_version
 """
@@ -22,12 +22,12 @@ from vlprobe.datasets.world import renderer, sprites
 from vlprobe.datasets.world.scene import SIZE, Scene, facing, placements
 
 FOLDER = Path(__file__).parent
-# Of the split `test`
+# Scenes of the split `test`
 INDICES = [0, 1, 2, 3, 4, 6, 7, 9, 15, 16, 21, 25, 32, 56, 69, 724, 960, 1575, 2180, 2912]
-REDUCTION = 7  # pixels a side of the scene that become one of the thumbnail
+REDUCTION = 7  # width in scene pixels of a thumbnail pixel
 EDGE = SIZE // REDUCTION
 SHEET_COLUMNS = 5
-TOLERANCE = 3  # levels of 255 in any channel of a thumbnail: the mean of 49 pixels that are each rounded otherwise
+TOLERANCE = 3  # of 255, in any channel of a thumbnail pixel: the mean of 49 pixels that can each be rounded differently
 MACHINE = f"Pillow {PIL.__version__} on {platform.machine()}"
 
 
@@ -41,7 +41,7 @@ def checksums(images: list[Image.Image]) -> dict[str, str]:
 
 
 def thumbnail(image: Image.Image) -> np.ndarray:
-    """Means of squares of REDUCTION pixels a side, by arithmetic of our own: Pillow's may round otherwise."""
+    """Average squares of REDUCTION x REDUCTION pixels without Pillow, which can round differently."""
     squares = np.asarray(image, dtype=np.int64).reshape(EDGE, REDUCTION, EDGE, REDUCTION, 3)
     return np.round(squares.mean(axis=(1, 3))).astype(np.int64)
 
@@ -53,7 +53,7 @@ def stored_thumbnails() -> list[np.ndarray]:
 
 
 def differing(images: list[Image.Image]) -> list[int]:
-    """The numbers of the scenes whose thumbnails are not as stored."""
+    """Return the numbers of the scenes whose thumbnails differ from the stored ones."""
     pairs = zip(INDICES, images, stored_thumbnails(), strict=True)
     return [
         index
@@ -67,7 +67,7 @@ def renderings() -> list[Image.Image]:
     return [renderer.render(scene) for scene in scenes()]
 
 
-def test_the_version_is_that_of_the_pictures_that_caches_hold():
+def test_the_stored_scenes_have_the_version_of_the_renderer():
     stored = json.loads((FOLDER / "scenes.json").read_text())
     assert stored["version"] == renderer.VERSION
 
@@ -101,7 +101,7 @@ def test_any_pillow_draws_the_same_scenes_under_one_version(renderings):
     assert differing(renderings) == []
 
 
-def test_a_changed_color_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypatch):
+def test_the_thumbnails_detect_a_changed_color_sprite_or_shadow(monkeypatch):
     palette = sprites.palette
 
     def redrawn() -> list[int]:
@@ -127,7 +127,7 @@ def test_a_changed_color_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypat
 
 
 def write() -> None:
-    """Stores what the renderer draws now, under its version."""
+    """Store the current drawings of the renderer with its version."""
     images = [renderer.render(scene) for scene in scenes()]
     described = {"version": renderer.VERSION, "drawn_by": MACHINE, "pixels": checksums(images)}
     (FOLDER / "scenes.json").write_text(json.dumps(described, indent=1) + "\n")
