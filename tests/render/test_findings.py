@@ -30,6 +30,7 @@ from vlprobe.views.paired_tests import Leader, PairedCells, PairedTests, from_ce
 from vlprobe.views.records import PointRow
 
 NAN = math.nan
+LABELS = ("invariance error", "positive rate")
 X, Y, Z = "a", "b", "c"
 POWER = re.compile(
     r" ((?:There, a|A) true difference of [^()]+ would be found four times in five \(80 % power\)[^.]*(?:\.\d[^.]*)?|"
@@ -228,11 +229,7 @@ def finding_for(
     fit = [model for model in models if model not in (*unfit, CONTROL)]
     names = {model: model.upper() for model in models}
     points = [point(model) for model in models]
-    return findings.trade_off(
-        findings.Sides(
-            points, steady, alert, fit, names, units, ("invariance error", "positive rate")
-        )
-    )
+    return findings.trade_off(findings.Sides(points, steady, alert, fit, names, units, LABELS))
 
 
 @pytest.mark.parametrize(("leaders_and_models", "heading", "best"), TRADE_OFFS)
@@ -263,15 +260,8 @@ def test_models_that_failed_their_checks_are_never_the_best():
 
 def test_unknown_points_are_ignored():
     points = [point(X), PointRow(Y, NAN, NAN, NAN, 0.9, 0.8, 0.95)]
-    sides = findings.Sides(
-        points,
-        Leader("alone", (X,)),
-        Leader("alone", (X,)),
-        [X, Y],
-        {X: "A", Y: "B"},
-        ("cosine", "rate"),
-        ("invariance error", "positive rate"),
-    )
+    alone, names, units = Leader("alone", (X,)), {X: "A", Y: "B"}, ("cosine", "rate")
+    sides = findings.Sides(points, alone, alone, [X, Y], names, units, LABELS)
     finding = findings.trade_off(sides)
     assert (
         finding.heading == "A rejects 90.0 % of the wrong captions."

@@ -42,10 +42,7 @@ def test_words_are_escaped_and_each_shows_its_number():
 
 def test_the_strongest_word_has_the_strongest_color_and_an_unknown_one_has_no_color():
     spans = re.findall(r'style="(.*?)"', line(["a", "b", "c"], [0.5, -0.25, math.nan], 0.5))
-    blue, orange = (
-        "127 184 224",
-        "244 162 97",
-    )  # orange-red is the color of wrong captions on all pages
+    blue, orange = "127 184 224", "244 162 97"  # orange-red: wrong captions, everywhere
     assert f"{blue} / 1.000" in spans[0] and f"{orange} / 0.500" in spans[1] and spans[2] == ""
 
 

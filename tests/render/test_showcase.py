@@ -42,14 +42,8 @@ def flip(
     subtype: str, source: str, target: str, caption: str, n_fooled: int = 6
 ) -> tuple[str, str]:
     changed = caption.replace(source, target, 1)
-    case = make_showcase(
-        n_fooled,
-        subtype=subtype,
-        source=source,
-        target=target,
-        true_text=caption,
-        wrong_text=changed,
-    )
+    edit = {"subtype": subtype, "source": source, "target": target}
+    case = make_showcase(n_fooled, true_text=caption, wrong_text=changed, **edit)
     return words.heading(case, FLIP, "A")
 
 
@@ -233,15 +227,8 @@ def test_every_kind_has_a_heading_captions_and_a_verdict(probe):
 
 
 THINGS = [word for name in OBJECTS for word in (name, *SYNONYMS[name])]
-PLURALS = [
-    *(f"{word}s" for word in THINGS),
-    "buses",
-    "coaches",
-    "people",
-    "puppies",
-    "ponies",
-    "lorries",
-]
+IRREGULAR = ("buses", "coaches", "people", "puppies", "ponies", "lorries")
+PLURALS = [*(f"{word}s" for word in THINGS), *IRREGULAR]
 SENTENCES = "|".join(
     [
         *("Search again in other words", "One meaning, two wordings", "A video changes once"),

@@ -231,12 +231,8 @@ def test_a_slide_on_types_needs_enough_answers_to_two_types():
 def test_only_the_best_model_is_colored_and_a_control_is_only_in_the_notes():
     everyone = held_against([*FOUR, contestant(COIN, 0.01)], tied="BC")
     slide = next(one for one in deck.slides(make_story(everyone)) if one.id == "better")
-    assert [(bar.model, bar.style) for bar in slide.bars] == [
-        (A, "best"),
-        (B, ""),
-        (C, ""),
-        (D, ""),
-    ]
+    assert [bar.model for bar in slide.bars] == [A, B, C, D]
+    assert [bar.style for bar in slide.bars] == ["best", "", "", ""]
     assert "Coin flip, a control: 1.0 %." in slide.note
     assert slide.title == "10.0 to 40.0 % of the lies are believed."
     assert any("Coin flip: 1.0 % (10 of 1,000)" in line for line in slide.notes)

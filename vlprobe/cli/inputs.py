@@ -3,7 +3,7 @@
 import datetime
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,8 @@ def perturb(
     dataset rococo:FILE reads, and one folder of mixed pictures per strength and seed.
     """
     if probe == "rococo":
-        write_altered(ctx, dataset, folder, options, seed, choices)
+        request = Request((), dataset, probe, parse_pairs(options), seed, **choices)
+        write_altered(ctx, folder, request)
         return
     if folder is not None or options:
         raise click.UsageError(
@@ -248,14 +249,7 @@ def doctor(
     ctx.exit(failed)
 
 
-def write_altered(
-    ctx: click.Context,
-    dataset: str,
-    folder: Path | None,
-    options: Sequence[str],
-    seed: int,
-    choices: Mapping[str, Any],
-) -> None:
+def write_altered(ctx: click.Context, folder: Path | None, request: Request) -> None:
     """Write the altered captions and pictures to a folder, and print to stderr what was written and skipped."""
     from vlprobe.runs.altered import write
 
@@ -264,8 +258,7 @@ def write_altered(
             "--probe rococo writes several files, so it needs an output folder. Run: "
             "vlprobe perturb DATASET FOLDER"
         )
-    request = Request((), dataset, "rococo", parse_pairs(options), seed, **choices)
-    typed(dataset, *request.options.values())
+    typed(request.dataset, *request.options.values())
     with ProgressBar() as bar:
         facts = write(request, folder, cache_store(ctx), bar)
     for name, file in facts["captions"].items():

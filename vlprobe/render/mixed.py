@@ -171,6 +171,11 @@ def component_data(
     shares = [step["share"] for step in built]
     caption = shorten(case.caption)
     partner = shorten(case.partner_caption)
+    patches = []
+    if is_patched(case):  # other shares have the patch of the nearest step
+        by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
+        nearest = [min(SHARES, key=lambda step: abs(step - share)) for share in shares]
+        patches = [by_share[share] for share in nearest]
     return {
         "id": case.id,
         "query": caption,
@@ -182,19 +187,12 @@ def component_data(
         "alt": f"{caption}, mixed with a part of: {partner}",
         "steps": built,
         "start": shares.index(case.share),
-        "boxes": _boxes(case, size, shares) if is_patched(case) else [],
+        "boxes": patches,
         "strips": strips(case, answers, source),
         "chart": chart(case, answers, looks, name_of),
         "note": note(case, answers),
         "pending": bool(answers.waiting),
     }
-
-
-def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> list:
-    """Return the patch's position at each step of the slider. Other shares get the position of the nearest step."""
-    by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
-    nearest = {share: min(SHARES, key=lambda step: abs(step - share)) for share in shares}
-    return [by_share[nearest[share]] for share in shares]
 
 
 def note(case: MixedCase, answers: MixedAnswers) -> str:

@@ -213,19 +213,13 @@ def test_hostile_captions_are_text_in_a_notebook(tmp_path: Path):
     (tmp_path / "a.txt").write_text(f"{HOSTILE}\n{'long ' * 1000}dog.\n", encoding="utf-8")
     data = vlprobe.load_dataset(f"folder:{tmp_path}", tmp_path / "cache")
     found = vlprobe.run(CONTROLS, data, cache=tmp_path / "cache", examine=False)
-    things = [
-        data,
-        found,
-        found.failures(outcome="all"),
-        vlprobe.compare(found),
-        vlprobe.edits(HOSTILE),
-    ]
-    for thing in things:
+    cases = found.failures(outcome="all")
+    for thing in (data, found, cases, vlprobe.compare(found), vlprobe.edits(HOSTILE)):
         page = html_of(thing)
         assert "<img src=x" not in page and "</script" not in page
         assert page.count("<div") == page.count("</div>")
         assert len(page) < 300_000
-    assert "&lt;img src=x onerror" in html_of(found.failures(outcome="all"))
+    assert "&lt;img src=x onerror" in html_of(cases)
 
 
 def test_a_picture_that_is_gone_is_said_so(tmp_path: Path):

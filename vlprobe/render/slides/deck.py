@@ -167,7 +167,9 @@ def _who_is_better(
     if left_out:
         note += f" Not shown between the last two: {counted(left_out, 'model')}."
     drawn = bars or unfit[:MOST_BARS]
-    scale = _scale(drawn, standings)
+    ends = [max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in drawn]
+    # Width per share of a bar. Bars that count fooled models are never stretched beyond guessing.
+    scale = ROOM / (max([*ends, _guess(standings)]) or 1.0)
     return [
         Slide(
             id="better",
@@ -194,14 +196,6 @@ def _headline(
     if shares != number(highest, "rate"):
         shares = interval(lowest, highest, "rate")
     return f"{shares} of the {kind.lies} are {card_type(kind).believed}."
-
-
-def _scale(contestants: Sequence[ModelShare], standings: PairedTests) -> float:
-    """Return the width per share of a bar. Bars that count fooled models are never stretched beyond guessing."""
-    ends = [
-        max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in contestants
-    ]
-    return ROOM / (max([*ends, _guess(standings)]) or 1.0)
 
 
 def _guess(standings: PairedTests) -> float:
