@@ -16,13 +16,13 @@ from vlprobe.render.charts.theme import (
     named_rows,
     row_arms,
     safe,
-    stepped_line,
+    stepped_lines,
     ticks,
     wrapped,
 )
 from vlprobe.render.numbers import WAYS, unit_of
 from vlprobe.types import Metric
-from vlprobe.views.records import BinRow, SliceRow, records
+from vlprobe.views.records import SliceRow, records
 
 MANY = 14  # with more models, marks are smaller and sorted by value in each row
 
@@ -86,18 +86,12 @@ def distribution(table: pd.DataFrame, metric: Metric, unit: str, styles: Looks) 
         table: Columns model, left and right (the edges of a bin), and share (of the model's cases).
         unit: "cosine" or "spread".
     """
-    figure = go.Figure()
-    rows = records(BinRow, table)
-    drawn_models = {row.model for row in rows}
-    for model in (model for model in styles if model in drawn_models):
-        color, line_dash = styles[model].color, dash(styles[model])
-        bins = [row for row in rows if row.model == model]
-        stepped_line(figure, bins, color, line_dash, "from %{x:.3f}: %{y:.1%} of the cases")
-    figure.update_xaxes(title=axis(metric, unit), rangemode="tozero", zeroline=False)
-    figure.update_yaxes(
-        title="Share of cases", tickformat=".0%", rangemode="tozero", zeroline=False
-    )
-    return finished(figure, 380)
+    drawn_models = set(table["model"])
+    lines = {
+        model: (look.color, dash(look)) for model, look in styles.items() if model in drawn_models
+    }
+    hover_bin = "from %{x:.3f}: %{y:.1%} of the cases"
+    return stepped_lines(table, lines, hover_bin, (axis(metric, unit), "Share of cases"), 380)
 
 
 def _rows(

@@ -6,9 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import COLORS, DASHES, Looks
-from vlprobe.render.charts.theme import QUIET, arms, finished, safe, stepped_line
+from vlprobe.render.charts.theme import QUIET, arms, finished, safe, stepped_lines
 from vlprobe.render.numbers import interval, number
-from vlprobe.views.records import BinRow, records
 
 ACROSS = {
     "parameters": "Parameters, in millions",
@@ -22,19 +21,11 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
     Args:
         table: The table that `views.figures.edit_distances` returns.
     """
-    figure = go.Figure()
-    rows = records(BinRow, table)
-    for index, name in enumerate(dict.fromkeys(row.model for row in rows)):
-        bins = [row for row in rows if row.model == name]
-        hover_bin = "from %{x} letters: %{y:.1%} of the triplets"
-        stepped_line(figure, bins, COLORS[index], DASHES[index], hover_bin)
-    figure.update_xaxes(
-        title="Letters to change (edit distance)", rangemode="tozero", zeroline=False
+    lines = dict(
+        zip(dict.fromkeys(table["model"]), zip(COLORS, DASHES, strict=False), strict=False)
     )
-    figure.update_yaxes(
-        title="Share of triplets", tickformat=".0%", rangemode="tozero", zeroline=False
-    )
-    return finished(figure, 340)
+    titles = "Letters to change (edit distance)", "Share of triplets"
+    return stepped_lines(table, lines, "from %{x} letters: %{y:.1%} of the triplets", titles, 340)
 
 
 def agreement(table: pd.DataFrame) -> go.Figure:

@@ -3,15 +3,16 @@
 import html
 import json
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import DARK
 from vlprobe.render.numbers import WAYS, unit_of, with_interval
 from vlprobe.render.symbols import heading
 from vlprobe.types import Metric
-from vlprobe.views.records import BinRow, LevelRow, SliceRow
+from vlprobe.views.records import BinRow, LevelRow, SliceRow, records
 
 FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
 LETTERS = 13  # pixels, the smallest text size on a page
@@ -142,25 +143,35 @@ def mean_text(row: SliceRow, unit: str) -> str:
     return f"{value}<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
 
 
-def stepped_line(
-    figure: go.Figure, bins: Sequence[BinRow], color: str, dash: str, hover_bin: str
-) -> None:
-    """Draw one model's distribution as a stepped line.
+def stepped_lines(
+    table: pd.DataFrame,
+    lines: Mapping[str, tuple[str, str]],
+    hover_bin: str,
+    titles: tuple[str, str],
+    height: int,
+) -> go.Figure:
+    """Draw the distribution of each model as a stepped line.
 
     Args:
-        bins: The bins, from left to right.
-        dash: Line dash, as Plotly names it.
+        table: Columns model, left and right (the edges of a bin, from left to right), and share.
+        lines: Color and dash of the models' lines, as Plotly names them.
         hover_bin: Hover text for a bin, a Plotly template.
+        titles: Titles of the x axis and the y axis.
     """
-    model = safe(bins[0].model)
-    figure.add_scatter(
-        x=[*(row.left for row in bins), bins[-1].right],
-        y=[*(row.share for row in bins), bins[-1].share],
-        mode="lines",
-        line={"color": color, "shape": "hv", "width": 2, "dash": dash},
-        name=model,
-        hovertemplate=f"<b>{model}</b><br>{hover_bin}<extra></extra>",
-    )
+    figure, rows = go.Figure(), records(BinRow, table)
+    for name, (color, dash) in lines.items():
+        bins, model = [row for row in rows if row.model == name], safe(name)
+        figure.add_scatter(
+            x=[*(row.left for row in bins), bins[-1].right],
+            y=[*(row.share for row in bins), bins[-1].share],
+            mode="lines",
+            line={"color": color, "shape": "hv", "width": 2, "dash": dash},
+            name=model,
+            hovertemplate=f"<b>{model}</b><br>{hover_bin}<extra></extra>",
+        )
+    figure.update_xaxes(title=titles[0], rangemode="tozero", zeroline=False)
+    figure.update_yaxes(title=titles[1], tickformat=".0%", rangemode="tozero", zeroline=False)
+    return finished(figure, height)
 
 
 def axis(metric: Metric, unit: str) -> str:

@@ -97,17 +97,15 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
         A new picture of the same size.
     """
     scale = strongest(values)
-    rows, columns = values.shape
+    ys, xs = (
+        [round(place * size / count) for place in range(count + 1)]
+        for size, count in zip((image.height, image.width), values.shape, strict=True)
+    )
     veil = Image.new("RGBA", image.size)
     draw = ImageDraw.Draw(veil)
     frame = None
     for (row, column), value in np.ndenumerate(values):
-        box = (
-            round(column * image.width / columns),
-            round(row * image.height / rows),
-            round((column + 1) * image.width / columns) - 1,
-            round((row + 1) * image.height / rows) - 1,
-        )
+        box = (xs[column], ys[row], xs[column + 1] - 1, ys[row + 1] - 1)
         if not math.isnan(value):
             opacity = round(255 * VEIL * _strength(value, scale, least))
             draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], opacity))
