@@ -8,6 +8,7 @@ import htpy
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import question_set_of
 from tests.surfaces.test_site import all_text
 from vlprobe import views
 from vlprobe.case import html, json
@@ -42,12 +43,7 @@ NOTE = "Published by its authors, not computed here"
 
 @cache
 def question_set() -> views.runs.QuestionSet:
-    (key,) = [
-        row.case_key
-        for row in views.runs.question_set_rows(STORE)
-        if row.dataset == "bundled:SugarCrepe"
-    ]
-    return views.runs.question_set(STORE, key)
+    return question_set_of(STORE, dataset="bundled:SugarCrepe")
 
 
 @cache
@@ -274,14 +270,9 @@ def test_a_notebook_shows_credits_and_the_publishers_of_the_answers(monkeypatch,
     loaded = load_dataset("bundled:SugarCrepe+available", cache=tmp_path)
     page = loaded._repr_html_()
     assert page.count("flickr.com/photo.gne") == page.count("<img") > 0
-    demo_results = Results(Store(shipped.FOLDER), _demo_questions())
+    bundled_store = Store(shipped.FOLDER)
+    demo_results = Results(bundled_store, question_set_of(bundled_store, "eqben"))
     assert NOTE not in demo_results._repr_html_()
-
-
-def _demo_questions() -> views.runs.QuestionSet:
-    store = Store(shipped.FOLDER)
-    key = next(row.case_key for row in views.runs.question_set_rows(store) if row.probe == "eqben")
-    return views.runs.question_set(store, key)
 
 
 def test_the_effect_of_caption_order_is_stated_with_its_interval():

@@ -1,23 +1,15 @@
 """The trade-off's figures contain the given numbers at the expected places."""
 
 import json
-import math
 
 import pandas as pd
 import pytest
 
 from tests.render.scenes import estimates
-from vlprobe.metrics.pairwise import METRICS
+from tests.render.test_charts import BY_NAME, LOOKS, NAN, UP, marks
 from vlprobe.render import charts
 
-BY_NAME = {metric.name: metric for metric in METRICS}
-DOWN, UP = BY_NAME["invariance_error"], BY_NAME["positive_rate"]
-NAN = math.nan
-LOOKS = charts.styles.styles(["a:one", "b:two", "c:unknown"])
-
-
-def marks(figure) -> dict:
-    return {trace.name: trace for trace in figure.data if trace.name in LOOKS}
+DOWN = BY_NAME["invariance_error"]
 
 
 def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():

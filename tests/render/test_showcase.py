@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.conftest import question_set_of
 from tests.render.scenes import TRAINS
 from tools.ship import PROBES
 from tools.world.captions import NUMBERS as WORLD_NUMBERS
@@ -19,7 +20,7 @@ from vlprobe.render.words import presentations
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
-from vlprobe.views import runs, showcase
+from vlprobe.views import showcase
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.showcase import Showcase
 from vlprobe.views.wall import ModelVerdict
@@ -252,8 +253,7 @@ SENTENCES = "|".join(
 @pytest.mark.parametrize("probe", PROBES)
 def test_the_headings_of_all_bundled_failures_are_sentences(probe):
     store = Store(shipped.FOLDER)
-    (key,) = runs.question_sets(store).set_index("probe").loc[[probe], "case_key"]
-    question_set = runs.question_set(store, key)
+    question_set = question_set_of(store, probe)
     model = question_set.rated_models[0]
     for name in showcase.kinds(store, question_set):
         kind = presentations()[probe].kind(name)

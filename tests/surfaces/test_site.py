@@ -18,7 +18,7 @@ import pytest
 from huggingface_hub import SpaceCard
 
 from tests.cli.test_main import call
-from tests.conftest import store_again
+from tests.conftest import question_set_of, store_again
 from vlprobe import registry, views
 from vlprobe.case.card import case_card
 from vlprobe.datasets.credits import credits_of
@@ -342,9 +342,7 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
 def test_a_rewording_moves_each_model_by_its_own_spread(tmp_path):
     """The site wrote the first model's standard deviations for every model."""
     store = StoreAboveShipped(tmp_path, shipped.FOLDER)
-    rows = views.runs.question_set_rows(store)
-    key = next(row.case_key for row in rows if (row.dataset, row.probe) == ("demo", "lgip"))
-    question_set = views.runs.question_set(store, key)
+    question_set = question_set_of(store, "lgip", "demo")
     models = question_set.ordered_models
     published = SimpleNamespace(
         store=store,
