@@ -117,11 +117,13 @@ def dashboard(
     require_cluster(cluster)
     store = cache_store(ctx)
     app = app_file()
+    named = [name for name in names if "*" not in name]  # the first is printed and opened
+    shown = named[0] if named else "localhost" if address in EVERY_INTERFACE else address
     pinned = settings() | {
         "server.port": port,
         "server.address": address,
         "server.allowedHosts": hosts,
-        "browser.serverAddress": _opened_by(address, names),
+        "browser.serverAddress": f"[{shown}]" if ":" in shown and shown[0] != "[" else shown,
     }
     if read_only:  # the page has no upload button, but the server would still accept a file
         pinned["server.maxUploadSize"] = 0
@@ -178,13 +180,6 @@ def _hosts(address: str, names: Sequence[str]) -> list[str]:
             )
         hosts.append(host)
     return list(dict.fromkeys(hosts))
-
-
-def _opened_by(address: str, names: Sequence[str]) -> str:
-    """Return the host in the URL that is printed and opened in a browser."""
-    named = [name for name in names if "*" not in name]
-    host = named[0] if named else "localhost" if address in EVERY_INTERFACE else address
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def _refuse_port_in_use(address: str, port: int) -> None:

@@ -301,17 +301,13 @@ def mixed(
             if the model has no image input.
         names: Display names of models, if different from their stored names.
     """
+    labels = {model: names.get(model, model) for model in scores}
+    heads = [model_label(styles[model], name) for model, name in labels.items()]
     head = tag("th", "Score of the mixed picture with", scope="col")
-    head += "".join(
-        f'<th scope="col">{model_label(styles[model], names.get(model, model))}</th>'
-        for model in scores
-    )
+    head += "".join(f'<th scope="col">{each}</th>' for each in heads)
     rows = []
     for index, label in enumerate(("your caption", "the other's")):
-        cells = "".join(
-            _mixed_cell(names.get(model, model), model_scores, index)
-            for model, model_scores in scores.items()
-        )
+        cells = "".join(_mixed_cell(labels[model], scores[model], index) for model in scores)
         caption = f'<span class="vp-caption">{html.escape(captions[index])}</span>'
         words = f"{caption}<br>{tag('small', label)}"
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')

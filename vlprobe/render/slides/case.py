@@ -111,12 +111,9 @@ def _sides(card: CaseCard) -> tuple[Slide, Slide]:
     last = middle.pop() if middle else first
     source, target = card.changed_words
     changed = f"“{source}” becomes “{target}”. " if source and target else ""
-    is_search = card.winner_of(case.answer)
-    ranked_by = (
-        f"{case.answer.model} ranks this one first; other models may differ."
-        if is_search and case.answer
-        else ""
-    )
+    ranked_by = ""
+    if case.answer and card.winner_of(case.answer):
+        ranked_by = f"{case.answer.model} ranks this one first; other models may differ."
     truth = _side(card, 0, first, middle[0].text if middle else card.task)
     look = "Let everyone look at the picture first." if truth.pictures else ""
     truth_note, lie_note = card.speaker_notes
@@ -180,11 +177,9 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
 def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> Slide:
     tied = [answer for answer in verdicts if answer.verdict == "tied"]
     n_ties = sum(answer.is_scored for answer in tied)
-    ties = (
-        f"{counted(n_ties, 'model')} gave both the same score, which counts as fooled."
-        if n_ties
-        else ""
-    )
+    ties = ""
+    if n_ties:
+        ties = f"{counted(n_ties, 'model')} gave both the same score, which counts as fooled."
     if n_changes := len(tied) - n_ties:
         ties += f" {counted(n_changes, 'model')} {hesitate(0, n_changes)}, which counts half."
     n_models = len(verdicts)

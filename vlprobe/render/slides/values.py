@@ -157,7 +157,17 @@ def _slide_values(
         "heading": [list(run) for run in slide.heading],
         "detail": slide.detail,
         "verdict": slide.verdict,
-        "pictures": [_picture_values(picture, keys) for picture in slide.pictures],
+        "pictures": [
+            {
+                "key": keys[picture.name],
+                "alt": picture.alt,
+                "label": picture.label,
+                "style": picture.style,
+                "name": Picture.from_name(picture.name).path.name,
+                "credit": credit_values(picture.name, picture.author),
+            }
+            for picture in slide.pictures
+        ],
         "marks": _mark_rows(slide.marks, model_looks, names),
         "options": [
             {
@@ -189,18 +199,6 @@ def _mark_rows(
         }
         for mark in marks
     ]
-
-
-def _picture_values(picture: SlidePicture, keys: Mapping[str, str]) -> Values:
-    file_name = Picture.from_name(picture.name).path.name
-    return {
-        "key": keys[picture.name],
-        "alt": picture.alt,
-        "label": picture.label,
-        "style": picture.style,
-        "name": file_name,
-        "credit": credit_values(picture.name, picture.author),
-    }
 
 
 def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> Values:
