@@ -173,7 +173,7 @@ def test_lines_between_rows_equal_those_of_plotly_s_add_hline():
     figure, expected = go.Figure(), go.Figure()
     for one in (figure, expected):
         one.add_scatter(x=[1], y=[2])
-    charts.theme.divided(figure, 4)
+    charts.theme.named_rows(figure, list("abcd"), 9)
     for height in (0.5, 1.5, 2.5):
         expected.add_hline(y=height, line={"color": charts.theme.QUIET, "width": 0.5})
     assert figure.layout.shapes == expected.layout.shapes

@@ -464,7 +464,7 @@ def trade_off_figure(
         _draw_names(figure, data, labels, [*unnamed, *others, *rings])
     bottom, top = data.ranges()[1]
     if bottom <= data.chance <= top:
-        guessing(figure, "h", data.chance)
+        guessing(figure, data.chance)
     _draw_axes(figure, data)
     if is_panel:
         return figure.update_layout(

@@ -104,21 +104,10 @@ def row_arms(rows: Sequence[SliceRow] | Sequence[LevelRow], color: str) -> dict[
     return arms([row.value for row in rows], lows, highs, color)
 
 
-def guessing(figure: go.Figure, way: str, chance: float) -> None:
-    """Draw a line at the value that a guessing model has."""
+def guessing(figure: go.Figure, chance: float) -> None:
+    """Draw a horizontal line at the value that a guessing model has."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
-    if way == "h":
-        figure.add_hline(y=chance, line=line, annotation={"text": "guessing", "xanchor": "right"})
-    else:
-        figure.add_vline(x=chance, line=line, annotation={"text": "guessing", "yanchor": "bottom"})
-
-
-def divided(figure: go.Figure, n_rows: int) -> None:
-    """Draw thin lines between `n_rows` rows. They are set all at once, because repeated `add_hline` calls are slow."""
-    line = {"color": QUIET, "width": 0.5}
-    ends = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "line": line}
-    heights = [row - 0.5 for row in range(1, n_rows)]
-    figure.update_layout(shapes=[ends | {"y0": height, "y1": height} for height in heights])
+    figure.add_hline(y=chance, line=line, annotation={"text": "guessing", "xanchor": "right"})
 
 
 def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
@@ -127,7 +116,11 @@ def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
     Args:
         width: Number of characters after which a label is wrapped.
     """
-    divided(figure, len(labels))
+    line = {"color": QUIET, "width": 0.5}
+    ends = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "line": line}
+    heights = [row - 0.5 for row in range(1, len(labels))]
+    # All at once, because repeated `add_hline` calls are slow
+    figure.update_layout(shapes=[ends | {"y0": height, "y1": height} for height in heights])
     figure.update_yaxes(
         tickvals=list(range(len(labels))),
         ticktext=[wrapped(label, width) for label in labels],

@@ -86,7 +86,7 @@ def curves(
             hovertemplate="%{text}<extra></extra>",
         )
     if not math.isnan(metric.chance):
-        guessing(figure, "h", metric.chance)
+        guessing(figure, metric.chance)
     figure.update_xaxes(
         title=across,
         tickvals=list(positions.values()),
