@@ -85,30 +85,22 @@ def test_show_lists_runs_and_breaks_one_down(ran):
 
 def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
     cache, _, _ = ran
-    whole = {run["model"]: run["note"] for run in rows_of(cache, "show")}
-    note = whole["control:constant"]
+    stored = {run["model"]: run for run in rows_of(cache, "show")}["control:constant"]
+    note = stored["note"]
     assert note.count("Check '") >= 3 and len(note) > 500
     table = call(cache, "show")
     assert max(map(len, table.stdout.splitlines())) < 400
     assert "…" in table.stdout
     assert table.stderr.splitlines()[-1].endswith("vlprobe show --format json")
     run = table.stdout.splitlines()[1].split()[0]
-    for command in (
-        ("show", run),
-        ("run", "--model", "control:constant", "--dataset", _dataset(cache)),
-    ):
+    again = ("run", "--model", "control:constant", "--dataset", stored["dataset"])
+    for command in (("show", run), again):
         lines = call(cache, *command).stderr.splitlines()
         told = next(line for line in lines if line.startswith("Note on control:constant: "))
-        assert (
-            told.removeprefix("Note on control:constant: ").removesuffix("…")
-            == note[: len(told) - 27]
-        )
+        text = told.removeprefix("Note on control:constant: ").removesuffix("…")
+        assert text == note[: len(told) - 27]
         assert len(told) < 240
         assert "To read the full notes: vlprobe show --format json" in lines
-
-
-def _dataset(cache) -> str:
-    return rows_of(cache, "show")[0]["dataset"]
 
 
 def test_spread_units_divide_cosines_and_leave_rates_alone(ran):
