@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.conftest import estimates_of
+from tests.conftest import estimates_of, image_vector, text_vector
 from vlprobe import registry
 from vlprobe.metrics import pairwise
 from vlprobe.metrics.judge import Judge
@@ -82,26 +82,15 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
     (tmp_path / "captions.csv").write_text(
         f"image,caption\n1.png,A big dog on a bench.\n1.png,{long}\n"
     )
-    asked = Request(
-        ("demo:softmax", "control:constant"),
-        f"csv:{tmp_path / 'captions.csv'}",
-        "lgip",
-        examine=False,
-    )
-    manifests = execute(asked, store)
-    cases = (
-        store.cases(manifests[0]["case_key"])
-        .table("cases")
-        .to_pandas()
-        .query("kind == 'paraphrase'")
-    )
+    models, dataset = ("demo:softmax", "control:constant"), f"csv:{tmp_path / 'captions.csv'}"
+    manifests = execute(Request(models, dataset, "lgip", examine=False), store)
+    cases = store.cases(manifests[0]["case_key"]).table("cases").to_pandas()
+    cases = cases[cases["kind"] == "paraphrase"]
     model = registry.load_model("demo:softmax")
-    image = model.encode_images(model.preprocess(Image.open(tmp_path / "1.png"))[None])[0].astype(
-        np.float64
-    )
+    image = image_vector(model, str(tmp_path / "1.png")).astype(np.float64)
     moved, erased = defaultdict(list), []
     for case in cases.itertuples():
-        original, reworded = (model.encode_texts(model.tokenize([text]))[0] for text in case.texts)
+        original, reworded = (text_vector(model, text) for text in case.texts)
         moved[case.group].append(abs(image @ original - image @ reworded))
         erased.append(np.abs(original - reworded).max() < 1e-7)
     assert 0 < sum(erased) < len(erased)

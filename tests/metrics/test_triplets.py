@@ -40,17 +40,8 @@ def test_text_measures_agree_with_a_plain_loop():
 
 def test_blind_models_get_the_chance_that_is_declared():
     rng = np.random.default_rng(1)
-    names = [
-        "score_0",
-        "score_1",
-        "score_2",
-        "text_01",
-        "text_02",
-        "text_12",
-        "overlap_01",
-        "overlap_02",
-        "overlap_12",
-    ]
+    pairs = [f"{kind}_{pair}" for kind in ("text", "overlap") for pair in ("01", "02", "12")]
+    names = ["score_0", "score_1", "score_2", *pairs]
     rows = pd.DataFrame(rng.normal(size=(40_000, 9)), columns=names)
     for metric in triplets.METRICS:
         assert metric.value(rows).mean() == pytest.approx(metric.chance, abs=0.01), metric.name
