@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -330,10 +331,8 @@ def test_a_name_that_is_neither_a_folder_nor_a_repository_is_refused_in_one_line
 def test_the_error_for_an_unreachable_hub_shows_how_to_pass_a_folder(monkeypatch, tmp_path):
     import huggingface_hub
 
-    def refuse(*args, **kwargs):
-        raise huggingface_hub.errors.LocalEntryNotFoundError("Got: ConnectError\nmore")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+    error = huggingface_hub.errors.LocalEntryNotFoundError("Got: ConnectError\nmore")
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", Mock(side_effect=error))
     with pytest.raises(InvalidInput, match="ConnectError") as error:
         registry.load_model("hf:google/siglip-base-patch16-224", "cpu")
     assert "hf:/path/to/folder" in str(error.value) and "\n" not in str(error.value)

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from vlprobe.cli.main import main
+from tests.cli.test_main import call
 from vlprobe.errors import InvalidInput
 from vlprobe.models import writers as writers
 from vlprobe.models.endpoint.budget import Budget
@@ -88,17 +87,17 @@ def test_texts_of_a_local_writer_are_checked_by_the_rules_and_stored(
     folders: dict[str, Path], tiny: str, tmp_path: Path
 ):
     cache, out = tmp_path / "cache", tmp_path / "edits.jsonl"
-    words = ["--cache", str(cache), "edits", tiny, str(out), "--with", f"hf-gen:{folders['llava']}"]
+    words = ["edits", tiny, str(out), "--with", f"hf-gen:{folders['llava']}"]
     words += ["--kind", "P1", "--item", "0.png", "--captions", "1", "--attempts", "2"]
-    outcome = CliRunner().invoke(main, [*words, "--device", "cpu", "--precision", "fp32"])
-    assert outcome.exit_code == 0, outcome.output
+    call(cache, *words, "--device", "cpu", "--precision", "fp32")
     rejected = out.with_suffix(".rejected.jsonl")
     row = json.loads(rejected.read_text())
     assert row["reason"] and row["made"] and "weights " in row["maker"] and not out.exists()
     log = next((cache / "mine" / "answers").rglob("answers.jsonl"))
     answers = log.read_bytes()
     assert answers.count(b"\n") in (2, 3, 4)
-    assert CliRunner().invoke(main, words).exit_code == 0 and log.read_bytes() == answers
+    call(cache, *words)
+    assert log.read_bytes() == answers
 
 
 def test_a_local_model_that_cannot_write_texts_is_refused(tmp_path: Path):

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import open_clip
@@ -31,11 +32,9 @@ pytestmark = pytest.mark.usefixtures("architectures")
 
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(*args: object) -> None:
-        raise socket.gaierror("no network in this test")
-
     from huggingface_hub import constants
 
+    refuse = Mock(side_effect=socket.gaierror("no network in this test"))
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -173,11 +172,6 @@ def test_the_error_for_weights_without_an_architecture_shows_the_right_form(
     assert registry.load_model(f"openclip:test-tiny@{file}").name.endswith(file)
 
 
-def test_the_error_for_an_unknown_architecture_shows_both_forms():
-    with pytest.raises(NotFound, match=r"Write openclip:ARCH/TAG, or openclip:ARCH@FILE"):
-        family.load("openclip:ViT-B-33", "cpu")
-
-
 def test_preprocessing_in_several_threads_equals_a_single_thread():
     model = family.load("openclip:test-tiny", "cpu")
     alone = [model.preprocess(image) for image in pictures(24)]
@@ -294,6 +288,7 @@ def test_weights_of_the_old_text_layout_load_into_a_model_with_a_separate_text_t
             "test-wide",
             r"2 of another shape \((visual.proj|text_projection): \(32, 24\) for \(32, 16\)\)",
         ),
+        ("test-tiny", r"1 missing \(ln_final.weight\) of \d+ tensors"),
         ("test-deep", r"12 unexpected \(transformer.resblocks.2"),
         (
             "test-large-picture",
@@ -304,17 +299,12 @@ def test_weights_of_the_old_text_layout_load_into_a_model_with_a_separate_text_t
 def test_weights_of_another_architecture_are_refused_with_their_first_difference(
     architecture: str, message: str, tmp_path: Path, trained: Callable
 ):
-    torch.save(trained(architecture).state_dict(), tmp_path / "other.pt")
+    state = trained(architecture).state_dict()
+    if architecture == "test-tiny":
+        del state["ln_final.weight"]
+    torch.save(state, tmp_path / "other.pt")
     with pytest.raises(InvalidInput, match=rf"does not fit 'openclip:test-tiny@.*': {message}"):
         family.load(f"openclip:test-tiny@{tmp_path / 'other.pt'}", "cpu")
-
-
-def test_a_checkpoint_with_a_missing_tensor_is_refused(tmp_path: Path, trained: Callable):
-    state = trained().state_dict()
-    del state["ln_final.weight"]
-    torch.save(state, tmp_path / "less.pt")
-    with pytest.raises(InvalidInput, match=r"1 missing \(ln_final.weight\) of \d+ tensors"):
-        family.load(f"openclip:test-tiny@{tmp_path / 'less.pt'}", "cpu")
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
@@ -345,15 +335,17 @@ def test_a_missing_checkpoint_is_refused_before_the_model_is_built(tmp_path: Pat
         family.load(f"openclip:ViT-bigG-14@{tmp_path / 'none.pt'}", "cpu")
 
 
-def test_unknown_open_clip_names_are_refused_with_a_suggestion():
-    with pytest.raises(
-        NotFound, match=r"No OpenCLIP architecture named 'ViT-B-33'. Did you mean 'ViT-B-32'\?"
-    ):
-        family.load("openclip:ViT-B-33", "cpu")
-    with pytest.raises(
-        NotFound, match=r"No weights for openclip:ViT-B-32 named 'opena'. Did you mean 'openai'\?"
-    ):
-        family.load("openclip:ViT-B-32/opena", "cpu")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ViT-B-33", r"No OpenCLIP architecture named 'ViT-B-33'. Did you mean 'ViT-B-32'\?"),
+        ("ViT-B-33", r"Write openclip:ARCH/TAG, or openclip:ARCH@FILE"),
+        ("ViT-B-32/opena", r"for openclip:ViT-B-32 named 'opena'. Did you mean 'openai'\?"),
+    ],
+)
+def test_unknown_open_clip_names_are_refused_with_a_suggestion(name: str, said: str):
+    with pytest.raises(NotFound, match=said):
+        family.load(f"openclip:{name}", "cpu")
 
 
 def test_the_error_for_a_failed_download_shows_how_to_pass_a_file(no_network: None):

@@ -73,13 +73,9 @@ def replace(weights: Path) -> None:
 
 
 def relink(weights: Path) -> None:
-    """A link to other weights in place of the file."""
-    times = os.stat(weights)
-    other = weights.with_name("other")
-    other.write_bytes(same_size(weights))
-    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
-    weights.unlink()
-    weights.symlink_to(other)
+    """A link to other weights, of the same size and time of change, in place of the file."""
+    replace(weights)
+    weights.symlink_to(weights.rename(weights.with_name("other")))
 
 
 def touch(weights: Path) -> None:

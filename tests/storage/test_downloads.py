@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -93,9 +94,7 @@ def test_a_server_that_does_not_answer_ends_with_a_reason(server: str, tmp_path:
 
 
 def test_a_file_that_is_not_an_image_is_not_written(server: str, tmp_path: Path):
-    def refuse(content: bytes) -> None:
-        raise ValueError("not an image")
-
+    refuse = Mock(side_effect=ValueError("not an image"))
     report = download({tmp_path / "a": f"{server}/good"}, refuse, ignore)
     assert report.failures == {tmp_path / "a": "not an image"}
     assert not (tmp_path / "a").exists()

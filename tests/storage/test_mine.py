@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -105,11 +106,8 @@ def test_an_old_cache_on_a_disk_that_cannot_be_written_is_read(
     write_all(store)
     before = read_all(store)
     lay_out_as_before(store)
-
-    def refuse(self: Path, *_: object, **__: object) -> None:
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr(Path, "mkdir", refuse)
+    error = OSError(30, "Read-only file system")
+    monkeypatch.setattr(Path, "mkdir", Mock(side_effect=error))
     assert read_all(store) == before
     assert not (store.root / "mine").exists()
 

@@ -4,13 +4,13 @@ import logging
 import traceback
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.test_main import call
 from tests.models.endpoint.conftest import Server
 from tests.probes.test_common import make
-from vlprobe.cli import main
 from vlprobe.errors import InvalidInput
 from vlprobe.models.endpoint import reply
 from vlprobe.registry import endpoints
@@ -52,16 +52,11 @@ def test_a_key_appears_in_no_file_log_error_or_output(
         failed += ["".join(traceback.format_exception(error.value)), repr(error.value)]
         assert received_keys(keyed) == {f"Bearer {KEY}"}
     keyed.fail()
-    words = ["--cache", str(store.root), "run", "--probe", "visla", "--dataset", data]
-    typed = CliRunner().invoke(main.main, [*words, "--model", name, "--price", "1"])
-    assert typed.exit_code == 0, typed.output
+    words = ["run", "--probe", "visla", "--dataset", data, "--model", name, "--price", "1"]
+    typed = call(store.root, *words)
     finished = jobs.write(request, store)
     assert jobs.work(str(store.root), finished) == 0
-
-    def broken(body: str, label: str) -> None:
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr(reply, "parse", broken)
+    monkeypatch.setattr(reply, "parse", Mock(side_effect=RuntimeError("a bug")))
     assert jobs.work(str(store.root), jobs.write(request, store)) == 1
     said = capfd.readouterr()
     assert "a bug" in said.err
@@ -104,10 +99,8 @@ def test_malformed_keys_are_refused_without_showing_them(
     "url", [f"https://me:{KEY}@api.example.com/v1", f"https://api.example.com/v1?key={KEY}"]
 )
 def test_a_key_in_a_url_is_refused_without_showing_it(url: str, store: Store):
-    words = ["--cache", str(store.root), "run", "--model", f"http:{url}#m"]
-    said = CliRunner().invoke(main.main, words)
-    assert said.exit_code == 1 and "contains a password or a query" in said.output
-    assert KEY not in said.output
+    said = call(store.root, "run", "--model", f"http:{url}#m", code=1).output
+    assert "contains a password or a query" in said and KEY not in said
 
 
 @pytest.mark.parametrize(

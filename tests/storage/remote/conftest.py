@@ -10,11 +10,22 @@ import pytest
 
 from tests.conftest import free_port, make_tiny
 from vlprobe.storage import mirror
-from vlprobe.storage.mirror import MIRROR
+from vlprobe.storage.mirror import MIRROR, Mirror
 from vlprobe.storage.store import Store
 
-Machine = Callable[[str], Store]
 _numbers = itertools.count()
+
+
+def put_after(action: Callable[[], object], folder: str = "index/") -> Callable[..., None]:
+    """Return `Mirror.put`, preceded by an action for each name in a folder."""
+    put = Mirror.put
+
+    def put_then(self: Mirror, name: str, content: bytes) -> None:
+        if name.startswith(folder):
+            action()
+        put(self, name, content)
+
+    return put_then
 
 
 @dataclass

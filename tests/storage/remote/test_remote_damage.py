@@ -5,6 +5,7 @@ import shutil
 import socket
 from dataclasses import asdict, fields
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -26,17 +27,6 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
 INDEX = f"index/runs/{KEY}.2.json"
-
-
-def broken_off(put, folder: str):
-    """An upload that ends before anything in a folder."""
-
-    def put_or_fail(self, name, content):
-        if name.startswith(folder):
-            raise InvalidInput("offline")
-        put(self, name, content)
-
-    return put_or_fail
 
 
 EXAMINED = asdict(
@@ -138,9 +128,7 @@ def test_a_mirror_that_was_deleted_is_a_mirror_again(memory, on):
 def test_a_page_goes_on_with_what_is_here_and_says_so(memory, dataset_name, on, monkeypatch):
     one = on("one", memory)
     execute(request(dataset_name), one)
-    monkeypatch.setattr(
-        Mirror, "names", lambda *_: (_ for _ in ()).throw(InvalidInput("Cannot use it."))
-    )
+    monkeypatch.setattr(Mirror, "names", Mock(side_effect=InvalidInput("Cannot use it.")))
     at = open_page(monkeypatch, one, "models")
     assert not at.exception and not at.error
     assert [warning.value for warning in at.warning] == [
@@ -275,7 +263,7 @@ def test_whoever_is_killed_at_the_end_of_a_commit_leaves_no_parts(memory, on, mo
         finish(one)
     assert not [name for name in one.mirror.names("runs") if "/parts/" in name]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Mirror, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(Mirror, "remove", Mock(side_effect=KeyboardInterrupt))
         one.run(ANOTHER).write_part("0", TABLE)
         finish(one, ANOTHER)
     one.require_writable()

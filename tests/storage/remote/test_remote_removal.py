@@ -1,5 +1,7 @@
 """Runs that are removed from a store that several machines share."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from tests.storage.remote.test_remote_s3 import call
@@ -47,12 +49,10 @@ def test_the_command_removes_a_run_of_a_shared_store(memory, dataset_name, on):
 def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, dataset_name, on, monkeypatch):
     one = on("one", memory)
     (manifest,) = execute(asked(dataset_name), one)
-
-    def unreached(*_):
-        raise InvalidInput("The store cannot be reached.")
-
     with monkeypatch.context() as patch:
-        patch.setattr(Mirror, "names", unreached)
+        patch.setattr(
+            Mirror, "names", Mock(side_effect=InvalidInput("The store cannot be reached."))
+        )
         with pytest.raises(InvalidInput, match="cannot be reached"):
             one.mirror.remove_run(manifest["key"])
     assert not on("two", memory).runs() and not on("one", memory).runs()

@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import fsspec
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import facts
-from tests.storage.remote.conftest import Server
+from tests.storage.remote.conftest import Server, put_after
 from vlprobe import views
 from vlprobe.cli import main
 from vlprobe.errors import InvalidInput
@@ -74,12 +75,7 @@ class AtHalf(Progress):
             what()
 
 
-def interrupt() -> None:
-    raise KeyboardInterrupt
-
-
-def refuse(*_, **__) -> None:
-    raise AssertionError("asked again")
+refuse = Mock(side_effect=AssertionError("asked again"))
 
 
 def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
@@ -120,7 +116,9 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(
 ):
     monkeypatch.setattr(runs_answers, "PART_CASES", 20)
     with pytest.raises(KeyboardInterrupt):
-        execute(request(dataset_name), on("one", bucket), AtHalf(interrupt))
+        execute(
+            request(dataset_name), on("one", bucket), AtHalf(Mock(side_effect=KeyboardInterrupt))
+        )
     key = execute(request(dataset_name), store)[0]["key"]
     begun = {
         Path(name).name.partition(".")[0]
@@ -149,14 +147,8 @@ def test_of_two_that_finish_at_once_no_manifest_names_the_others_bytes(bucket, o
     stores = [on(name, bucket) for name in ("one", "two")]
     entries = [store.run("a" * 16) for store in stores]
     gate = threading.Barrier(2)
-    kept = Mirror.put
-
-    def put(self, name, content):
-        if name.startswith("index/"):
-            gate.wait(300)  # both have looked, and neither has found a manifest
-        kept(self, name, content)
-
-    monkeypatch.setattr(Mirror, "put", put)
+    # both have looked, and neither has found a manifest
+    monkeypatch.setattr(Mirror, "put", put_after(lambda: gate.wait(300)))
     threads = [
         threading.Thread(target=entry.finish, args=({"scores": table}, facts("a" * 16, note=name)))
         for entry, table, name in zip(entries, (TABLE, OTHER), ("one", "two"), strict=True)
@@ -233,15 +225,8 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
     with pytest.raises(InvalidInput, match="Cannot use"):
         one.runs()
     server.start()
-    kept = Mirror.put
-
-    def put(self, name, content):
-        if name.startswith("index/"):
-            server.stop()
-        kept(self, name, content)
-
     with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot use"):
-        patch.setattr(Mirror, "put", put)
+        patch.setattr(Mirror, "put", put_after(server.stop))
         execute(request(dataset_name), one)  # all is answered and cannot be committed
     server.start()
     assert one.runs() == []

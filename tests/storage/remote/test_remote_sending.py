@@ -1,5 +1,7 @@
 """What a store behind a URL sends, when, and what becomes of it where sending broke off."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from tests.storage.remote.test_remote_s3 import TABLE
@@ -21,12 +23,8 @@ def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
     memory, on, monkeypatch
 ):
     one = on("one", memory)
-
-    def fail(*_):
-        raise InvalidInput("Cannot reach it.")
-
     with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot reach it"):
-        patch.setattr(Mirror, "put", fail)
+        patch.setattr(Mirror, "put", Mock(side_effect=InvalidInput("Cannot reach it.")))
         finish(one)
     assert one.runs() == []
     (one.root / "models").mkdir()
@@ -41,7 +39,7 @@ def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
 def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory, on, monkeypatch):
     one = on("one", memory)
     with monkeypatch.context() as patch, pytest.raises(InvalidInput):
-        patch.setattr(Mirror, "put", lambda *_: (_ for _ in ()).throw(InvalidInput("")))
+        patch.setattr(Mirror, "put", Mock(side_effect=InvalidInput("")))
         finish(one)
     path = one.root / "runs" / KEY / "scores.parquet"
     path.write_bytes(path.read_bytes()[:-1])

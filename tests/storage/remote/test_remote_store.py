@@ -5,6 +5,7 @@ import os
 import pickle
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -73,10 +74,7 @@ def test_a_url_that_leads_nowhere_is_one_line(url, error, said, on):
 
 def test_without_s3fs_it_is_said_what_to_install(on, monkeypatch):
     pytest.importorskip("fsspec")
-
-    def missing(*_, **__):
-        raise ImportError("Install s3fs to access S3")
-
+    missing = Mock(side_effect=ImportError("Install s3fs to access S3"))
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
     with pytest.raises(
         MissingDependency, match=r"'s3://nothing/x' needs .*pip install 'vlprobe\[s3\]'"
@@ -244,11 +242,8 @@ def test_duckdb_reads_the_tables_of_a_bucket_from_their_local_copies(memory, on)
 
 def test_a_failure_is_told_without_the_signature_of_a_url(memory, on, monkeypatch):
     there = on("one", memory).mirror
-
-    def fail(*_, **__):
-        raise ConnectionError('Cannot connect to "http://host/x?list-type=2&Signature=secret"\nnow')
-
-    monkeypatch.setattr(type(there._opened[0]), "find", fail)
+    error = ConnectionError('Cannot connect to "http://host/x?list-type=2&Signature=secret"\nnow')
+    monkeypatch.setattr(type(there._opened[0]), "find", Mock(side_effect=error))
     with pytest.raises(InvalidInput, match=r'\(Cannot connect to "http://host/x" now\)') as told:
         there.names("")
     assert "secret" not in str(told.value)
