@@ -128,7 +128,7 @@ def test_the_table_of_scores_has_the_columns_that_it_had(tiny: str, store: Store
     manifest = execute(Request(("control:random",), tiny, "rococo", OPTIONS), store)[0]
     names = [line["name"] for line in manifest["files"]]
     assert names == ["scores.parquet", "fronts.parquet", "estimates.parquet", "sums.parquet"]
-    assert store.run(manifest["key"]).columns("scores") == [
+    assert store.run(manifest["key"]).table("scores").column_names == [
         *("run", "case", "item", "kind", "subtype", "rule", "strength_bin"),
         *("scores", "text_scores", "margin", "rank_clean", "rank", "top_altered"),
         *("least_rank_clean", "least_rank", "top_tied", "top"),

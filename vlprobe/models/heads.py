@@ -37,7 +37,7 @@ class HubModel:
         self._tokenizer = hub.tokenizer(source.folder)
         self._processor = hub.image_processor(source.folder)
         tokens = self.tokenize(FINGERPRINT_TEXTS).tolist()
-        covered = hub.description(source.config, self._processor, tokens, source.precision)
+        covered = hub.description(source, self._processor, tokens)
         self.digest = frozen.digest(covered, model)
         self._model = model.to(source.device)
         self.note = self._note()

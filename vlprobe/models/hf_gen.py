@@ -121,7 +121,7 @@ class Generator(SideBySideMatcher):
         )
         image = processor.image_processor
         tokens = processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"]
-        covered = hub.description(source.config, image, tokens, source.precision)
+        covered = hub.description(source, image, tokens)
         covered["asked"] = [self._prompt(question), self._prompt(MATCHING), YES_NO, ONE_TWO]
         self.digest = frozen.digest(covered, model)
         self._model = model.to(source.device)

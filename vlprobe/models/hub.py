@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Content = TypeVar("Content")
 EXTRA = "'vlprobe[models]'"
-SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
+SAFELY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
@@ -300,7 +300,7 @@ def load(
     """
     import torch
 
-    settings = {"dtype": getattr(torch, dtype), **SAFELY}
+    settings = {"dtype": getattr(torch, dtype), "weights_only": True, **SAFELY}
     model, loading = architecture.from_pretrained(folder, output_loading_info=True, **settings)
     missing = sorted(
         key for key in loading["missing_keys"] if not any(word in key for word in unused)
@@ -327,16 +327,14 @@ def image_processor(folder: Path, **settings: int) -> "BaseImageProcessor":
     """
     from transformers import AutoImageProcessor
 
-    return AutoImageProcessor.from_pretrained(
-        folder, backend="pil", local_files_only=True, trust_remote_code=False, **settings
-    )
+    return AutoImageProcessor.from_pretrained(folder, backend="pil", **SAFELY, **settings)
 
 
 def processor(folder: Path) -> "ProcessorMixin":
     """Load the processor of a model that takes pictures and texts."""
     from transformers import AutoProcessor
 
-    return AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return AutoProcessor.from_pretrained(folder, **SAFELY)
 
 
 def has_vocabulary(folder: Path) -> bool:
@@ -352,7 +350,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
         raise InvalidInput(
             f"'{folder}' has no tokenizer. Expected one of: {', '.join(VOCABULARIES)}."
         )
-    return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return AutoTokenizer.from_pretrained(folder, **SAFELY)
 
 
 def described(config: Mapping) -> dict:
@@ -365,24 +363,16 @@ def described(config: Mapping) -> dict:
 
 
 def description(
-    config: Mapping,
-    processor: "BaseImageProcessor",
-    tokens: Sequence[Sequence[int]],
-    precision: str,
+    source: ModelSource, processor: "BaseImageProcessor", tokens: Sequence[Sequence[int]]
 ) -> dict[str, object]:
-    """Collect everything except the weights that can change a number, for `frozen.digest`.
-
-    Args:
-        config: The config in the model folder.
-        processor: The image processor.
-        tokens: The token ids for `FINGERPRINT_TEXTS`, one row per text.
-        precision: "fp32", "fp16" or "bf16".
+    """Collect everything except the weights that can change a number, for `frozen.digest`. `tokens` are the ids for
+    `FINGERPRINT_TEXTS`, one row per text.
     """
     return {
-        "config": described(config),
+        "config": described(source.config),
         "preprocess": [type(processor).__name__, described(processor.to_dict())],
         "tokenizer": tokens,
-        "precision": precision,
+        "precision": source.precision,
     }
 
 

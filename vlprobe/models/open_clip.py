@@ -171,7 +171,7 @@ def _published_content(parsed: OpenClipName) -> tuple[dict, dict, Path | None, s
     if not tag and not parsed.checkpoint:
         return config, {}, None, "untrained (random weights); its scores are meaningless"
     if not tag:
-        _check_that_defaults_can_be_right(parsed.text, architecture)
+        _check_that_defaults_can_be_right(parsed, config["quick_gelu"])
         note = (
             f"OpenCLIP's default preprocessing and {architecture}'s activation, regardless "
             "of the weights"
@@ -254,22 +254,17 @@ def _has_tokenizer_of_hub(parsed: OpenClipName, config: dict) -> bool:
     return not parsed.folder and (_names_tokenizer(config) or is_siglip)
 
 
-def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
+def _check_that_defaults_can_be_right(parsed: OpenClipName, quick_gelu: bool) -> None:
     import open_clip
     from open_clip.transform import PreprocessCfg
 
-    default = (
-        PreprocessCfg.mean,
-        (open_clip.get_model_config(architecture) or {}).get("quick_gelu", False),
-    )
+    architecture = parsed.architecture
     tags = open_clip.list_pretrained_tags_by_model(architecture)
-    for tag in tags:
-        config = open_clip.get_pretrained_cfg(architecture, tag)
-        if (config["mean"], config.get("quick_gelu", False)) == default:
-            return
-    if tags:
+    configs = [open_clip.get_pretrained_cfg(architecture, tag) for tag in tags]
+    known = [(config["mean"], config.get("quick_gelu", False)) for config in configs]
+    if known and (PreprocessCfg.mean, quick_gelu) not in known:
         raise InvalidInput(
-            f"'{name}' does not specify how to preprocess pictures, and no published weights "
+            f"'{parsed.text}' does not specify how to preprocess pictures, and no published weights "
             f"of {architecture} use OpenCLIP's defaults. Name the tag of the weights, "
             f"openclip:{architecture}/{tags[0]}@CHECKPOINT, or pass a folder with their "
             "config: openclip:local-dir:FOLDER."

@@ -234,14 +234,13 @@ class ScoreFile(CaseAnswerer):
         """
         case_of_row: dict[int, str] = {}
         rows_of_texts: set[int] = set()
-        n_pairs = n_missing = n_of_texts = n_known_texts = n_rounded = 0
+        n_pairs = n_missing = n_of_texts = n_rounded = 0
         first_missing = first_case = ""
         for block in cases(CASE_COLUMNS):
             for case_id, row, scores in self._lookups(block):
                 if not scores.size:
                     if row is not None and self._table.text_scores is not None:
                         rows_of_texts.add(row)
-                        n_known_texts += 1
                     else:
                         n_of_texts += 1
                     continue
@@ -266,7 +265,7 @@ class ScoreFile(CaseAnswerer):
                 if len(missing) and not first_missing:
                     first_missing = "{}_c{}_i{}".format(case_id, *missing[0])
                 n_rounded += _loses_order(scores)
-        if (not n_pairs or n_missing == n_pairs) and not n_known_texts:
+        if n_missing == n_pairs and not rows_of_texts:
             raise self._strange(first_case)
         if n_missing and not self._source.partial and n_missing < n_pairs:
             raise InvalidInput(
@@ -274,8 +273,8 @@ class ScoreFile(CaseAnswerer):
                 f"(first: {first_missing}). Add them, or use '{self.name}+{PARTIAL}' to "
                 "mark these cases as unknown."
             )
-        n_unused = len(self._table.scores) - len(rows_of_texts.union(case_of_row))
         n_rows = len(self._table.scores)
+        n_unused = n_rows - len(rows_of_texts.union(case_of_row))
         sentences = {
             f"{n_missing:,} of {n_pairs:,} scores are missing: their cases are unknown": n_missing,
             f"{n_unused:,} of {n_rows:,} cases in the file are not among the questions": n_unused,

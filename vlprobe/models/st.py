@@ -127,19 +127,12 @@ def _open(folder: Path, pooling: str) -> "SentenceTransformer":
 
     settings = {"dtype": torch.float32, "weights_only": True}
     if not pooling:
-        return SentenceTransformer(
-            str(folder),
-            device="cpu",
-            local_files_only=True,
-            trust_remote_code=False,
-            model_kwargs=settings,
-        )
-    offline = {"local_files_only": True, "trust_remote_code": False}
+        return SentenceTransformer(str(folder), device="cpu", model_kwargs=settings, **hub.SAFELY)
     transformer = Transformer(
         str(folder),
-        model_kwargs=settings | offline,
-        config_kwargs=offline,
-        processor_kwargs=offline,
+        model_kwargs=settings | hub.SAFELY,
+        config_kwargs=dict(hub.SAFELY),
+        processor_kwargs=dict(hub.SAFELY),
     )
     mode: Any = POOLING[pooling]
     modules: list[Any] = [transformer, Pooling(transformer.get_embedding_dimension(), mode)]
@@ -256,6 +249,10 @@ class StEncoder(TextEncoder):
         self.digest = frozen.digest(hub.described(description | self._picture_description()), model)
         self._model.to(model_source.device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
+        self._try_pictures()
+
+    def _try_pictures(self) -> None:
+        """Embed a picture to learn what the model takes. Raises InvalidInput if its dimension is not that of texts."""
 
     def _check_prompts(self) -> None:
         """Raise InvalidInput for a prompt that sentence-transformers would download or open as a picture."""
@@ -328,14 +325,7 @@ class StDualEncoder(StEncoder, DualEncoder):
     cannot change an embedding.
     """
 
-    def __init__(
-        self,
-        model_source: hub.ModelSource,
-        model: "SentenceTransformer",
-        prompt: str | None,
-        modules: list,
-    ) -> None:
-        super().__init__(model_source, model, prompt, modules)
+    def _try_pictures(self) -> None:
         blank = Image.new("RGB", (64, 64))
         features = self._picture_features(blank)
         self._takes_pixels_alone = set(features) == {"pixel_values", "modality"}

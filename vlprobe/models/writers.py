@@ -118,37 +118,29 @@ class LocalWriter:
     """A transformers model that writes texts on this machine.
 
     Args:
-        name: The name that the user typed.
+        source: The name, folder and settings of the model; the weights have its precision.
         model: The model on the CPU; it is moved to the device.
         tokenizer: The tokenizer, with or without the chat template.
         template: The processor or the tokenizer, whichever has the chat template.
-        device: The device that `frozen.pick_device` returned.
-        precision: The precision of the weights.
     """
 
     def __init__(
-        self,
-        name: str,
-        model: TransformersModel,
-        tokenizer: Any,
-        template: Any,
-        device: str,
-        precision: str,
+        self, source: hub.ModelSource, model: TransformersModel, tokenizer: Any, template: Any
     ) -> None:
-        self.name, self._device, self._precision = name, device, precision
+        self.name, self._device, self._precision = source.name, source.device, source.precision
         self._tokenizer, self._template = tokenizer, template
         if not getattr(template, "chat_template", None):
             raise InvalidInput(
-                f"'{name}' has no chat template, so no prompts can be built for it. Choose a model "
-                "with a chat template."
+                f"'{self.name}' has no chat template, so no prompts can be built for it. Choose a "
+                "model with a chat template."
             )
         words = tokenizer(list(frozen.FINGERPRINT_TEXTS))["input_ids"]
         unused = ("_name_or_path", "transformers_version")
         config = {key: x for key, x in model.config.to_dict().items() if key not in unused}
-        described = ["writes", VERSION, config, template.chat_template, words, precision]
+        described = ["writes", VERSION, config, template.chat_template, words, source.precision]
         self.digest = frozen.digest({"described": described}, model)
-        self.maker = f"{name}, weights {self.digest[:12]}"
-        self._model = model.to(device)
+        self.maker = f"{self.name}, weights {self.digest[:12]}"
+        self._model = model.to(self._device)
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
         """Open the log with stored answers. The budget is ignored, because a local writer costs no money."""
@@ -233,7 +225,7 @@ def load_local(name: str, device: str = "auto", precision: str = "fp32") -> Loca
         template = hub.processor(folder) if kind in PICTURE_KINDS else tokenizer
         dtype = hub.DTYPES[source.precision]
         model = hub.load(name, getattr(transformers, architecture), folder, dtype)
-        return LocalWriter(name, model, tokenizer, template, source.device, source.precision)
+        return LocalWriter(source, model, tokenizer, template)
 
 
 FIRST = Prompt(

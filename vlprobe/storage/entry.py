@@ -313,10 +313,6 @@ class Entry:
         """Read a table from a complete cache entry. Raises InvalidInput if its checksum differs."""
         return pq.read_table(self.table_path(name), columns=columns)
 
-    def columns(self, name: str) -> list[str]:
-        """Return the column names of a table in a complete cache entry. Raises InvalidInput if its checksum differs."""
-        return pq.read_schema(self.table_path(name)).names
-
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
