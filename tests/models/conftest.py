@@ -9,6 +9,7 @@ import numpy as np
 import open_clip
 import pytest
 import torch
+from PIL import Image
 
 from vlprobe import registry
 from vlprobe.types import Model
@@ -55,6 +56,15 @@ ARCHITECTURES = {
         "text_cfg": {**TOWER, "no_causal_mask": True},
     },
 }
+
+
+def pictures(count: int) -> list[Image.Image]:
+    """Return noise pictures of several sizes and shapes."""
+    rng = np.random.default_rng(0)
+    return [
+        Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8))
+        for n in range(count)
+    ]
 
 
 @pytest.fixture(scope="session")

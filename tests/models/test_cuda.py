@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from tests.conftest import make_tiny
+from tests.models.conftest import pictures as noise
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.models.frozen import PRECISIONS
@@ -31,15 +32,6 @@ TEXTS = [
 ]
 # Largest difference of a coordinate of a unit vector from fp32 on a CPU
 TOLERANCE = {"fp32": 5e-6, "fp16": 5e-3, "bf16": 3e-2}
-
-
-def noise(count: int) -> list[Image.Image]:
-    """Return RGB noise pictures of several shapes."""
-    rng = np.random.default_rng(0)
-    return [
-        Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8))
-        for n in range(count)
-    ]
 
 
 def embeddings(model, pictures: Sequence[Image.Image]) -> tuple[np.ndarray, np.ndarray]:
@@ -89,8 +81,7 @@ def test_pair_scores_on_a_gpu_equal_those_on_a_cpu(kind: str, tmp_path: Path):
     scores = []
     for device in ("cpu", "cuda"):
         model = registry.load_model(f"hf-{'gen' if is_generative else 'itm'}:{tmp_path}", device)
-        encoded = model.encode_pictures([model.preprocess(image) for image in noise(2)])
-        scores.append(model.match(encoded, model.tokenize(TEXTS[:2])))
+        scores.append(model.match(*tiny_hf.pairs(model, noise(2), TEXTS[:2])))
     np.testing.assert_allclose(scores[1], scores[0], atol=5e-5)
 
 

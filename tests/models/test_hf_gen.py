@@ -67,10 +67,7 @@ def probabilities(
 def test_a_score_is_the_probability_of_yes_versus_no_as_the_first_token(kind, make_model):
     folder, model = make_model(kind)
     images = tiny_hf.pictures(2)
-    found = model.match(
-        model.encode_pictures([model.preprocess(image) for image in images]),
-        model.tokenize(CAPTIONS),
-    )
+    found = model.match(*tiny_hf.pairs(model, images, CAPTIONS))
     for row, (image, caption) in enumerate(zip(images, CAPTIONS, strict=True)):
         question = f"Does this picture show: '{caption}'? Answer yes or no."
         # each token is a byte, so a leading blank would begin both answers
@@ -84,8 +81,7 @@ def test_a_score_is_the_probability_of_yes_versus_no_as_the_first_token(kind, ma
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_a_score_does_not_depend_on_other_pairs_in_the_batch(kind, make_model, tmp_path):
     _, model = make_model(kind)
-    seen, tokens = tiny_hf.pictures(2), model.tokenize(CAPTIONS)
-    pixels = [model.preprocess(image) for image in seen]
+    pixels, tokens = tiny_hf.pairs(model, tiny_hf.pictures(2), CAPTIONS)
     both = model.match(pixels, tokens)
     alone = [model.match([one], row[None])[0] for one, row in zip(pixels, tokens, strict=True)]
     np.testing.assert_array_equal(both, alone)
@@ -93,9 +89,9 @@ def test_a_score_does_not_depend_on_other_pairs_in_the_batch(kind, make_model, t
 
 def test_the_probability_is_the_sigmoid_of_the_log_odds(make_model):
     _, model = make_model("llava")
-    pixels, tokens = [model.preprocess(tiny_hf.pictures(1)[0])], model.tokenize(CAPTIONS[:1])
-    odds = float(model.match(pixels, tokens, logits=True)[0])
-    assert model.match(pixels, tokens)[0] == pytest.approx(1 / (1 + np.exp(-odds)), abs=1e-6)
+    asked = tiny_hf.pairs(model, tiny_hf.pictures(1), CAPTIONS[:1])
+    odds = float(model.match(*asked, logits=True)[0])
+    assert model.match(*asked)[0] == pytest.approx(1 / (1 + np.exp(-odds)), abs=1e-6)
 
 
 def test_texts_that_differ_in_one_character_have_different_tokens(make_model):

@@ -92,16 +92,13 @@ def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torc
 def test_the_score_of_a_pair_equals_the_forward_pass_of_transformers(kind, make_model):
     folder, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
-    seen, tokens = (
-        model.encode_pictures([model.preprocess(image) for image in images]),
-        model.tokenize(TEXTS),
-    )
-    found, logits = model.match(seen, tokens), model.match(seen, tokens, logits=True)
+    together = tiny_hf.pairs(model, images, TEXTS)
+    found, logits = model.match(*together), model.match(*together, logits=True)
     assert found.dtype == np.float32
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
         own = forward(kind, folder, image, text)[0]
         expected = float(own[0]) if kind == "vilt" else float(own.softmax(dim=0)[1])
-        alone = model.encode_pictures([model.preprocess(image)]), model.tokenize([text])
+        alone = tiny_hf.pairs(model, [image], [text])
         assert model.match(*alone, logits=True)[0] == pytest.approx(float(own[-1]), abs=2e-6)
         assert model.match(*alone)[0] == pytest.approx(expected, abs=1e-6)
         assert logits[row] == pytest.approx(float(own[-1]), abs=LOGIT_ROUNDING[kind])
@@ -128,10 +125,7 @@ def test_the_similarity_for_short_lists_equals_that_of_transformers(kind, make_m
 def test_a_score_does_not_depend_on_its_batch(kind, make_model):
     _, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
-    seen, tokens = (
-        model.encode_pictures([model.preprocess(image) for image in images]),
-        model.tokenize(TEXTS),
-    )
+    seen, tokens = tiny_hf.pairs(model, images, TEXTS)
     alone = [
         model.match(model.encode_pictures([model.preprocess(i)]), row[None])[0]
         for i, row in zip(images, tokens, strict=True)
@@ -141,16 +135,13 @@ def test_a_score_does_not_depend_on_its_batch(kind, make_model):
 
 def test_vilt_does_not_change_the_global_random_state(make_model):
     _, model = make_model("vilt")
-    seen, tokens = (
-        model.encode_pictures([model.preprocess(image) for image in tiny_hf.pictures(2)]),
-        model.tokenize(TEXTS[:2]),
-    )
+    asked = tiny_hf.pairs(model, tiny_hf.pictures(2), TEXTS[:2])
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    first = model.match(seen, tokens)
+    first = model.match(*asked)
     assert torch.equal(torch.rand(2), expected)
-    np.testing.assert_array_equal(first, model.match(seen, tokens))
+    np.testing.assert_array_equal(first, model.match(*asked))
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
@@ -177,11 +168,7 @@ def test_each_pair_is_scored_once_in_the_given_order_with_any_batch_size(
     assert sum(batch_sizes) == 3
     assert found[0] == found[4] and found[1] == found[2] == found[5]
     plain = [
-        own(
-            model,
-            model.encode_pictures([model.preprocess(tiny_hf.pictures(5)[one])]),
-            model.tokenize([TEXTS[two % 5]]),
-        )[0]
+        own(model, *tiny_hf.pairs(model, [tiny_hf.pictures(5)[one]], [TEXTS[two]]))[0]
         for one, two in ((4, 0), (0, 1), (2, 1))
     ]
     assert np.abs(found[[0, 1, 3]] - plain).max() <= ROUNDING[kind]

@@ -13,6 +13,7 @@ import safetensors.torch
 import torch
 from PIL import Image
 
+from tests.models.conftest import pictures
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.models import open_clip as family
@@ -41,14 +42,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.delenv(variable.upper(), raising=False)
-
-
-def pictures(count: int) -> list[Image.Image]:
-    rng = np.random.default_rng(0)
-    return [
-        Image.fromarray(rng.integers(0, 255, (40 + 3 * n, 60, 3), dtype=np.uint8))
-        for n in range(count)
-    ]
 
 
 UNKNOWN = """

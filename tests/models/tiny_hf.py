@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.models.conftest import pictures as pictures
+
 transformers = pytest.importorskip("transformers", reason="needs requirements-models.txt")
 import tokenizers  # noqa: E402
 import torch  # noqa: E402
@@ -35,13 +37,10 @@ SIZE = {"height": 32, "width": 32}
 CROP = {"size": {"shortest_edge": 32}, "crop_size": SIZE}
 
 
-def pictures(count: int) -> list[Image.Image]:
-    """Return noise pictures of several sizes and shapes."""
-    rng = np.random.default_rng(0)
-    return [
-        Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8))
-        for n in range(count)
-    ]
+def pairs(model, images: list[Image.Image], texts: list[str]) -> tuple[list, np.ndarray]:
+    """Return pictures and texts in the form that the `match` method of a model takes."""
+    seen = model.encode_pictures([model.preprocess(image) for image in images])
+    return seen, model.tokenize(texts)
 
 
 def words() -> list[str]:

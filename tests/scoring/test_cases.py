@@ -1,6 +1,7 @@
 """From cases to similarities, against plain products."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,9 @@ from PIL import Image
 from vlprobe.models import controls
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.encoder import CachedEncoder
-from vlprobe.types import Capabilities, PairScorer, Picture, TextEncoder
+from vlprobe.types import Capabilities, PairScorer, Picture, PictureEdit, TextEncoder
+
+RANDOM = controls.load("control:random")
 
 
 class TextsOnly(TextEncoder):
@@ -19,9 +22,8 @@ class TextsOnly(TextEncoder):
     capabilities = Capabilities(embeds_texts=True, dim=controls.ControlEncoder.dim)
 
     def __init__(self) -> None:
-        self._model = controls.load("control:random")
-        self.name, self.digest = "texts", self._model.digest
-        self.tokenize, self.encode_texts = self._model.tokenize, self._model.encode_texts
+        self.name, self.digest = "texts", RANDOM.digest
+        self.tokenize, self.encode_texts = RANDOM.tokenize, RANDOM.encode_texts
 
 
 class PairsOnly(PairScorer):
@@ -43,6 +45,10 @@ class PairsOnly(PairScorer):
         return (tokens[:, 0] / 100).astype(np.float32)
 
 
+def scored(model, cases: pa.Table, margin=lambda rows: np.zeros(len(rows))) -> pa.Table:
+    return scoring_cases.case_scorer(CachedEncoder(model), margin)(cases)
+
+
 @pytest.fixture
 def cases(tmp_path):
     paths = []
@@ -61,8 +67,8 @@ def cases(tmp_path):
 
 
 def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
-    encoder = CachedEncoder(controls.load("control:random"))
-    found = scoring_cases.case_scorer(encoder, lambda rows: rows["text_01"].to_numpy())(cases)
+    encoder = CachedEncoder(RANDOM)
+    found = scored(RANDOM, cases, lambda rows: rows["text_01"].to_numpy())
     for row in cases.to_pylist():
         images = [encoder.images([Picture.from_name(name)])[0] for name in row["images"]]
         texts = [encoder.texts([text])[0] for text in row["texts"]]
@@ -78,38 +84,25 @@ def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
 
 
 def test_a_case_scores_the_same_whoever_its_neighbours_are(cases):
-    score = scoring_cases.case_scorer(
-        CachedEncoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
-    )
-    whole, alone = score(cases), score(cases.slice(1, 1))
+    whole, alone = scored(RANDOM, cases), scored(RANDOM, cases.slice(1, 1))
     assert whole["scores"][1] == alone["scores"][0]
 
 
 def test_a_constant_model_ties_everything_to_the_bit(cases):
-    score = scoring_cases.case_scorer(
-        CachedEncoder(controls.load("control:constant")), lambda rows: np.zeros(len(rows))
-    )
-    values = np.concatenate([np.array(row) for row in score(cases)["scores"].to_pylist()])
+    found = scored(controls.load("control:constant"), cases)
+    values = np.concatenate([np.array(row) for row in found["scores"].to_pylist()])
     assert (values == values[0]).all()
 
 
 def test_an_edited_picture_keeps_its_edit_when_it_is_written_and_read():
-    from pathlib import Path
-
-    from vlprobe.types import PictureEdit
-
     picture = Picture(Path("a b.png"), PictureEdit("mix", Path("c.png"), 0.9, 7))
     assert Picture.from_name(picture.name) == picture
     assert Picture.from_name("a b.png") == Picture(Path("a b.png"))
 
 
 def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(cases):
-    found = scoring_cases.case_scorer(
-        CachedEncoder(TextsOnly()), lambda rows: rows["score_0"].to_numpy()
-    )(cases)
-    both = scoring_cases.case_scorer(
-        CachedEncoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
-    )(cases)
+    found = scored(TextsOnly(), cases, lambda rows: rows["score_0"].to_numpy())
+    both = scored(RANDOM, cases)
     assert np.isnan([score for row in found["scores"].to_pylist() for score in row]).all()
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4, 0]
     assert np.isnan(found["margin"].to_numpy()).all()
@@ -118,9 +111,7 @@ def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(ca
 
 def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
     cases = cases.slice(0, 2)
-    found = scoring_cases.case_scorer(
-        CachedEncoder(PairsOnly()), lambda rows: rows["text_01"].to_numpy()
-    )(cases)
+    found = scored(PairsOnly(), cases, lambda rows: rows["text_01"].to_numpy())
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
     assert found["scores"][0].as_py() == pytest.approx([0.01, 0.01, 0.01])
     assert np.isnan([score for row in found["text_scores"].to_pylist() for score in row]).all()
@@ -132,6 +123,6 @@ def test_an_edit_that_the_tokenizer_undoes_is_erased_and_others_are_not(cases):
     table = cases.slice(0, 2).set_column(
         4, "texts", pa.array([["A Dog", "a dog"], ["a dog", "a cat"]])
     )
-    found = scoring_cases.case_scorer(CachedEncoder(model), lambda rows: np.zeros(len(rows)))(table)
+    found = scored(model, table)
     assert found["erased"].to_pylist() == [True, False]
     assert found["scores"][0].as_py()[0] == found["scores"][0].as_py()[1]

@@ -40,11 +40,15 @@ def read_all(store: Store) -> list:
     ]
 
 
-def lay_out_as_before(store: Store) -> None:
-    """Move all content of `mine` to where older versions wrote it: directly into the cache."""
+@pytest.fixture
+def before(store: Store) -> list:
+    """Write all content where older versions wrote it, directly into the cache, and return it."""
+    write_all(store)
+    content = read_all(store)
     for path in list((store.root / "mine").iterdir()):
         os.rename(path, store.root / path.name)
     (store.root / "mine").rmdir()
+    return content
 
 
 def test_everything_but_one_folder_of_the_cache_can_be_deleted(store: Store):
@@ -56,10 +60,7 @@ def test_everything_but_one_folder_of_the_cache_can_be_deleted(store: Store):
     assert read_all(store) == before and all(before)
 
 
-def test_an_old_cache_is_read_and_moved_once(store: Store):
-    write_all(store)
-    before = read_all(store)
-    lay_out_as_before(store)
+def test_an_old_cache_is_read_and_moved_once(store: Store, before: list):
     log = AnswerLog(store.root / FOLDER / "c")  # where older versions kept answers
     log.append(["q"], "42")
     assert read_all(store) == before
@@ -89,33 +90,22 @@ def test_a_damaged_file_of_an_older_version_is_not_deleted(store: Store):
     assert (store.root / "bookmarks.json").read_text() == "not JSON"
 
 
-def test_a_read_only_server_reads_an_old_cache_and_moves_nothing(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", ["server", "disk"])
+def test_an_old_cache_of_a_read_only_server_or_disk_is_read_and_nothing_is_moved(
+    store: Store, before: list, monkeypatch: pytest.MonkeyPatch, what: str
 ):
-    write_all(store)
-    before = read_all(store)
-    lay_out_as_before(store)
-    monkeypatch.setenv(access.READ_ONLY, "1")
+    if what == "server":
+        monkeypatch.setenv(access.READ_ONLY, "1")
+    else:
+        error = OSError(30, "Read-only file system")
+        monkeypatch.setattr(Path, "mkdir", Mock(side_effect=error))
     assert read_all(store) == before
     assert not (store.root / "mine").exists()
 
 
-def test_an_old_cache_on_a_disk_that_cannot_be_written_is_read(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+def test_a_linked_folder_of_an_old_cache_stays_where_it_is(
+    store: Store, before: list, tmp_path: Path
 ):
-    write_all(store)
-    before = read_all(store)
-    lay_out_as_before(store)
-    error = OSError(30, "Read-only file system")
-    monkeypatch.setattr(Path, "mkdir", Mock(side_effect=error))
-    assert read_all(store) == before
-    assert not (store.root / "mine").exists()
-
-
-def test_a_linked_folder_of_an_old_cache_stays_where_it_is(store: Store, tmp_path: Path):
-    write_all(store)
-    before = read_all(store)
-    lay_out_as_before(store)
     os.rename(store.root / "annotations", tmp_path / "shared")
     (store.root / "annotations").symlink_to(tmp_path / "shared")
     assert read_all(store) == before

@@ -1,6 +1,7 @@
 """The store: whole files or none, manifests last, nothing outside the cache can be read."""
 
 import os
+from unittest.mock import Mock
 
 import duckdb
 import pyarrow as pa
@@ -147,11 +148,8 @@ def test_the_reader_cannot_leave_the_cache(store: Store, tmp_path):
 def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
     path = tmp_path / "file.json"
     write_bytes(path, b"old")
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    error = OSError(28, "No space left on device")
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=error))
     with pytest.raises(InvalidInput, match="No space left on device"):
         write_bytes(path, b"new")
     assert path.read_bytes() == b"old"
