@@ -58,6 +58,11 @@ ARCHITECTURES = {
 }
 
 
+def change_settings(file: Path, changes: dict) -> None:
+    """Change settings in a JSON file."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
 def pictures(count: int) -> list[Image.Image]:
     """Return noise pictures of several sizes and shapes."""
     rng = np.random.default_rng(0)

@@ -1,6 +1,5 @@
 """LoRA adapters of text encoders and models without modules.json, on tiny models created by the tests."""
 
-import json
 import pickle
 import shutil
 from pathlib import Path
@@ -20,6 +19,7 @@ pytest.importorskip("sentence_transformers", reason="needs requirements-models.t
 import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 
+from tests.models.conftest import change_settings  # noqa: E402
 from tests.models.tiny_hf import TEXTS, WIDTH, bert, transformers  # noqa: E402
 
 # peft causes this with transformers 5.24; vlprobe does not pass this argument
@@ -52,12 +52,6 @@ def adapt(base: Path, folder: Path, head: bool = False, **settings) -> Path:
     config = peft.LoraConfig(init_lora_weights=False, **settings)
     peft.get_peft_model(model, config).save_pretrained(folder)
     return folder
-
-
-def change(folder: Path, settings: dict) -> None:
-    """Change settings in the file of an adapter."""
-    path = folder / "adapter_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
 
 
 def embed(name: str) -> np.ndarray:
@@ -99,7 +93,7 @@ def test_a_prompt_with_a_placeholder_is_digested_as_two_parts(base, monkeypatch)
 @pytest.mark.parametrize("start", [False, "gaussian", "orthogonal", None])
 def test_embeddings_equal_those_of_an_unmerged_peft_model(base, tmp_path, settings, start):
     folder = adapt(base, tmp_path / "adapter", **settings)
-    change(folder, {"init_lora_weights": start})
+    change_settings(folder / "adapter_config.json", {"init_lora_weights": start})
     unmerged = peft.PeftModel.from_pretrained(
         transformers.AutoModel.from_pretrained(base), folder
     ).eval()
@@ -149,7 +143,7 @@ def test_adapter_settings_that_could_run_code_or_are_not_applied_are_refused(
     base, tmp_path, planted
 ):
     folder = adapt(base, tmp_path / "adapter")
-    change(folder, planted)
+    change_settings(folder / "adapter_config.json", planted)
     with pytest.raises(InvalidInput, match=r"adapter_config\.json") as error:
         embed(f"st:{base}+adapter={folder}+pooling=cls")
     assert "\n" not in str(error.value)
@@ -210,7 +204,7 @@ def test_the_base_model_and_module_named_in_an_adapter_are_never_opened(base, tm
         "auto_mapping": {"base_model_class": "M", "parent_library": "planted"},
         "megatron_core": "planted",
     }
-    change(folder, named)
+    change_settings(folder / "adapter_config.json", named)
     assert (embed(name) == before).all() and not (tmp_path / "ran").exists()
 
 

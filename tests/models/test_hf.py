@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import Mock
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import tiers
+from tests.models.conftest import change_settings
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.models import frozen, hf, hub
@@ -236,13 +238,9 @@ def test_pickled_weights_are_read_and_a_pickle_with_code_is_refused(tmp_path):
 def test_a_folder_that_requests_remote_code_is_refused_without_running_it(file, tmp_path):
     tiny_hf.dual("clip", tmp_path)
     (tmp_path / "modeling.py").write_text(f"open({str(tmp_path / 'it-ran')!r}, 'w')")
-    said = json.loads((tmp_path / file).read_text())
-    said["auto_map"] = {
-        "AutoModel": "modeling.M",
-        "AutoTokenizer": "modeling.T",
-        "AutoImageProcessor": "modeling.P",
-    }
-    (tmp_path / file).write_text(json.dumps(said))
+    names = {"AutoModel": "M", "AutoTokenizer": "T", "AutoImageProcessor": "P"}
+    auto_map = {name: f"modeling.{part}" for name, part in names.items()}
+    change_settings(tmp_path / file, {"auto_map": auto_map})
     with pytest.raises(
         InvalidInput, match="requests to run code shipped with its weights"
     ) as error:
@@ -251,74 +249,74 @@ def test_a_folder_that_requests_remote_code_is_refused_without_running_it(file, 
     assert not (tmp_path / "it-ran").exists()
 
 
-def make_damaged_folder(kind: str, folder: Path) -> str:
-    """Write a folder with this defect, and return the model name."""
-    tiny_hf.dual("clip", folder)
-    if kind == "no config":
-        (folder / "config.json").unlink()
-    elif kind == "config is not JSON":
-        (folder / "config.json").write_text("{")
-    elif kind == "another architecture":
-        (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    elif kind == "has its own prefix":
-        (folder / "config.json").write_text(json.dumps({"model_type": "vilt"}))
-    elif kind == "a value of the wrong kind":
-        (folder / "config.json").write_text(
-            json.dumps({"model_type": "clip", "projection_dim": "wide"})
-        )
-    elif kind == "no weights":
-        (folder / "model.safetensors").unlink()
-    elif kind == "cut weights":
-        whole = (folder / "model.safetensors").read_bytes()
-        (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    elif kind == "no tokenizer":
-        for file in folder.glob("*token*"):
-            file.unlink()
-    elif kind == "no image processor":
-        (folder / "preprocessor_config.json").unlink()
-    elif kind == "weights of another model":
-        torch.save({"x": torch.ones(2)}, folder / "pytorch_model.bin")
-        (folder / "model.safetensors").unlink()
-    elif kind == "pictures of another size":
-        file = folder / "preprocessor_config.json"
-        file.write_text(file.read_text().replace("32", "40"))
-    elif kind == "a vocabulary of another model":
-        config = folder / "config.json"
-        said = json.loads(config.read_text())
-        said["text_config"]["vocab_size"] = 300
-        transformers.CLIPModel(transformers.CLIPConfig(**said)).save_pretrained(folder)
-    elif kind == "half of a model":
-        transformers.CLIPTextModel(transformers.CLIPTextConfig(**tiny_hf.WIDTH)).save_pretrained(
-            folder / "text"
-        )
-        (folder / "text" / "model.safetensors").rename(folder / "model.safetensors")
-    return f"hf:{folder}"
+def put(file: str, text: str = "") -> Callable[[Path], None]:
+    """Return a function that replaces a file in a folder, or removes it if there is no text."""
+
+    def change(folder: Path) -> None:
+        (folder / file).write_text(text) if text else (folder / file).unlink()
+
+    return change
+
+
+def cut_weights(folder: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+def remove_tokenizer(folder: Path) -> None:
+    for file in folder.glob("*token*"):
+        file.unlink()
+
+
+def put_other_weights(folder: Path) -> None:
+    torch.save({"x": torch.ones(2)}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def enlarge_pictures(folder: Path) -> None:
+    file = folder / "preprocessor_config.json"
+    file.write_text(file.read_text().replace("32", "40"))
+
+
+def shrink_vocabulary(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["text_config"]["vocab_size"] = 300
+    transformers.CLIPModel(transformers.CLIPConfig(**config)).save_pretrained(folder)
+
+
+def keep_half(folder: Path) -> None:
+    half = transformers.CLIPTextModel(transformers.CLIPTextConfig(**tiny_hf.WIDTH))
+    half.save_pretrained(folder / "text")
+    (folder / "text" / "model.safetensors").rename(folder / "model.safetensors")
+
+
+UNKNOWN = "model type 'bert', which is not supported. Supported types: clip, siglip"
+WRONG = '{"model_type": "clip", "projection_dim": "wide"}'
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("damage", "said"),
     [
-        ("no config", "config.json' cannot be read"),
-        ("config is not JSON", "cannot be read as JSON"),
-        (
-            "another architecture",
-            "model type 'bert', which is not supported. Supported types: clip, siglip",
-        ),
-        ("has its own prefix", "Load it as hf-itm:"),
-        ("a value of the wrong kind", "cannot be opened"),
-        ("no weights", "cannot be opened"),
-        ("cut weights", "cannot be opened"),
-        ("no tokenizer", "has no tokenizer. Expected one of: tokenizer.json"),
-        ("no image processor", "cannot be opened"),
-        ("weights of another model", "is not a CLIPModel checkpoint"),
-        ("pictures of another size", "cannot be opened"),
-        ("a vocabulary of another model", "cannot be opened"),
-        ("half of a model", "is not a CLIPModel checkpoint|cannot be opened"),
+        (put("config.json"), "config.json' cannot be read"),
+        (put("config.json", "{"), "cannot be read as JSON"),
+        (put("config.json", '{"model_type": "bert"}'), UNKNOWN),
+        (put("config.json", '{"model_type": "vilt"}'), "Load it as hf-itm:"),
+        (put("config.json", WRONG), "cannot be opened"),
+        (put("model.safetensors"), "cannot be opened"),
+        (cut_weights, "cannot be opened"),
+        (remove_tokenizer, "has no tokenizer. Expected one of: tokenizer.json"),
+        (put("preprocessor_config.json"), "cannot be opened"),
+        (put_other_weights, "is not a CLIPModel checkpoint"),
+        (enlarge_pictures, "cannot be opened"),
+        (shrink_vocabulary, "cannot be opened"),
+        (keep_half, "is not a CLIPModel checkpoint|cannot be opened"),
     ],
 )
-def test_a_defective_model_folder_is_refused_in_one_line(kind, said, tmp_path):
+def test_a_defective_model_folder_is_refused_in_one_line(damage, said, tmp_path):
+    tiny_hf.dual("clip", tmp_path)
+    damage(tmp_path)
     with pytest.raises(InvalidInput, match=said) as error:
-        registry.load_model(make_damaged_folder(kind, tmp_path / "model"), "cpu")
+        registry.load_model(f"hf:{tmp_path}", "cpu")
     assert "\n" not in str(error.value)
 
 

@@ -58,12 +58,9 @@ def test_a_preset_loads_its_model_and_names_it_in_the_note(monkeypatch):
     assert "lgip:siglip-base-224, printed as SigLIP base-p16-224" in model.note
 
 
-def test_an_unknown_preset_is_refused_with_a_suggestion():
+def test_an_unknown_preset_is_refused_with_a_suggestion_before_loading():
     with pytest.raises(NotFound, match="Did you mean 'lgip:siglip-base-224'"):
         registry.load_model("lgip:siglip-base-242")
-
-
-def test_a_preset_name_is_checked_before_loading():
     registry.check_name("models", "rococo-clip:vit-b-32")
     with pytest.raises(NotFound, match="Did you mean 'visla:rn50x4'"):
         registry.check_name("models", "visla:rn50x5")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.models.conftest import change_settings
 from tests.probes.test_common import make
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
@@ -70,13 +71,9 @@ def test_a_cached_text_is_reused_in_a_batch_with_longer_ones(model, tmp_path, mo
 
 
 def test_the_default_prompt_of_a_model_precedes_every_text(folder):
-    settings = json.loads((folder / "config_sentence_transformers.json").read_text())
-    settings |= {"prompts": {"q": "query: "}, "default_prompt_name": "q"}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    prompted, plain = (
-        registry.load_model(f"st:{folder}", "cpu"),
-        registry.load_model(f"st:{FOLDER}", "cpu"),
-    )
+    settings = {"prompts": {"q": "query: "}, "default_prompt_name": "q"}
+    change_settings(folder / "config_sentence_transformers.json", settings)
+    prompted, plain = (registry.load_model(f"st:{path}", "cpu") for path in (folder, FOLDER))
     assert "begins with its prompt 'query: '" in prompted.note and prompted.digest != plain.digest
     expected = plain.encode_texts(plain.tokenize(["query: a cat"]))
     assert np.abs(prompted.encode_texts(prompted.tokenize(["a cat"])) - expected).max() <= 1e-6

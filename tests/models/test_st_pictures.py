@@ -1,6 +1,5 @@
 """Sentence-transformers models that embed pictures, and their prompts, compared with SentenceTransformer.encode."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_tiny, tiers
+from tests.models.conftest import change_settings
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
@@ -107,8 +107,7 @@ def test_a_prompt_precedes_texts_as_in_sentence_transformers(kind, make_folder):
 
 def test_a_default_prompt_with_a_chat_template_precedes_pictures_too(make_folder, tmp_path):
     shutil.copytree(make_folder("qwen2_vl"), tmp_path / "model")
-    settings = tmp_path / "model" / "config_sentence_transformers.json"
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | PROMPTS))
+    change_settings(tmp_path / "model" / "config_sentence_transformers.json", PROMPTS)
     model, images = registry.load_model(f"st:{tmp_path / 'model'}", "cpu"), tiny_hf.pictures(2)
     texts, pictures = embeddings_of(model, TEXTS, images)
     own = load_reference(tmp_path / "model")
@@ -138,8 +137,7 @@ def test_a_run_is_complete_with_a_model_that_accepts_pictures_of_several_shapes(
 
 def with_settings(folder: Path, file: str, changes: dict) -> str:
     shutil.copytree(MINILM, folder)
-    path = folder / file
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    change_settings(folder / file, changes)
     return f"st:{folder}"
 
 
