@@ -257,19 +257,12 @@ def test_the_example_installs_and_runs_from_a_folder_of_its_own(tmp_path: Path):
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
     subprocess.run([*pip, "--no-index", "--target", str(site), str(project)], check=True)
     root = str(EXAMPLE.parents[1])
-    environment = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{root}"}
+    options = {"capture_output": True, "text": True, "cwd": tmp_path}
+    options["env"] = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{root}"}
     command = [sys.executable, "-m", "vlprobe", "--cache", str(tmp_path / "cache")]
     asked = ["run", "--model", "colors", "--dataset", "swatches", "--format", "csv"]
     for words in ([], ["--option", "rules=loud"], ["--probe", "blank"]):
-        ended = subprocess.run(
-            [*command, *asked, *words],
-            env=environment,
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-        )
+        ended = subprocess.run([*command, *asked, *words], **options)
         assert ended.returncode == 0 and ended.stdout.count("\n") > 1, ended.stderr
-    listed = subprocess.run(
-        [*command, "list", "probes"], env=environment, capture_output=True, text=True, cwd=tmp_path
-    )
+    listed = subprocess.run([*command, "list", "probes"], **options)
     assert "blank vlprobe-colors 1.0" in re.sub(" +", " ", listed.stdout)

@@ -27,6 +27,10 @@ def noise(mode: str = "RGB", width: int = 60, height: int = 40) -> Image.Image:
     return Image.fromarray(values).convert(mode)
 
 
+def decoded(data: bytes) -> np.ndarray:
+    return np.asarray(pictures.decode(data, "x"))
+
+
 def pixel(data: bytes, place: tuple[int, int] = (0, 0)) -> tuple[int, ...]:
     image = pictures.decode(data, "x")
     assert image.mode == "RGB"
@@ -41,16 +45,12 @@ def test_every_format_gives_an_rgb_image_of_the_same_size(kind: str):
 
 @pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF"])
 def test_lossless_pixels_come_back_as_they_were(kind: str):
-    np.testing.assert_array_equal(
-        np.asarray(pictures.decode(encoded(noise(), kind), "x")), np.asarray(noise())
-    )
+    np.testing.assert_array_equal(decoded(encoded(noise(), kind)), np.asarray(noise()))
 
 
 def test_a_jpeg_is_decoded_at_full_size_as_pil_does():
     data = encoded(noise(width=640, height=480), "JPEG")
-    np.testing.assert_array_equal(
-        np.asarray(pictures.decode(data, "x")), np.asarray(Image.open(io.BytesIO(data)))
-    )
+    np.testing.assert_array_equal(decoded(data), np.asarray(Image.open(io.BytesIO(data))))
 
 
 TURNED = {
@@ -68,9 +68,9 @@ TURNED = {
 def test_a_photograph_is_turned_upright_as_its_exif_says(orientation: int):
     exif = Image.Exif()
     exif[0x0112] = orientation
-    found = pictures.decode(encoded(noise(), "PNG", exif=exif.tobytes()), "x")
+    found = decoded(encoded(noise(), "PNG", exif=exif.tobytes()))
     expected = noise().transpose(TURNED[orientation]) if orientation > 1 else noise()
-    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+    np.testing.assert_array_equal(found, np.asarray(expected))
 
 
 def test_transparency_is_laid_on_white():
@@ -100,7 +100,7 @@ def test_grey_with_alpha_and_grey_with_a_transparent_value_are_laid_on_white():
 @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
 def test_sixteen_bits_are_scaled_to_eight_and_not_clipped(kind: str):
     values = np.array([[0, 257, 128 * 257, 65535]], dtype=np.uint16)
-    found = np.asarray(pictures.decode(encoded(Image.fromarray(values), kind), "x"))
+    found = decoded(encoded(Image.fromarray(values), kind))
     np.testing.assert_array_equal(found[0, :, 0], [0, 1, 128, 255])
 
 
@@ -205,12 +205,9 @@ def test_pictures_opened_in_threads_are_those_opened_one_by_one(tmp_path: Path):
     files = [tmp_path / f"{n}.png" for n in range(16)]
     for number, file in enumerate(files):
         file.write_bytes(encoded(noise(width=20 + number), "PNG"))
-    alone = [pictures.open_picture(Picture(file)).tobytes() for file in files]
+    alone = [pictures.open_picture(Picture(file)) for file in files]
     with ThreadPoolExecutor(4) as pool:
-        assert (
-            list(pool.map(lambda file: pictures.open_picture(Picture(file)).tobytes(), files))
-            == alone
-        )
+        assert list(pool.map(pictures.open_picture, map(Picture, files))) == alone
 
 
 @pytest.fixture

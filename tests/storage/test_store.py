@@ -35,17 +35,14 @@ def test_a_finished_table_reads_back_as_written(store: Store):
     assert not (store.run("a" * 16).folder / "parts").exists()
 
 
-def test_parts_survive_until_the_manifest_is_written(store: Store):
+def test_parts_survive_until_the_manifest_is_written_and_truncated_ones_count_as_not_there(
+    store: Store,
+):
     entry = store.run("b" * 16)
     entry.write_part("0", TABLE)
     assert entry.has_part("0")
     assert entry.part("0").to_pandas().equals(TABLE.to_pandas())
     assert entry.part("1") is None
-
-
-def test_a_truncated_part_counts_as_not_there(store: Store):
-    entry = store.run("b" * 16)
-    entry.write_part("0", TABLE)
     path = entry.folder / "parts" / "0.parquet"
     path.write_bytes(path.read_bytes()[:50])
     assert entry.part("0") is None
