@@ -85,11 +85,6 @@ def archive(file: Path, **arrays: np.ndarray) -> str:
     return f"embeddings:{file}"
 
 
-def stacked(file: Path, images: np.ndarray, texts: np.ndarray) -> str:
-    np.save(file, np.stack([images, texts]))
-    return f"embeddings:{file}"
-
-
 FORMS = {
     "JSON lines": lambda f, ids, both, i, t: lines(f / "e.jsonl", ids, both, "embedding"),
     "JSON lines of vectors": lambda f, ids, both, i, t: lines(f / "e.jsonl", ids, both, "vector"),
