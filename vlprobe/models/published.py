@@ -55,7 +55,7 @@ class PublishedAnswers(ScoreFile):
         digest = pictures.digest(repr(content).encode())
         source = ScoreSource(parse_path(publication.source), scale, False, False, {})
         super().__init__(name, source, digest, table)
-        self.publication = publication
+        self.publication = self._published = publication
         notes = [f"{NOTE}: {publication.about}"]
         if scale == "verdict":
             notes.append("only verdicts (right or wrong), no scores")
@@ -67,9 +67,9 @@ class PublishedAnswers(ScoreFile):
         """Describe the answers, as a dictionary from subject to text."""
         return {
             **super().facts(),
-            "architecture": self.publication.about,
-            "published by": f"{self.publication.authors}, {self.publication.source}",
-            "license": self.publication.license,
+            "architecture": self._published.about,
+            "published by": f"{self._published.authors}, {self._published.source}",
+            "license": self._published.license,
         }
 
 
