@@ -27,7 +27,6 @@ ROOT = "document.querySelector('#host').shadowRoot.querySelector('.root')"
 
 def figures(text: str, _source: str = "") -> dict:
     number = {
-        "key": text,
         "href": "/explore",
         "big": "25.0 %",
         "sentence": text,
@@ -35,7 +34,6 @@ def figures(text: str, _source: str = "") -> dict:
         "exact": text,
     }
     model = {
-        "key": text,
         "href": "/explore",
         "name": text,
         "stored": f"{text}!",
@@ -43,7 +41,7 @@ def figures(text: str, _source: str = "") -> dict:
         "width": 0.4,
         "mark": {"path": SQUARE, "color": "red"},
     }
-    door = {"key": text, "href": "/compare", "title": text, "sentence": text}
+    door = {"href": "/compare", "title": text, "sentence": text}
     strip = {
         "label": "Fooled",
         "of": text,
@@ -313,7 +311,7 @@ def test_a_click_on_a_figure_of_home_is_sent_to_the_page_and_a_control_click_ope
     blank.evaluate(f"() => {host}.addEventListener('click', (event) => event.preventDefault())")
     blank.locator("a.door").first.click()
     blank.locator("a.number").first.click(modifiers=["Control"])
-    assert blank.evaluate("() => window.sent") == [["go", "counting"]]
+    assert blank.evaluate("() => window.sent") == [["go", "/compare"]]
 
 
 def test_try_it_shows_every_model_s_verdict_on_a_phone(blank):

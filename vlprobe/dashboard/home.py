@@ -1,8 +1,7 @@
 """The Home page: running jobs, one failure, the results of all models, and links to other pages."""
 
 import datetime
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
@@ -24,7 +23,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_row, link_page, open_page
+from vlprobe.dashboard.widgets import draw_row, follow_link, link_page
 from vlprobe.datasets import bundled
 from vlprobe.render import home
 from vlprobe.render import mixed as words
@@ -121,23 +120,10 @@ def _describe(subject: PageSubject) -> str:
     return f"{results} · {probe_name(run.probe, run.dataset)} · {pictures} · {models}"
 
 
-@dataclass(frozen=True)
-class Link:
-    """A page and its URL parameters."""
-
-    page: str
-    query: dict[str, str]
-
-    @property
-    def href(self) -> str:
-        """The link's address, relative to the dashboard's address."""
-        return address(self.page, self.query)
-
-
-def page_link(subject: PageSubject, page: str, **query: str) -> Link:
-    """Build a link to a page that shows the same question set, model and kind. Empty parameters are left out."""
+def page_query(subject: PageSubject, **query: str) -> dict[str, str]:
+    """Return the URL parameters for a page about the same question set, model and kind. Empty ones are left out."""
     parameters = {"set": subject.key, "model": subject.model, "kind": subject.kind} | query
-    return Link(page, {name: value for name, value in parameters.items() if value})
+    return {name: value for name, value in parameters.items() if value}
 
 
 def home_subject(subject: PageSubject) -> PageSubject:
@@ -172,29 +158,22 @@ def draw_hero(subject: PageSubject) -> None:
     position = _place(subject) % len(showcases)
     places = range(position, position + min(AHEAD, len(showcases)))
     shown = {place: showcases[place % len(showcases)] for place in places}
-    links = {
-        case.card.id: page_link(subject, "explore", case=case.card.id) for case in shown.values()
-    }
-    links |= {
-        f"present:{name}": Link("present", {"set": subject.key, "kind": subject.kind, "case": name})
-        for name in list(links)
-    }
     headliners = view(views.showcase.headline_models, question_set)
     names = {name: model_name(name) for name in headliners}
     fit = view(views.paired_tests.fit_models, question_set)
     looks = names, fit, subject.looks, picture_source
     is_ready = embeddings.is_ready(subject.model)
-    cases = [
-        home.failure(case, kind, subject.model, *looks, links[case.card.id].href)
-        | {"place": place, "present": links[f"present:{case.card.id}"].href}
-        | {"why": is_ready and are_here(case.card.images[:1])}
-        for place, case in shown.items()
-    ]
+    cases = []
+    for place, case in shown.items():
+        href = address("explore", page_query(subject, case=case.card.id))
+        talk = {"set": subject.key, "kind": subject.kind, "case": case.card.id}
+        why = is_ready and are_here(case.card.images[:1])
+        values = {"place": place, "present": address("present", talk), "why": why}
+        cases.append(home.failure(case, kind, subject.model, *looks, href) | values)
     kicker = home.kicker(subject.presentation, kind, question_set.shipped)
     values = {"kicker": kicker, "cases": cases, "only": len(showcases) == 1}
     pressed = component("home")(key=HERO_KEY, data=values)
-    if link := links.get(str(pressed.get("go"))):
-        open_page(link.page, link.query)
+    follow_link(pressed, [case[name] for case in cases for name in ("href", "present")])
 
 
 def seed_of(question_set: QuestionSet) -> int:
@@ -217,27 +196,22 @@ def _place(subject: PageSubject) -> int:
     return position
 
 
-FIGURES_KEY = "figures"
-
-
 def draw_figures(subject: PageSubject) -> None:
     """Draw the main numbers, the models and large links to other pages. Each element opens a page with details."""
     counts = view(views.showcase.lie_counts, subject.question_set, subject.kind)
-    links: dict[str, Link] = {}
 
-    def address(key: str, query: Mapping[str, str]) -> str:
-        links[key] = page_link(subject, "explore", **query)
-        return links[key].href
+    def cases_address(**query: str) -> str:
+        return address("explore", page_query(subject, **query))
 
     kind, name = subject.kind_presentation, model_name(subject.model)
     values = {
-        "numbers": home.numbers(counts, subject.model, name, kind, address),
-        "strip": _strip(subject, counts, links, address),
-        "doors": _doors(subject, links),
+        "numbers": home.numbers(counts, subject.model, name, kind, cases_address),
+        "strip": _strip(subject, counts, cases_address),
+        "doors": _doors(subject),
     }
-    pressed = component("figures")(key=FIGURES_KEY, data=values)
-    if link := links.get(str(pressed.get("go"))):
-        open_page(link.page, link.query)
+    linked = [*values["numbers"], *values["strip"]["models"], *values["doors"]]
+    hrefs = [values["strip"]["more_href"], *(each["href"] for each in linked)]
+    follow_link(component("figures")(key="figures", data=values), hrefs)
 
 
 def _draw_blind(subject: PageSubject) -> None:
@@ -248,46 +222,37 @@ def _draw_blind(subject: PageSubject) -> None:
     guess = view(views.estimates.best_guess, subject.question_set, subject.kind)
     if guess is not None:
         hard = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
-        link = page_link(subject, "explore", caption=str(hard))
         label = home.blind(guess, subject.kind_presentation)
-        link_page(link.page, label, link.query, help="The cases that the text does not give away")
+        query = page_query(subject, caption=str(hard))
+        link_page("explore", label, query, help="The cases that the text does not give away")
 
 
 def _strip(
-    subject: PageSubject,
-    counts: tuple[LieCount, ...],
-    links: dict[str, Link],
-    address: home.Address,
+    subject: PageSubject, counts: tuple[LieCount, ...], cases_address: home.Address
 ) -> home.Values:
     """Build the data for the row of models."""
     rated = subject.question_set.rated_models
     names = {name: model_name(name) for name in rated}
     fit = view(views.paired_tests.fit_models, subject.question_set)
-    links["more"] = Link("tradeoff", {"set": subject.key})
-    kind, more_href = subject.kind_presentation, links["more"].href
-    return home.strip(counts, names, fit, kind, subject.looks, address, more_href)
+    kind, more_href = subject.kind_presentation, address("tradeoff", {"set": subject.key})
+    return home.strip(counts, names, fit, kind, subject.looks, cases_address, more_href)
 
 
-def _doors(subject: PageSubject, links: dict[str, Link]) -> list[Mapping[str, object]]:
+def _doors(subject: PageSubject) -> list[home.Values]:
     """Build the data for the large links to other pages. The link to mixed pictures includes an example."""
     question_set, name = subject.question_set, shortened(model_name(subject.model))
     n_fooled = view(views.showcase.n_fooling_pictures, question_set, subject.kind, subject.model)
     sentences = home.doors(subject.kind_presentation, name, n_fooled)
     if len(subject.models) < 2:
         sentences["compare"] = "Test a second model, then see which is better"
-    doors: list[Mapping[str, object]] = []
-    about_kind = [page_link(subject, page) for page in ("explore", "compare")]
-    for link in (*about_kind, Link("present", {"set": subject.key}), Link("try", {})):
-        key, title = f"door:{link.page}", ROW[link.page]
-        links[key] = link
-        values = {"key": key, "href": link.href, "title": title}
-        doors.append(values | {"sentence": sentences[link.page]})
+    queries = dict.fromkeys(("explore", "compare"), page_query(subject))
+    queries |= {"present": {"set": subject.key}, "try": {}}
+    doors: list[home.Values] = [
+        {"href": address(page, query), "title": ROW[page], "sentence": sentences[page]}
+        for page, query in queries.items()
+    ]
     if door := mixed_door(subject):
-        key = "door:mixed"
-        links[key] = door.link
-        pictures = [{"source": source, "alt": alt} for source, alt in door.pictures]
-        values = {"key": key, "href": door.link.href, "title": MIXED_TITLE}
-        doors.append(values | {"sentence": door.sentence, "pictures": pictures})
+        doors.append(door)
     return doors
 
 
@@ -295,28 +260,20 @@ PROBE = "rococo"
 MIXED_TITLE = "Mixed pictures"
 
 
-@dataclass(frozen=True)
-class MixedDoor:
-    """A large link to the searches among mixed pictures, with example pictures."""
-
-    link: Link
-    sentence: str
-    # Right picture, partner and mixture, each as a data URL with a description
-    pictures: tuple[tuple[str, str], ...]
-
-
-def mixed_door(subject: PageSubject) -> MixedDoor | None:
+def mixed_door(subject: PageSubject) -> home.Values | None:
     """Build the link to the searches among mixed pictures, or return None if no model has run them."""
     question_set = _searched(subject)
     if question_set is None:
         return None
     rated = question_set.rated_models
     model = subject.model if subject.model in rated else view(views.runs.default_model, rated)
-    link = Link("explore", {"set": question_set.key, "model": model, "kind": KIND})
+    query = {"set": question_set.key, "model": model, "kind": KIND}
+    door = {"href": address("explore", query), "title": MIXED_TITLE, "pictures": []}
     case = _first_lost(question_set, model)
     if case is None:
-        return MixedDoor(link, "No right picture is outranked by its own mixture here", ())
-    return MixedDoor(link, words.heading(case, model, model_name(model)), _door_pictures(case))
+        return door | {"sentence": "No right picture is outranked by its own mixture here"}
+    sentence = words.heading(case, model, model_name(model))
+    return door | {"sentence": sentence, "pictures": _door_pictures(case)}
 
 
 def _searched(subject: PageSubject) -> QuestionSet | None:
@@ -342,8 +299,8 @@ def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
     return view(views.mixed.case.mixed_case, question_set, number, model)
 
 
-def _door_pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
-    """Return the three pictures for a case with their descriptions, or an empty tuple if one cannot be shown."""
+def _door_pictures(case: MixedCase) -> list[dict[str, str]]:
+    """Return the right picture, its partner and the mixture, or an empty list if one cannot be shown."""
     named_pictures = {
         case.right: case.caption,
         case.partner: case.partner_caption,
@@ -351,15 +308,15 @@ def _door_pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
     }
     sources = addresses(store().root, [name for name in named_pictures if name])
     if len(sources) < len(named_pictures) or not all(sources.values()):
-        return ()
-    return tuple((sources[name], alt) for name, alt in named_pictures.items())
+        return []
+    return [{"source": sources[name], "alt": alt} for name, alt in named_pictures.items()]
 
 
 def draw_sets() -> None:
     """Draw links to the bundled results for photographs and for drawn scenes, if the store shows both."""
     rows = [row for row in view(views.runs.question_set_rows) if row.shipped]
     published = {
-        dataset_name(row.dataset): Link("home", {"set": row.case_key})
+        dataset_name(row.dataset): ("home", {"set": row.case_key})
         for row in rows
         if row.dataset.startswith(f"{bundled.PREFIX}:")
     }
@@ -367,14 +324,14 @@ def draw_sets() -> None:
     if not published or not {"lgip", "rococo"} <= drawn.keys():
         return
     scenes = {
-        "Rewording": Link("home", {"set": drawn["lgip"]}),
-        "Mixed pictures": Link("explore", {"set": drawn["rococo"], "kind": KIND}),
-        "Trade-off by edits": Link("tradeoff", {"set": drawn["lgip"]}),
-        "Try it": Link("try", {}),
+        "Rewording": ("home", {"set": drawn["lgip"]}),
+        "Mixed pictures": ("explore", {"set": drawn["rococo"], "kind": KIND}),
+        "Trade-off by edits": ("tradeoff", {"set": drawn["lgip"]}),
+        "Try it": ("try", {}),
     }
     with draw_row("home_sets"):
         for title, links in (("Photographs:", published), ("Drawn scenes:", scenes)):
             with st.container(width="content"):
                 quiet(title)
-            for label, link in links.items():
-                link_page(link.page, label, link.query, width="content")
+            for label, (page, query) in links.items():
+                link_page(page, label, query, width="content")

@@ -1,9 +1,8 @@
 """Buttons, links, rows, expanders and error messages that all pages use."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import streamlit as st
@@ -16,6 +15,8 @@ from vlprobe.dashboard.state import attempt, link_docs, quiet, view
 from vlprobe.errors import StoredDamage, VlprobeError
 from vlprobe.render.sentences import capitalized, counted
 from vlprobe.storage import access
+
+T = TypeVar("T")
 
 
 def press(
@@ -61,8 +62,13 @@ def open_page(page: str, query: Mapping[str, Any]) -> None:
 
 def follow_links() -> None:
     """Open links of the class `vp-go` in this page, without loading it again."""
-    pressed = component("links")(key="links")
-    if address := str(pressed.get("go") or ""):
+    follow_link(component("links")(key="links"))
+
+
+def follow_link(pressed: Mapping[str, Any], offered: Container[str] | None = None) -> None:
+    """Open the page behind a link that a component reports as pressed, if it is one of the offered addresses."""
+    address = str(pressed.get("go") or "")
+    if address and (offered is None or address in offered):
         path, _, query = address.partition("?")
         open_page(path, parse_qs(query, keep_blank_values=True))
 
@@ -81,14 +87,16 @@ def draw_styles(*names: str) -> None:
 BETWEEN = "|"  # separates names in the URL
 
 
-@contextlib.contextmanager
-def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> Iterator[bool]:
-    """Draw an expander whose state is stored in the URL, and yield whether it is open.
+def fold(
+    name: str, label: str, icon: str, draw: Callable[[], T], parameters: Sequence[str] = ()
+) -> T | None:
+    """Draw an expander whose state is stored in the URL.
 
     Args:
         name: Name of the expander in the URL.
         label: Title of the expander.
-        icon: Icon before the title.
+        icon: Name of the Material icon before the title.
+        draw: Function that draws the content. It is called, and its result returned, only while the expander is open.
         parameters: URL parameters that apply only inside the expander. A link with one of them opens the
         expander.
     """
@@ -96,8 +104,9 @@ def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> It
     if any(parameter in st.query_params for parameter in parameters):
         _set_open(name, True)
     st.session_state[key] = name in open_folds()
+    icon = f":material/{icon}:"
     with st.expander(label, icon=icon, key=key, on_change=_toggle, args=(name, parameters)):
-        yield st.session_state[key]
+        return draw() if st.session_state[key] else None
 
 
 def open_folds() -> list[str]:
@@ -152,7 +161,7 @@ def way_out(error: VlprobeError) -> None:
         )
 
 
-def error_text(error: VlprobeError) -> str:
+def error_text(error: Exception) -> str:
     """Return the text of an error for a page. For damaged results, it names the repair button, not the command."""
     if isinstance(error, StoredDamage) and error.remedy and not access.read_only():
         return f"{error.problem} {PRESS}"

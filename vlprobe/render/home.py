@@ -37,8 +37,7 @@ NUMBERS = 3  # types of lies shown with a number
 MOST_MODELS = 12  # models in the strip
 MOST_MARKS = 9  # model marks side by side
 Values = dict[str, Any]
-# Maps the key of a pressed element and a query to the address of a page of cases.
-Address = Callable[[str, Mapping[str, str]], str]
+Address = Callable[..., str]  # maps URL parameters to the address of a page of cases
 
 
 def kicker(presentation: Presentation, kind: KindPresentation, is_shipped: bool) -> str:
@@ -163,11 +162,9 @@ def numbers(
     entries = []
     happened = f"{kind.lies} {card_type(kind).believed}"
     for count, phrase, sentence in zip(lie_counts, phrases, sentences, strict=True):
-        key = f"number:{count.subtype}"
         entries.append(
             {
-                "key": key,
-                "href": address(key, {"type": count.subtype}),
+                "href": address(type=count.subtype),
                 "big": capitalized(frequency(count.n_believed, count.n_lies)),
                 "sentence": sentence,
                 "strong": capitalized(phrase),
@@ -204,8 +201,7 @@ def strip(
     full = 1.0 if is_share else max(known_rates, default=0.0)  # cosines have no natural maximum
     models = [
         {
-            "key": f"model:{name}",
-            "href": address(f"model:{name}", {"model": name}),
+            "href": address(model=name),
             "name": names[name],
             "stored": name,
             "remark": remark(name, credible),

@@ -22,11 +22,9 @@ function press(style, label, act, ...children) {
   return button;
 }
 
-// Make a link that the page follows itself (see `followed`). The page receives its key.
-function linkTo(style, key, href, ...children) {
-  const link = Object.assign(make("a", style, ...children), { href });
-  link.dataset.go = key;
-  return link;
+// Make a link that the page follows itself (see `tellLinks`).
+function linkTo(style, href, ...children) {
+  return Object.assign(make("a", style, ...children), { href });
 }
 
 // Make a named region that also scrolls with the keyboard.
@@ -106,6 +104,14 @@ function followed(event, selector) {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0) return null;
   event.preventDefault();
   return link;
+}
+
+// Pass the address of each pressed link in a component to `tell`.
+function tellLinks(root, tell) {
+  root.addEventListener("click", (event) => {
+    const link = followed(event, "a:not([target])");
+    if (link) tell(link.getAttribute("href"));
+  });
 }
 
 // Return whether a modifier is held, so that the key belongs to the browser.

@@ -1,13 +1,13 @@
 // Home, below the failure: numbers, a strip of models with bars, and doors to pages. All of them are links.
 //
-// data: numbers [{key, href, big, sentence, strong, exact}], strip {label, of, guess (a rate, or null), models [{key, href, name, stored, mark {path,
-// color}, value, width, remark}], more, more_href}, doors [{key, href, title, sentence, pictures [{source, alt}]}]; the three pictures
+// data: numbers [{href, big, sentence, strong, exact}], strip {label, of, guess (a rate, or null), models [{href, name, stored, mark {path,
+// color}, value, width, remark}], more, more_href}, doors [{href, title, sentence, pictures [{source, alt}]}]; the three pictures
 // of a door are a picture, the one mixed into it, and the mixture.
-// Triggers: go (the key of the clicked link; "more" for models that do not fit).
+// Triggers: go (the address of the clicked link).
 
-function number({ key, href, big, sentence, strong, exact }) {
+function number({ href, big, sentence, strong, exact }) {
   const words = make("span", "sentence small quiet", make("b", "", strong), sentence.slice(strong.length));
-  return linkTo("number", key, href, make("span", "big", big), words, make("span", "exact small quiet", exact));
+  return linkTo("number", href, make("span", "big", big), words, make("span", "exact small quiet", exact));
 }
 
 // Make a span at a share of the width of its bar.
@@ -20,7 +20,7 @@ function placed(name, side, share) {
 function model(entry, guess) {
   const head = make("span", "head", markOf(entry.mark), written("span", "name", entry.name), make("span", "value", entry.value));
   const bar = make("span", "bar", placed("full", "width", entry.width), guess !== null && placed("tick", "left", guess));
-  const cell = linkTo("model", entry.key, entry.href, head, bar, entry.remark && make("span", "remark small quiet", entry.remark));
+  const cell = linkTo("model", entry.href, head, bar, entry.remark && make("span", "remark small quiet", entry.remark));
   cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
   return cell;
 }
@@ -29,7 +29,7 @@ function strip({ label, of, guess, models, more, more_href: href }) {
   const about = make("p", "about small quiet", make("b", "", label), of && make("span", "of", of),
     guess !== null && make("span", "guess", `guessing, ${Math.round(100 * guess)} %`));
   const row = make("section", "strip", about, make("div", "models", ...models.map((entry) => model(entry, guess)),
-    more && linkTo("model more small", "more", href, more)));
+    more && linkTo("model more small", href, more)));
   row.ariaLabel = "Models";
   return row;
 }
@@ -42,18 +42,15 @@ function sum(pictures) {
   return make("span", "sum", ...parts.flat());
 }
 
-function door({ key, href, pictures = [], title, sentence }) {
-  return linkTo(pictures.length ? "door pictured" : "door", key, href, pictures.length > 0 && sum(pictures),
+function door({ href, pictures = [], title, sentence }) {
+  return linkTo(pictures.length ? "door pictured" : "door", href, pictures.length > 0 && sum(pictures),
     make("span", "title", title), drawing("M3 8h10M9 4l4 4-4 4", "arrow", "0 0 16 16"), make("span", "behind small quiet", sentence));
 }
 
 class Figures {
   constructor(root) {
     this.root = root;
-    root.addEventListener("click", (event) => {
-      const link = followed(event, "a[data-go]");
-      if (link) this.send(link.dataset.go);
-    });
+    tellLinks(root, (href) => this.send("go", href));
   }
 
   draw({ numbers, strip: models, doors }, send) {
@@ -64,5 +61,5 @@ class Figures {
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  part(parentElement, Figures).draw(data, (key) => setTriggerValue("go", key));
+  part(parentElement, Figures).draw(data, setTriggerValue);
 }

@@ -3,7 +3,7 @@
 // data: kicker, only (whether there is no other case), cases (those in the browser; the shown one is first).
 // case: id, place, heading [line, line], pictures [{source, name, alt, label, credit}], boxes [{line [[text, style], ...], label,
 // style}], marks [{name, path, color}], more, verdict, right {marks, more, verdict} (models that chose the true caption), href, why (whether the words and parts that decided can be computed), present (address of the slides about the case; absent on a site).
-// State: place, the number of the shown case. Triggers: go (the case's id).
+// State: place, the number of the shown case. Triggers: go (the address of the clicked link).
 
 const ICONS = {
   true: "M3 8.5 6.5 12 13 4.5",
@@ -52,7 +52,7 @@ class Hero {
     this.shown = null;
     this.told = make("span", "hidden"); // a screen reader reads it after a change of case
     this.told.setAttribute("aria-live", "polite");
-    root.addEventListener("click", (event) => this.press(event));
+    tellLinks(root, (href) => this.component.setTriggerValue("go", href));
   }
 
   draw(data, component) {
@@ -83,14 +83,9 @@ class Hero {
   buttons(shown) {
     const why = shown.why && make("span", "wide", "Why? ");
     const label = [make("span", "", "Another"), make("span", "wide", " one")];
-    return make("div", "buttons", linkTo("button primary", shown.id, shown.href, why, make("span", "", "Open this case"), icon("arrow")),
+    return make("div", "buttons", linkTo("button primary", shown.href, why, make("span", "", "Open this case"), icon("arrow")),
       !this.data.only && press("button another", "", () => this.another(), icon("dice"), ...label),
-      shown.present && linkTo("button", `present:${shown.id}`, shown.present, "Present this case"));
-  }
-
-  press(event) {
-    const link = followed(event, "a[data-go]");
-    if (link) this.component.setTriggerValue("go", link.dataset.go);
+      shown.present && linkTo("button", shown.present, "Present this case"));
   }
 
   another() {

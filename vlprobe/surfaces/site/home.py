@@ -50,7 +50,7 @@ def home_values(
     counts = views.showcase.lie_counts(store, question_set, kind_name)
     types = keys_of_types(subject, kind_name)
 
-    def address(key: str, query: Mapping[str, str]) -> str:
+    def address(**query: str) -> str:
         choices = {**base_query, **query, "model": subject.keys[query.get("model", model)]}
         subtype = choices.pop("type", "")
         if subtype in types:
@@ -59,10 +59,8 @@ def home_values(
 
     all_models = page("tradeoff" if "tradeoff" in pages else "explore", **base_query)
     strip = home.strip(counts, rated, credible, kind, subject.model_looks, address, all_models)
-    models = [  # without their stored names
-        entry | {"stored": entry["name"], "key": f"model:{number}"}
-        for number, entry in enumerate(strip["models"])
-    ]
+    # Without their stored names
+    models = [entry | {"stored": entry["name"]} for entry in strip["models"]]
     fooled = views.showcase.n_fooling_pictures(store, question_set, kind_name, model)
     doors = home.doors(kind, rated[model], fooled)
     values: Values = {
@@ -77,7 +75,7 @@ def home_values(
                     credible,
                     subject.model_looks,
                     subject.shelf.key,
-                    address("", {"case": subject.case_key(showcase.card.case)}),
+                    address(case=subject.case_key(showcase.card.case)),
                 )
                 | {"place": number, "id": subject.case_key(showcase.card.case)}
                 for number, showcase in enumerate(showcases)
@@ -90,7 +88,6 @@ def home_values(
             "strip": strip | {"models": models},
             "doors": [
                 {
-                    "key": f"door:{name}",
                     "href": page(name, **base_query),
                     "title": title,
                     "sentence": doors[name],

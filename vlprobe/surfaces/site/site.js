@@ -287,14 +287,12 @@ PAGES.index = async (page, values) => {
     const near = [first, first + 1, first + 2].slice(0, cases.length).map((at) => ({ ...cases[at % cases.length], place: at }));
     return mount(place("hero-place"), "home", { ...values.hero, cases: near }, (name, value) => {
       if (name === "place") show(value);
-      else location.href = local(cases.find((one) => one.id === value).href);
+      else location.href = local(value);
     });
   };
   if (cases.length) await show(0);
   else place("hero-place").append(make("h1", "", values.nothing));
-  const { numbers, strip, doors } = values.figures;
-  const links = new Map([...numbers, ...strip.models, ...doors].map(({ key, href }) => [key, local(href)]));
-  await mount(place("figures-place"), "figures", values.figures, (_, key) => (location.href = links.get(key)));
+  await mount(place("figures-place"), "figures", values.figures, (_, href) => (location.href = local(href)));
 };
 
 PAGES.present = async (page, values) => {
