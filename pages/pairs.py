@@ -6,7 +6,7 @@ from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import figures, papers
 
 frame.enter()
-stored = papers.begin("eqben").questions
+stored = papers.begin("eqben")
 
 st.header("Accuracy by type of difference")
 figures.subsets(stored)

@@ -6,8 +6,7 @@ from vlprobe.dashboard import frame, state
 from vlprobe.dashboard.lab import figures, papers
 
 frame.enter()
-begun = papers.begin("prsm")
-stored = begun.questions
+stored = papers.begin("prsm")
 
 st.header("Rewordings that change the ranking")
 names = ("prsm_local_10", "prsm_local_100")
@@ -24,5 +23,5 @@ with papers.how_it_is_measured():
 st.header("Each comparison")
 figures.ten_rows(stored)
 st.header("Agreement by depth")
-figures.depths(stored, begun.model)
+figures.depths(stored)
 papers.end(stored, "rankings")

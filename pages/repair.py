@@ -14,9 +14,7 @@ st.markdown(
     "**only the difference from the control is the effect of the repair.**"
 )
 st.header("Before, control and after")
-models = repair.repaired()
-repair.changed(models)
-repair.seeds(models)
+repair.changed(repair.repaired())
 training.draw_steps()
 
 st.header("Fine-tune a model")
@@ -27,4 +25,4 @@ st.markdown(
 )
 training.training_form()
 st.header("Training runs")
-training.trainings(repair.probe_tuned)
+training.trainings()

@@ -6,17 +6,16 @@ from vlprobe.dashboard import frame, state
 from vlprobe.dashboard.lab import figures, influence, papers
 
 frame.enter()
-opening = papers.begin("rococo")
-stored = opening.questions
+stored = papers.begin("rococo")
 
-if f"{opening.kind}_drop_rate" not in stored.metrics:
+if f"{stored.kind}_drop_rate" not in stored.metrics:
     state.quiet("Nothing is altered in these galleries, so no drop can be measured.")
     papers.end(stored, "retrieval")
     st.stop()
 st.header("Most harmful alterations")
 for column, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), strict=True):
     with column:
-        figures.by_subtype(stored, stored.metrics[f"{opening.kind}_{name}"])
+        figures.by_subtype(stored, stored.metrics[f"{stored.kind}_{name}"])
 state.quiet(papers.OPENS)
 with papers.how_it_is_measured():
     state.quiet(

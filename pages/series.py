@@ -6,7 +6,7 @@ from vlprobe.dashboard import frame, state
 from vlprobe.dashboard.lab import figures, papers
 
 frame.enter()
-stored = papers.begin("series").questions
+stored = papers.begin("series")
 
 st.header("Accuracy of boundaries")
 figures.boundaries(stored)

@@ -6,12 +6,11 @@ from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import figures, papers
 
 frame.enter()
-begun = papers.begin("visla")
-stored = begun.questions
+stored = papers.begin("visla")
 
 st.header("Meaning or wording")
 figures.triplets(stored)
-figures.lexical(stored, begun.model)
+figures.lexical(stored)
 figures.both_sides(stored)
 st.header("Size and training data")
 figures.accuracy_over_size(stored)

@@ -12,6 +12,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import CaseCard
+from vlprobe.dashboard.chart import FigureMaker, chart
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import address as page_address
 from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
@@ -95,9 +96,13 @@ def address(subject: PageSubject, case_filter: Filter | None) -> str:
     return page_address("explore", query(subject, case_filter)) if case_filter else ""
 
 
-def open_clicked(points: Sequence[Mapping], subject: PageSubject, target: Target) -> None:
-    """Open the cases behind a clicked mark. Nothing happens for marks that show published numbers."""
-    for point in points:
+def chart_of_cases(
+    figure: FigureMaker, key: str, alt: str, subject: PageSubject, target: Target
+) -> None:
+    """Draw a figure whose marks open their cases in Explore, except marks that show published numbers. The arguments
+    are those of `chart.chart`, and a function from a model and the key of a mark to a filter.
+    """
+    for point in chart(figure, key, alt, clickable=True):
         clicked = point.get("customdata")
         case_filter = target(str(clicked[0]), str(clicked[1])) if clicked else None
         if case_filter is not None:

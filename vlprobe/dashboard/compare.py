@@ -7,7 +7,7 @@ corners of the selected area (`area`), the bucket, the order and the page. Older
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import htpy
@@ -17,8 +17,8 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import json
 from vlprobe.case.card import case_card, wrong_captions
-from vlprobe.dashboard import case_links, drawer, export, frame, margin_map, sentence, tables
-from vlprobe.dashboard.chart import chart, selectable_chart, selected
+from vlprobe.dashboard import case_links, drawer, export, frame, margin_map, sentence
+from vlprobe.dashboard.chart import selectable_chart, selected
 from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -75,18 +75,21 @@ def draw_page() -> None:
     for line in order_sentences(table, contest.names, contest.compared):
         quiet(line)
     play.draw_human_baseline(contest, contest.compared)
-    parting = draw_forest(contest, comparison, finding.row)
-    side_filter = draw_columns(contest, comparison, parting)
-    draw_causes(contest)
-    draw_measured(contest, comparison)
-    in_map = draw_fold(contest, parting.rival)
-    draw_details(contest)
+    open_row = draw_forest(contest, comparison, finding.row)
+    side_filter = draw_columns(contest, comparison, open_row)
+    if not contest.kind_presentation.is_movement:
+        title = "Where the difference was missed: words, picture or match"
+        fold("causes", title, "visibility_off", partial(_draw_causes, contest))
+    draw_numbers = partial(_draw_numbers, contest, comparison)
+    fold("measured", "How it is measured", "function", draw_numbers)
+    in_map = draw_fold(contest, open_row.model)
+    fold("details", "Details", "data_object", partial(frame.draw_details, contest))
     shared = in_map or side_filter
     with share_slot:
-        row = (parting.subtype, parting.rival)
+        row = (open_row.subtype, open_row.model)
         drawer.draw_share(contest, shared, n_passing(contest, shared), row)
     if "case" in st.query_params:
-        drawer_filter = in_map or filter_of_case(contest, parting)
+        drawer_filter = in_map or filter_of_case(contest, open_row)
         is_grouped = in_map is None  # the map has one card per case
         drawer.draw_case(contest, drawer_filter, CARDS, is_grouped)
 
@@ -247,15 +250,7 @@ def carried_unit() -> str:
     return "spread" if st.query_params.get("unit") == "spread" else "cosine"
 
 
-@dataclass(frozen=True)
-class Parting:
-    """The selected row of the forest plot, which compares the baseline with one other model on one type of edit."""
-
-    subtype: str  # "": all
-    rival: str
-
-
-def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
+def selected_row(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> PairedTest:
     """Return the selected row: the one in the URL, or else the row that the heading describes. If the URL names another
     model but no type, return that model's clearest difference.
     """
@@ -263,14 +258,13 @@ def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) ->
     rival = rival if rival in contest.rivals else proof.model
     linked = st.query_params.get("type")
     if linked is not None and linked in comparison.subtypes:
-        return Parting(linked, rival)
-    row = proof if rival == proof.model else forest.first_row(comparison, rival)
-    return Parting(row.subtype, rival)
+        return comparison.row(rival, linked)
+    return proof if rival == proof.model else forest.first_row(comparison, rival)
 
 
-def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
+def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> PairedTest:
     """Draw the forest plot, and return the row whose pictures are shown. By default, the heading describes this row."""
-    open_row = parting(contest, comparison, proof)
+    open_row = selected_row(contest, comparison, proof)
     if all(math.isnan(row.difference) for row in comparison.rows):
         return open_row
     kind, baseline = contest.kind_presentation, contest.model
@@ -323,7 +317,7 @@ def _warn_of_slices(comparison: PairedTests) -> None:
             )
 
 
-def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Parting) -> None:
+def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: PairedTest) -> None:
     """Draw pickers for the row whose pictures are shown, as a keyboard alternative to clicking the plot."""
 
     def show() -> None:
@@ -334,7 +328,7 @@ def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Par
     models = {name: contest.names[name] for name in contest.rivals}
     for label, name, options, value in (
         ("Kind of change", "row_type", types, open_row.subtype),
-        ("Compared with", "row_model", models, open_row.rival),
+        ("Compared with", "row_model", models, open_row.model),
     ):
         width = sentence.picker_width(options[value])
         pick(label, name, options, value, show, bare=True, width=width)
@@ -354,19 +348,23 @@ def show_row(subtype: str, rival: str) -> None:
 SHOWN = 6  # cards per column
 
 
-def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
+def side_filters(contest: PageSubject, row: PairedTest) -> list[Filter]:
+    """Return the filters for the cases of a row that fool only the baseline, and those that fool only the other."""
+    pairs = (contest.model, row.model), (row.model, contest.model)
+    return [side_filter(contest.kind, *pair, row.subtype) for pair in pairs]
+
+
+def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest) -> Filter:
     """Draw the cases that fool only one of two models, one column per model, and count the other cases. Returns the
     filter for the left column.
     """
-    test = comparison.row(parting.rival, parting.subtype)
-    pairs = (contest.model, parting.rival), (parting.rival, contest.model)
-    filters = [side_filter(contest.kind, *pair, parting.subtype) for pair in pairs]
+    filters = side_filters(contest, test)
     sizes = [test.only_base, test.only_model]
     if comparison.is_movement:
         sizes = [n_passing(contest, case_filter) for case_filter in filters]
     with draw_row("parting"):
         st.html(tag("h2", "Where they disagree"), width="content")
-        draw_row_picker(contest, comparison, parting)
+        draw_row_picker(contest, comparison, test)
         st.space("stretch")
         _draw_legend(contest)
     with st.container(key="facing"):
@@ -403,16 +401,14 @@ def _n_halves(contest: PageSubject, case_filter: Filter) -> int:
     return counts(contest, case_filter)["tied"] if is_asked_twice else 0
 
 
-def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
+def filter_of_case(contest: PageSubject, row: PairedTest) -> Filter:
     """Return the filter for the column with the case in the URL, or for all cases of the kind if neither has it."""
     number = view(views.rows.case_number, contest.question_set, st.query_params["case"])
-    for pair in ((contest.model, parting.rival), (parting.rival, contest.model)):
-        column = side_filter(contest.kind, *pair, parting.subtype)
-        if number is None:
-            break
-        if view(views.wall.neighbors, contest.question_set, column, number).place:
-            return column
-    return Filter(contest.model, contest.kind, outcome="all", other=parting.rival)
+    if number is not None:
+        for column in side_filters(contest, row):
+            if view(views.wall.neighbors, contest.question_set, column, number).place:
+                return column
+    return Filter(contest.model, contest.kind, outcome="all", other=row.model)
 
 
 def _draw_legend(contest: PageSubject) -> None:
@@ -486,55 +482,28 @@ HOW_CAUSES = (
 )
 
 
-def draw_causes(contest: PageSubject) -> None:
-    """Draw an expander with each model's failures by who did not see the difference, if the kind has failures."""
-    if contest.kind_presentation.is_movement:
+def _draw_causes(contest: PageSubject) -> None:
+    """Draw each model's failures by who did not see the difference."""
+    counts = view(views.causes.counts, contest.question_set, contest.kind)
+    if counts.empty:
+        quiet(
+            "Unknown for these models, because they have no stored cosines between captions. "
+            "Only models with a text tower and an image tower have such cosines."
+        )
         return
-    with fold(
+    names = sentence_names(contest.question_set.models, renamed())
+    case_links.chart_of_cases(
+        lambda: charts.compare.causes(counts, names),
         "causes",
-        "Where the difference was missed: words, picture or match",
-        ":material/visibility_off:",
-    ) as is_open:
-        if not is_open:
-            return
-        counts = view(views.causes.counts, contest.question_set, contest.kind)
-        if counts.empty:
-            quiet(
-                "Unknown for these models, because they have no stored cosines between captions. "
-                "Only models with a text tower and an image tower have such cosines."
-            )
-            return
-        names = sentence_names(contest.question_set.models, renamed())
-        points = chart(
-            lambda: charts.compare.causes(counts, names),
-            "causes",
-            "Share of each model's failures in which its text tower, its image tower, both or neither hardly moved.",
-            clickable=True,
-        )
-        case_links.open_clicked(
-            points,
-            contest,
-            lambda model, cause: Filter(model, contest.kind, unseen_by=(cause,)),
-        )
-        quiet(HOW_CAUSES)
-
-
-def draw_measured(contest: PageSubject, comparison: PairedTests) -> None:
-    """Draw an expander that explains units and averaging, and lists every number with its interval and p-value."""
-    with fold("measured", "How it is measured", ":material/function:") as is_open:
-        if is_open:
-            _draw_numbers(contest, comparison)
-
-
-def draw_details(contest: PageSubject) -> None:
-    """Draw an expander with notes, details about the question set, and downloads."""
-    with fold("details", "Details", ":material/data_object:") as is_open:
-        if is_open:
-            frame.notes(contest)
-            tables.draw_set_details(contest.question_set)
+        "Share of each model's failures in which its text tower, its image tower, both or neither hardly moved.",
+        contest,
+        lambda model, cause: Filter(model, contest.kind, unseen_by=(cause,)),
+    )
+    quiet(HOW_CAUSES)
 
 
 def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
+    """Explain units and averaging, and list every number with its interval and p-value."""
     with st.container(horizontal=True):
         unit = frame.unit(contest)
         averaging = frame.averaging(contest)
@@ -582,12 +551,13 @@ def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
     runs = [contest.question_set.run(model) for model in (contest.model, rival)]
     if not all(run.is_scored for run in runs):
         return None
-    with fold("map", "Case by case", ":material/scatter_plot:", PARAMETERS) as is_open:
-        if not is_open:
-            return None
+
+    def draw() -> Filter:
         case_filter = _draw_margins(contest, rival)
         _draw_cards(contest, case_filter)
         return case_filter
+
+    return fold("map", "Case by case", "scatter_plot", draw, PARAMETERS)
 
 
 def _draw_margins(contest: PageSubject, rival: str) -> Filter:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vlprobe import __version__, views
-from vlprobe.dashboard import lookup, navigation
+from vlprobe.dashboard import lookup, navigation, tables
 from vlprobe.dashboard.access import admit
 from vlprobe.dashboard.jobs import all_watched, probe_button, under_way, watched
 from vlprobe.dashboard.run import progress
@@ -166,6 +166,12 @@ def say_strangers(
     names = sentence_names(toys, renamed())
     if note := drawn_only([names[name] for name in toys], len(asked_models)):
         quiet(note)
+
+
+def draw_details(subject: PageSubject) -> None:
+    """Draw cautions about the models' numbers, and an expander with details on the question set."""
+    notes(subject)
+    tables.draw_set_details(subject.question_set)
 
 
 def notes(subject: PageSubject) -> None:

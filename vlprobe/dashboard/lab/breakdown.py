@@ -58,7 +58,7 @@ def draw_page() -> None:
         dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
         tables.cards(metric)
         alt = f"{metric.label} for each slice, one mark per model; the table has the numbers."
-        figures.chart_of_cases(dots, "dots", alt, subject, metric.kinds, slicing)
+        figures.chart_of_slices(dots, "dots", alt, subject, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")
     with rows:
         case_links.draw_links(
@@ -72,8 +72,7 @@ def draw_page() -> None:
         with st.container(horizontal=True):
             export.draw_menu("numbers", table=estimates)
             export.report_button(subject)
-    frame.notes(subject)
-    tables.draw_set_details(subject.question_set)
+    frame.draw_details(subject)
 
 
 def _draw_table(
@@ -97,7 +96,7 @@ def _draw_table(
 def _any(subject: PageSubject, model: str, metric: Metric) -> Filter | None:
     """Build a filter for the cases that fool the model. It uses the first kind of case that the metric judges."""
     kinds = [kind for kind in list_kinds(subject) if kind in metric.kinds]
-    return papers.Opening(subject, model, kinds[0]).believed if kinds else None
+    return papers.cases_of(model, kinds[0]) if kinds else None
 
 
 def _called(slicing: str, name: str) -> str:

@@ -71,7 +71,7 @@ MOST_NAMED = 9  # maximum number of models in a sentence
 FEW = 5  # minimum number of triplets for which an accuracy is drawn
 
 
-def chart_of_cases(
+def chart_of_slices(
     make: FigureMaker,
     key: str,
     alt: str,
@@ -79,12 +79,13 @@ def chart_of_cases(
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
-    """Draw a figure whose marks open their cases in Explore. It may only depend on stored results and the URL."""
-    points = chart(lambda: case_links.with_names(make(), subject.models), key, alt, clickable=True)
-    case_links.open_clicked(
-        points,
-        subject,
-        lambda model, name: case_links.slice_filter(subject, model, kinds, slicing, name),
+    """Draw a figure whose marks open the cases of a slice. It may only depend on stored results and the URL."""
+
+    def target(model: str, name: str) -> Filter | None:
+        return case_links.slice_filter(subject, model, kinds, slicing, name)
+
+    case_links.chart_of_cases(
+        lambda: case_links.with_names(make(), subject.models), key, alt, subject, target
     )
 
 
@@ -111,7 +112,7 @@ def _dots(
             charts.tradeoff.beside(figure, printed, list(rows), "rate")
         return figure if title is None else figure.update_xaxes(title=title, title_standoff=8)
 
-    chart_of_cases(make, key, alt, subject, metric.kinds, slicing)
+    chart_of_slices(make, key, alt, subject, metric.kinds, slicing)
     return len(printed) > 0
 
 
@@ -208,8 +209,12 @@ def triplets(subject: PageSubject) -> None:
         return
     table = table.assign(slice=table["metric"] + " " + table["slice"])
     styles = dict(subject.looks) | {WORD_OVERLAP: Look(charts.theme.QUIET, "x")}
-    figure = charts.dots.dots(table, subject.metrics[measured[0]], "cosine", rows, styles, chances)
-    figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
+
+    def make() -> go.Figure:
+        metric = subject.metrics[measured[0]]
+        figure = charts.dots.dots(table, metric, "cosine", rows, styles, chances)
+        figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
+        return case_links.with_names(figure, subject.models)
 
     def target(model: str, key: str) -> Filter | None:
         name, _, subset = key.partition(" ")
@@ -219,8 +224,7 @@ def triplets(subject: PageSubject) -> None:
 
     cards(*(subject.metrics[name] for name in measured))
     alt = "Accuracy by subset, one mark per model; the table has the numbers."
-    clicked = chart(case_links.with_names(figure, subject.models), "triplets", alt, clickable=True)
-    case_links.open_clicked(clicked, subject, target)
+    case_links.chart_of_cases(make, "triplets", alt, subject, target)
     cross = (
         "The gray cross is a baseline without a model: it matches the two texts that "
         "share the most words. A model should beat it."
@@ -248,7 +252,7 @@ def severity(subject: PageSubject) -> None:
         charts.tradeoff.curves, table, metric, "cosine", subject.looks, steps, across, paper
     )
     alt = f"{metric.label} by strength of the alteration, one line per model."
-    chart_of_cases(make, "severity", alt, subject, metric.kinds)
+    chart_of_slices(make, "severity", alt, subject, metric.kinds)
     hollow = " Hollow gray marks: the paper's models, on COCO." if len(paper) else ""
     quiet(
         "How to read it: lower is better. The curve of a model that notices stronger alterations "
@@ -352,7 +356,7 @@ def subsets(subject: PageSubject) -> None:
     )
 
 
-def lexical(subject: PageSubject, model: str) -> None:
+def lexical(subject: PageSubject) -> None:
     """Draw how similar VISLA's captions look, and how accuracy depends on how much shared words mislead."""
     choices = view(views.estimates.choices, subject.question_set)
     of_texts = choices.loc[choices["kind"] == "t2t", "subtype"]
@@ -387,14 +391,14 @@ def lexical(subject: PageSubject, model: str) -> None:
 
         def make() -> go.Figure:
             figure = charts.tradeoff.curves(
-                lures, metric, "cosine", subject.looks, steps, across, chosen=model
+                lures, metric, "cosine", subject.looks, steps, across, chosen=subject.model
             )
             if (even := "0.00 to 0.25") in steps and next(iter(steps)) != even:
                 charts.papers.turning_point(figure, steps, even, "words mislead")
             return figure
 
         alt = "Text-to-text accuracy by how much shared words mislead, one line per model."
-        chart_of_cases(make, "lures", alt, subject, metric.kinds, LURE)
+        chart_of_slices(make, "lures", alt, subject, metric.kinds, LURE)
         quiet(
             "How to read it: the lure is the word overlap of the wrong caption with a true one, "
             "minus the word overlap of the two true captions. Left of the line, word overlap "
@@ -502,7 +506,7 @@ def ten_rows(subject: PageSubject) -> None:
     )
 
 
-def depths(subject: PageSubject, model: str) -> None:
+def depths(subject: PageSubject) -> None:
     """Draw how PRSM's overlap depends on the number of top pictures compared, in one panel per kind of rewording."""
     table = view(views.figures.depths, subject.question_set)
     settings = sorted(table["setting"].unique(), key=slice_order)
@@ -511,7 +515,7 @@ def depths(subject: PageSubject, model: str) -> None:
         return
     papers = {setting: published_depths(setting) for setting in settings}
     lowest = min(min(curve["value"]) for curve in (table, *papers.values()) if len(curve))
-    mentioned(subject, model, "hollow: published")
+    mentioned(subject, subject.model, "hollow: published")
     metric = subject.metrics["prsm_local_100"]
     for column, setting in zip(st.columns(len(settings)), settings, strict=True):
         curve, paper = table.loc[table["setting"] == setting], papers[setting]
@@ -523,21 +527,25 @@ def depths(subject: PageSubject, model: str) -> None:
             def make(curve=curve, paper=paper, steps=steps) -> go.Figure:
                 across = "First pictures compared"
                 figure = charts.tradeoff.curves(
-                    curve, metric, "cosine", subject.looks, steps, across, paper, chosen=model
+                    curve,
+                    metric,
+                    "cosine",
+                    subject.looks,
+                    steps,
+                    across,
+                    paper,
+                    chosen=subject.model,
                 )
                 figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
                 figure.update_layout(showlegend=False, height=280, margin_t=5)
                 return case_links.with_names(figure, subject.models)
 
             alt = f"Overlap by depth, {value_label(setting)}, one line per model."
-            points = chart(make, f"depth_{setting}", alt, clickable=True)
-            case_links.open_clicked(
-                points,
-                subject,
-                lambda name, depth, setting=setting: case_links.slice_filter(
-                    subject, name, metric.kinds, "subtype", setting
-                ),
-            )
+
+            def target(name: str, depth: str, setting: str = setting) -> Filter | None:
+                return case_links.slice_filter(subject, name, metric.kinds, "subtype", setting)
+
+            case_links.chart_of_cases(make, f"depth_{setting}", alt, subject, target)
     size = view(views.papers.gallery_size, subject.question_set)
     quiet(
         "How to read it: this figure shows the numbers in the paper's table as curves. Higher is "
@@ -562,7 +570,7 @@ def boundaries(subject: PageSubject) -> None:
     )
     cards(metric)
     alt = "Share of boundaries found, by accepted distance in seconds, one line per model."
-    chart_of_cases(make, "boundaries", alt, subject, metric.kinds)
+    chart_of_slices(make, "boundaries", alt, subject, metric.kinds)
     quiet(
         "How to read it: higher is better, and further left is harder. Short videos are easier: "
         "if the accepted distance is as long as the video, every guess is correct. Hollow gray "

@@ -20,10 +20,9 @@ from vlprobe.dashboard.state import (
     plain,
     quiet,
     store,
-    tag,
     view,
 )
-from vlprobe.dashboard.tables import breakable, show
+from vlprobe.dashboard.tables import show
 from vlprobe.dashboard.widgets import link_page
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor.checks import Check
@@ -32,6 +31,7 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts, fitness
 from vlprobe.render.attribution import published_line
 from vlprobe.render.findings import order_sentences
+from vlprobe.render.html.elements import breakable, column_heads, tag
 from vlprobe.storage import access, display_names
 from vlprobe.views.fitness import ModelFitness
 
@@ -91,31 +91,28 @@ def matrix() -> None:
 
 def verdict(examination: Examination) -> None:
     """Draw a sentence with the outcome of the checks, below a credit if others published the model's answers."""
-    digest = examination.model_digest
+    digest, called = examination.model_digest, plain(model_name(examination.model))
     runs = [run for run in view(views.runs.run_rows) if run.model_digest == digest]
     if line := published_line(runs[:1]):
         st.html(str(line))
     for run in runs:
         if run.n_orders > 1:
-            question_set = view(views.runs.question_set, run.case_key)
-            names = {run.model: model_name(run.model)}
-            for sentence in order_sentences(
-                view(views.estimates.estimates, question_set), names, [run.model]
-            ):
+            table = view(views.estimates.estimates, view(views.runs.question_set, run.case_key))
+            for sentence in order_sentences(table, {run.model: model_name(run.model)}, [run.model]):
                 quiet(f"{dataset_name(run.dataset)}: {sentence}")
     failed = [check.name for check in examination.checks if check.passed is False]
     judged = sum(check.passed is not None for check in examination.checks)
     if failed and is_control(examination.model):
         st.info(
-            f"{plain(model_name(examination.model))} is a control: it "
-            f"{fitness.fails(len(failed), True)}. No metric should reward it.",
+            f"{called} is a control: it {fitness.fails(len(failed), True)}. No metric should "
+            "reward it.",
             icon=":material/info:",
         )
     elif failed:
         names = ", ".join(fitness.check_name(name) for name in failed)
         st.error(
-            f"{plain(model_name(examination.model))} failed {len(failed)} of {judged} checks: "
-            f"{plain(names)}. Find the cause before you use its results.",
+            f"{called} failed {len(failed)} of {judged} checks: {plain(names)}. Find the cause "
+            "before you use its results.",
             icon=":material/warning:",
         )
     elif not judged:
@@ -125,24 +122,14 @@ def verdict(examination: Examination) -> None:
         )
     else:
         every = f"all {judged} checks that apply" if judged > 1 else "the one check that applies"
-        st.success(
-            f"{plain(model_name(examination.model))} passed {every}.",
-            icon=":material/check_circle:",
-        )
+        st.success(f"{called} passed {every}.", icon=":material/check_circle:")
 
 
 def checks(examination: Examination) -> None:
     """Draw a table of checks with the outcome, the finding, and the result expected from a working model."""
-    head = "".join(
-        tag("th", title, scope="col")
-        for title in ("Check", "Outcome", "Found", "Expected of a working model")
-    )
-    of_control = is_control(examination.model)
-    show(
-        f"Checks of {model_name(examination.model)}",
-        head,
-        [_row(check, of_control) for check in examination.checks],
-    )
+    heads = column_heads(("Check", "Outcome", "Found", "Expected of a working model"))
+    rows = [_row(check, is_control(examination.model)) for check in examination.checks]
+    show(f"Checks of {model_name(examination.model)}", heads, rows)
 
 
 def _row(check: Check, of_control: bool) -> str:
@@ -166,11 +153,7 @@ def passport(examination: Examination) -> None:
         f'<tr class="first">{tag("th", name, scope="row")}<td>{breakable(str(value))}</td></tr>'
         for name, value in examination.passport.items()
     ]
-    show(
-        f"Metadata of {model_name(examination.model)}",
-        tag("th", "Fact", scope="col") + tag("th", "Value", scope="col"),
-        rows,
-    )
+    show(f"Metadata of {model_name(examination.model)}", column_heads(("Fact", "Value")), rows)
     quiet(f"Examined on {examination.dataset}, {examination.finished}.")
 
 
@@ -184,10 +167,7 @@ def erased(examination: Examination) -> None:
     if not rows:
         quiet("None: every tested edit reaches the model.")
         return
-    head = "".join(
-        tag("th", title, scope="col") for title in ("Edit", "Never reach the model", "Undone by")
-    )
-    show("Erased edits", head, rows)
+    show("Erased edits", column_heads(("Edit", "Never reach the model", "Undone by")), rows)
 
 
 def stored_names() -> dict[str, str]:
@@ -237,9 +217,5 @@ def _rename(called: Mapping[str, str]) -> None:
             f"'{display}' is already the name of '{others[0]}'. Choose another name."
         )
     display_names.rename(store(), original_name, display)
-    message = (
-        f"{original_name} is now called {display}."
-        if display
-        else f"{original_name} has its original name again."
-    )
-    st.toast(plain(message), icon=":material/edit:")
+    state = f"is now called {display}" if display else "has its original name again"
+    st.toast(plain(f"{original_name} {state}."), icon=":material/edit:")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -11,7 +11,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case.card import card_type, case_card
-from vlprobe.dashboard import case_links, export, frame, tables
+from vlprobe.dashboard import case_links, export, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
@@ -55,19 +55,9 @@ N_EXAMPLES = 7  # cards; they fill one row at 1280 pixels
 N_BESIDE = 6  # cards with two pictures side by side; they fill two rows
 
 
-@dataclass(frozen=True)
-class Opening:
-    """The question set, model and kind of case that a page in Lab is about."""
-
-    questions: PageSubject
-    model: str
-    kind: str  # kind of the examples
-
-    @property
-    def believed(self) -> Filter:
-        """A filter for the cases that fool the model, or for all cases if the kind cannot fool a model."""
-        outcome = "all" if self.kind in movement_kinds() else "fooled"
-        return Filter(self.model, self.kind, outcome=outcome)
+def cases_of(model: str, kind: str) -> Filter:
+    """Return a filter for the cases that fool a model, or for all cases if the kind cannot fool a model."""
+    return Filter(model, kind, outcome="all" if kind in movement_kinds() else "fooled")
 
 
 def pick(probe: str = "") -> PageSubject:
@@ -89,8 +79,10 @@ def pick_model(subject: PageSubject) -> str:
     return choose("Model", "model", names, default, always=True)
 
 
-def draw(probe: str) -> Opening:
-    """Draw the top of a probe's page: pickers, the main finding, the probe's description and example cards."""
+def begin(probe: str) -> PageSubject:
+    """Draw the top of a probe's page: pickers for the question set, the model and the kind, the main finding, the
+    probe's description, example cards, and a link to the cases for each kind of edit.
+    """
     with st.container(horizontal=True, key="lab_subject"):
         subject = pick(probe)
         model = pick_model(subject)
@@ -99,23 +91,32 @@ def draw(probe: str) -> Opening:
         kind = view(views.runs.default_kind, subject.question_set, (model,))
         if len(kinds) > 1:
             kind = choose("Fooled by", "kind", lies, kind, always=True)
-    opening = Opening(subject, model, kind)
-    st.title(plain(finding(opening)), anchor=False)
+    subject = replace(subject, model=model, kind=kind)
+    st.title(plain(finding(subject)), anchor=False)
     frame.sentence(subject, kind)
     frame.say_strangers(subject)
-    draw_examples(opening.questions, opening.believed)
-    return opening
+    draw_examples(subject, cases_of(model, kind))
+    choices = view(views.estimates.choices, subject.question_set)
+    subtypes = choices.loc[choices["kind"] == kind, "subtype"].unique()
+    filters = {
+        capitalized(wrong(name)): case_links.slice_filter(subject, model, (kind,), "subtype", name)
+        for name in sorted(subtypes, key=slice_order)
+        if name
+    }
+    if len(filters) > 1:
+        case_links.draw_links(subject, filters)
+    return subject
 
 
-def finding(opening: Opening) -> str:
+def finding(subject: PageSubject) -> str:
     """Return a heading that says what fools the model, and how often."""
-    kind = opening.questions.presentation.kind(opening.kind)
-    subject = f"{model_name(opening.model)} {kind.verb} {kind.lie}"
+    kind = subject.kind_presentation
+    text = f"{model_name(subject.model)} {kind.verb} {kind.lie}"
     if kind.is_movement:
-        return subject
-    counted = counts(opening.questions, opening.believed)
-    n_orders = opening.questions.question_set.run(opening.model).n_orders
-    return f"{subject}, {rate_text(counted, n_orders)}" if counted["all"] else subject
+        return text
+    counted = counts(subject, cases_of(subject.model, subject.kind))
+    n_orders = subject.question_set.run(subject.model).n_orders
+    return f"{text}, {rate_text(counted, n_orders)}" if counted["all"] else text
 
 
 def draw_examples(subject: PageSubject, case_filter: Filter) -> None:
@@ -151,23 +152,6 @@ ALL = "all"
 MOST_IN_VIEW = 16  # rows of a table that are shown without scrolling
 
 
-def begin(probe: str) -> Opening:
-    """Draw the top of a probe's page, and a link to the cases for each kind of edit."""
-    begun = draw(probe)
-    choices = view(views.estimates.choices, begun.questions.question_set)
-    subtypes = choices.loc[choices["kind"] == begun.kind, "subtype"].unique()
-    filters = {
-        capitalized(wrong(name)): case_links.slice_filter(
-            begun.questions, begun.model, (begun.kind,), "subtype", name
-        )
-        for name in sorted(subtypes, key=slice_order)
-        if name
-    }
-    if len(filters) > 1:
-        case_links.draw_links(begun.questions, filters)
-    return begun
-
-
 @contextmanager
 def how_it_is_measured() -> Iterator[None]:
     """Open the expander that explains what the numbers are, their unit and how to read them."""
@@ -184,8 +168,7 @@ def end(subject: PageSubject, name: str) -> None:
         export.draw_menu(
             f"{name}_table", table=view(views.papers.remade, subject.question_set, table.number)
         )
-    frame.notes(subject)
-    tables.draw_set_details(subject.question_set)
+    frame.draw_details(subject)
 
 
 def draw_table(subject: PageSubject) -> PaperTable:

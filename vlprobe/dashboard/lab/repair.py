@@ -6,7 +6,7 @@ three models (`before`, `control`, `after`), the job that runs them (`job`) and 
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,14 +21,13 @@ from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.export import draw_menu
-from vlprobe.dashboard.jobs import begin, span, watched
+from vlprobe.dashboard.jobs import span, watched
 from vlprobe.dashboard.lab import papers
-from vlprobe.dashboard.lab.training import other_seeds, trained
+from vlprobe.dashboard.lab.training import PROBES, other_seeds, probe_all, trained
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
-    attempt,
     choose,
     model_name,
     page_subject,
@@ -49,7 +48,6 @@ from vlprobe.render.numbers import unit_of
 from vlprobe.render.words import SHIPPED_MODELS, movement_kinds, presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
-from vlprobe.runs.request import Request
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.training.objective import RETRIEVAL
 from vlprobe.views.filter import Filter
@@ -57,7 +55,6 @@ from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.repair import Numbers, training_differences
 from vlprobe.views.wall import Disagreements
 
-PROBES = {probe: presentation.title for probe, presentation in presentations().items()}
 NUMBERS: Numbers = tuple(
     (probe, (*presentation.retrieval_metrics, *presentation.main_metrics))
     for probe, presentation in presentations().items()
@@ -77,15 +74,6 @@ PUBLISHED: dict[str, Three] = {
 }
 
 FIRST_LISTS = 6  # number of captions
-
-
-@dataclass(frozen=True)
-class Repaired:
-    """A question set and a kind of case, with the number of its cases that were repaired or broken."""
-
-    questions: PageSubject
-    case_filter: Filter  # for the model before the repair
-    disagreements: Disagreements
 
 
 def repaired() -> Three:
@@ -210,6 +198,8 @@ def changed(models: Three) -> None:
         "answered different cases are excluded. "
         + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
+    if not _is_published(models):
+        _draw_seeds(models, metrics)
 
 
 def _draw_repaired(models: Three) -> None:
@@ -219,50 +209,39 @@ def _draw_repaired(models: Three) -> None:
     if repaired is None:
         quiet("Every case that fooled the original model still fools the repaired one.")
         return
-    kind = repaired.questions.presentation.kind(repaired.case_filter.kind)
-    names = [plain(model_name(name)) for name in (original, tuned)]
-    disagreements = repaired.disagreements
+    subject, disagreements = repaired
+    kind, names = subject.kind_presentation, [plain(model_name(name)) for name in (original, tuned)]
     st.markdown(
         f"**{disagreements.n_only_base:,} {wrong_captions(kind)} fooled {names[0]} and do not fool "
         f"{names[1]}.** The opposite is true for {disagreements.n_only_other:,}. Both numbers "
         "include the effect of training itself."
     )
-    frame.say_strangers(repaired.questions, models)
-    of_two = bucket(replace(repaired.case_filter, other=tuned, sort="difference"), "only_first")
-    question_set = repaired.questions.question_set
-    cards, _, _ = view(views.wall.wall, question_set, of_two, 1, papers.N_EXAMPLES, True)
+    frame.say_strangers(subject, models)
+    of_both = Filter(original, subject.kind, other=tuned, sort="difference")
+    of_two = bucket(of_both, "only_first")
+    wall = view(views.wall.wall, subject.question_set, of_two, 1, papers.N_EXAMPLES, True)
     label = f"Repaired: {wrong_captions(kind)} that fooled only {model_name(original)}"
-    parameters = case_links.query(repaired.questions, of_two)
-    papers.draw_cards(cards, kind, label, parameters, "repaired_examples")
+    parameters = case_links.query(subject, of_two)
+    papers.draw_cards(wall[0], kind, label, parameters, "repaired_examples")
     with st.container(horizontal=True):
         link_page("explore", f"All {disagreements.n_only_base:,}", parameters, icon="image_search")
-        link_page(
-            "breakdown",
-            "By kind of wrong caption",
-            {"set": repaired.questions.key},
-            icon="bar_chart",
-        )
+        link_page("breakdown", "By kind of wrong caption", {"set": subject.key}, icon="bar_chart")
 
 
-def _most_repaired(original: str, tuned: str) -> Repaired | None:
-    """Return the question set and kind, answered by both models, in which repaired cases outnumber broken ones most."""
-    every: list[Repaired] = []
+def _most_repaired(original: str, tuned: str) -> tuple[PageSubject, Disagreements] | None:
+    """Return the question set and kind, answered by both models, in which repaired cases outnumber broken ones most,
+    with the numbers of these cases.
+    """
+    every: list[tuple[PageSubject, Disagreements]] = []
     for key in view(views.repair.repair_sets, (original, tuned)).values():
         subject = page_subject(key)
         for kind in list_kinds(subject):
             if kind not in movement_kinds():
                 arguments = subject.question_set, original, tuned, Filter(original, kind), 0
                 counts = view(views.wall.disagreements, *arguments)
-                every.append(Repaired(subject, Filter(original, kind), counts))
-    every = [candidate for candidate in every if candidate.disagreements.n_only_base]
-    if not every:
-        return None
-    return max(
-        every,
-        key=lambda candidate: (
-            candidate.disagreements.n_only_base - candidate.disagreements.n_only_other
-        ),
-    )
+                every.append((replace(subject, model=original, kind=kind), counts))
+    repaired = [(subject, counts) for subject, counts in every if counts.n_only_base]
+    return max(repaired, key=lambda each: each[1].n_only_base - each[1].n_only_other, default=None)
 
 
 def _draw_first_lists(original: str, tuned: str) -> None:
@@ -290,12 +269,8 @@ def _draw_first_lists(original: str, tuned: str) -> None:
         )
 
 
-def seeds(models: Three) -> None:
+def _draw_seeds(models: Three, metrics: Metrics) -> None:
     """Draw how the effect of the repair varies between training seeds, and a button that runs missing probes."""
-    if len(set(models)) < 3 or "" in models or _is_published(models):
-        return
-    if not view(views.repair.repair_sets, models):
-        return
     others = _other_seeds(models)
     st.subheader("Other seeds")
     if not others:
@@ -315,21 +290,12 @@ def seeds(models: Three) -> None:
     )
     if missing and not _going(everyone) and changes("The other seeds have not been run yet."):
         seed_models = tuple(name for name in everyone if name not in models)
-        button = {
-            "icon": ":material/play_arrow:",
-            "key": "ask_seeds",
-            "on_click": attempt,
-            "args": (probe_all, seed_models, missing),
-        }
-        st.button(f"Run the other {'seeds' if len(others) > 1 else 'seed'} too", **button)
+        label = f"Run the other {'seeds' if len(others) > 1 else 'seed'} too"
+        press(label, probe_all, seed_models, missing, icon="play_arrow", key="ask_seeds")
     table = view(views.repair.repair_seeds, pairs, NUMBERS)
     if len(table):
-        metrics = {probe: tables.metrics(probe) for probe in PROBES}
-        st.html(
-            repair.seeds(
-                table, metrics, [f"Training {number}" for number in range(1, len(pairs) + 1)]
-            )
-        )
+        heads = [f"Training {number}" for number in range(1, len(pairs) + 1)]
+        st.html(repair.seeds(table, metrics, heads))
         draw_menu("repair_seeds", table=table)
         quiet(
             "Each value is the repaired model minus the control (after − control), on the same "
@@ -429,21 +395,6 @@ def _going(models: tuple[str, ...]) -> list[Job]:
 
 def _asks(job: Job, models: tuple[str, ...]) -> bool:
     return bool(job.requests) and set(job.models) <= set(models)
-
-
-def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
-    """Start one job that runs the models on the demo data of all given probes. Stored results are reused."""
-    names = tuple(dict.fromkeys(filter(None, models)))
-    begin(*(Request(names, registry.load_probe(probe).dataset, probe) for probe in probes))
-
-
-def probe_tuned(tuned: str, loss: str) -> None:
-    """Select a newly trained model and run the three models on every probe. A model with a plain loss becomes the
-    control, any other the repaired model.
-    """
-    st.query_params["control" if loss in RETRIEVAL else "after"] = tuned
-    models = tuple(st.query_params.get(role, "") for role in HELP)
-    probe_all(models)
 
 
 def _work(models: Three, missing: list[str]) -> str:

@@ -1,11 +1,10 @@
 """Fine-tuning on the Repair page: the form, the losses during training, and the list of training runs."""
 
-import dataclasses
 import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,19 +12,21 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from vlprobe import views
+from vlprobe import registry, views
 from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.export import draw_menu
-from vlprobe.dashboard.jobs import STATES, span
-from vlprobe.dashboard.run.progress import draw_log, draw_resume, draw_stop, reread
-from vlprobe.dashboard.state import choose, dataset_name, link_docs, plain, quiet, store, tag, view
+from vlprobe.dashboard.jobs import STATES, begin, span
+from vlprobe.dashboard.run.progress import draw_line, draw_log, draw_resume, draw_stop, reread
+from vlprobe.dashboard.state import choose, dataset_name, link_docs, plain, quiet, store, view
 from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.render import charts
+from vlprobe.render.html.repair import ROLES
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
+from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper
 from vlprobe.training import objective
@@ -33,6 +34,7 @@ from vlprobe.training.request import TrainRequest
 from vlprobe.views.repair import added_time, loss_curves, seconds_per_step
 from vlprobe.views.runs import QuestionSet
 
+PROBES = {probe: presentation.title for probe, presentation in presentations().items()}
 ROWS = 12  # rows in the list of training runs
 COLUMNS = (
     "State",
@@ -88,55 +90,52 @@ RATES = {3e-5: "0.00003", 1e-4: "0.0001", 3e-4: "0.0003"}
 VALIDATIONS = 8  # validations per training run, so that its curve has marks
 
 
-@dataclasses.dataclass(frozen=True)
-class Training:
-    """A job that fine-tunes a model, and the request that started it."""
-
-    job: Job
-    request: TrainRequest
-
-
 def trained() -> dict[str, str]:
     """Return the loss of each model that was fine-tuned on this dashboard and is ready to use, newest first."""
     return {
-        training.request.tuned: training.request.loss
-        for training in _trainings()
-        if training.job.state == "done" and training.request.path.exists()
+        request.tuned: request.loss
+        for job, request in _trainings()
+        if job.state == "done" and request.path.exists()
     }
 
 
 def other_seeds(control: str, tuned: str) -> list[tuple[str, str]]:
     """Return pairs of models that were trained like `control` and `tuned` but with another seed, which both share."""
-    requests = {
-        training.request.tuned: training.request
-        for training in _trainings()
-        if training.job.state == "done"
-    }
+    requests = {request.tuned: request for job, request in _trainings() if job.state == "done"}
     if control not in requests or tuned not in requests:
         return []
-    alike = [
-        {
+
+    def by_seed(model: str) -> dict[int, str]:
+        like = requests[model]
+        return {
             request.seed: name
             for name, request in requests.items()
-            if _but_for_seed(request) == _but_for_seed(requests[model])
+            if replace(request, seed=like.seed, output=like.output) == like
         }
-        for model in (control, tuned)
-    ]
-    pairs = [(alike[0][seed], alike[1][seed]) for seed in sorted(alike[0].keys() & alike[1].keys())]
+
+    controls, repaired = by_seed(control), by_seed(tuned)
+    pairs = [(controls[seed], repaired[seed]) for seed in sorted(controls.keys() & repaired)]
     return [pair for pair in pairs if not {control, tuned} & set(pair)]
 
 
-def _but_for_seed(request: TrainRequest) -> TrainRequest:
-    return dataclasses.replace(request, seed=0, output="")
+def _trainings() -> list[tuple[Job, TrainRequest]]:
+    """Return all training runs started in this dashboard with their requests, newest first."""
+    every = [(job, job.request) for job in jobs.jobs(store())]
+    return [(job, request) for job, request in every if isinstance(request, TrainRequest)]
 
 
-def _trainings() -> list[Training]:
-    """Return all training runs started in this dashboard, newest first."""
-    return [
-        Training(job, job.request)
-        for job in jobs.jobs(store())
-        if isinstance(job.request, TrainRequest)
-    ]
+def probe_all(models: tuple[str, ...], probes: Iterable[str] = PROBES) -> None:
+    """Start one job that runs the models on the demo data of all given probes. Stored results are reused."""
+    names = tuple(dict.fromkeys(filter(None, models)))
+    begin(*(Request(names, registry.load_probe(probe).dataset, probe) for probe in probes))
+
+
+def _probe_tuned(request: TrainRequest) -> None:
+    """Select a newly trained model and run the three models on every probe. A model with a plain loss becomes the
+    control, any other the repaired model.
+    """
+    st.query_params["control" if request.loss in objective.RETRIEVAL else "after"] = request.tuned
+    probe_all(tuple(st.query_params.get(role.lower(), "") for role in ROLES))
 
 
 def training_form() -> None:
@@ -172,8 +171,8 @@ def training_form() -> None:
         variant = st.selectbox("EqSim counts", list(VARIANTS), **settings)
     request = tuning_request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
     quiet(f"{_effort(request.steps)} Loss: {_loss(request)}.")
-    begin = _begin, request
-    press("Start fine-tuning", *begin, icon="play_arrow", type="primary", key="train_begin")
+    look = {"icon": "play_arrow", "type": "primary", "key": "train_begin"}
+    press("Start fine-tuning", _begin, request, **look)
 
 
 def tuning_request(
@@ -210,7 +209,7 @@ def tuning_request(
     )
     digest = hashlib.sha256(json.dumps(chosen.recipe(), sort_keys=True).encode()).hexdigest()[:6]
     name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{digest}.safetensors"
-    return dataclasses.replace(chosen, output=str(store().root / "trained" / name))
+    return replace(chosen, output=str(store().root / "trained" / name))
 
 
 def _term(weight: float, term: str) -> str:
@@ -219,7 +218,7 @@ def _term(weight: float, term: str) -> str:
 
 def _effort(steps: int) -> str:
     """Estimate the training time, based on the newest training run on this machine."""
-    measured = (seconds_per_step(training.request.path) for training in _trainings())
+    measured = (seconds_per_step(request.path) for _, request in _trainings())
     newest = next((seconds for seconds in measured if not math.isnan(seconds)), math.nan)
     if math.isnan(newest):
         return "We can estimate the time after the first steps."
@@ -230,45 +229,37 @@ def _effort(steps: int) -> str:
 
 
 def _begin(request: TrainRequest) -> None:
-    same = [
-        training.job.id
-        for training in _trainings()
-        if training.request == request and not training.job.ended
-    ]
+    same = [job.id for job, each in _trainings() if each == request and not job.ended]
     st.query_params["training"] = same[0] if same else jobs.start(request, store())
 
 
-def trainings(probe: Callable[[str, str], None]) -> None:
-    """Draw a table of the newest training runs, and the losses of the selected run, updated while it runs.
-
-    Args:
-        probe: Called with a trained model's name and loss when the user asks to test it.
-    """
+def trainings() -> None:
+    """Draw a table of the newest training runs, and the losses of the selected run, updated while it runs."""
     begun = _trainings()
     if not begun:
         quiet("No training runs yet. They will appear here with their losses.")
         return
     options = {
-        training.job.id: f"{_summary(training.request)} · "
-        f"{time.strftime('%d %b, %H:%M:%S', time.localtime(training.job.created))}"
-        for training in begun
+        job.id: f"{_summary(request)} · "
+        f"{time.strftime('%d %b, %H:%M:%S', time.localtime(job.created))}"
+        for job, request in begun
     }
-    job_id = choose("Training", "training", options, begun[0].job.id, always=True)
-    is_live = next(not training.job.ended for training in begun if training.job.id == job_id)
-    st.fragment(_live, run_every=2 if is_live else None)(job_id, not is_live, probe)
+    job_id = choose("Training", "training", options, next(iter(options)), always=True)
+    is_live = next(not job.ended for job, _ in begun if job.id == job_id)
+    st.fragment(_live, run_every=2 if is_live else None)(job_id, not is_live)
 
 
-def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
+def _live(job_id: str, ended: bool) -> None:
     """Draw the selected training run and the table of all runs. Both use the same list of jobs, so that they agree."""
     begun = _trainings()
-    current = next((training for training in begun if training.job.id == job_id), None)
+    current = next((each for each in begun if each[0].id == job_id), None)
     if current is None:
         reread(job_id, ended)  # shows what happened to the job
     else:
-        if current.job.ended != ended:
+        if current[0].ended != ended:
             st.rerun()
-        _panel(current, probe)
-    rows = [_row(training) for training in begun[:ROWS]]
+        _panel(*current)
+    rows = [_row(*each) for each in begun[:ROWS]]
     st.dataframe(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), hide_index=True)
     if len(begun) > ROWS:
         quiet(f"Showing the newest {ROWS} of {len(begun)} runs; select others above.")
@@ -284,9 +275,8 @@ def _summary(request: TrainRequest) -> str:
     return f"{_loss(request)} from {request.model}, {request.steps} steps, seed {request.seed}"
 
 
-def _row(training: Training) -> list[str]:
+def _row(job: Job, request: TrainRequest) -> list[str]:
     """Return a training run's row in the table."""
-    job, request = training.job, training.request
     table = loss_curves(request.path)
     terms = list(objective.weights(request.loss))
     held_out = table.loc[(table["side"] == "held out") & table["part"].isin(terms)]
@@ -297,47 +287,31 @@ def _row(training: Training) -> list[str]:
     steps = f"{table['step'].max() if len(table) else 0:,} of {request.steps:,}"
     icon, word = STATES[job.state]
     when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
-    return [
-        *(
-            f"{icon} {word}",
-            when,
-            request.model,
-            _loss(request),
-            steps,
-            f"{request.seed}, {request.rate:g}",
-        ),
-        "; ".join(losses) or "-",
-    ]
+    begun = [f"{icon} {word}", when, request.model, _loss(request), steps]
+    return [*begun, f"{request.seed}, {request.rate:g}", "; ".join(losses) or "-"]
 
 
-def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
-    job, request = training.job, training.request
-    icon, word = STATES[job.state]
-    table = loss_curves(request.path)
+def _panel(job: Job, request: TrainRequest) -> None:
     with st.container(border=True, key="training_panel"):
-        st.html(
-            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} '
-            f"{tag('span', _summary(request))}</p>"
-        )
+        draw_line(job, _summary(request))
         if job.error:
             st.error(link_docs(job.error))
         if not job.ended:
             st.progress(job.fraction if job.total > 1 else 0.0, text=plain(job.label))
-            quiet(_progress(training))
+            quiet(_progress(job, request))
         elif job.label:
             quiet(f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it started.")
         if not math.isnan(share := added_time(request.path)):
             quiet(f"{objective.added_time_text(share)}.")
-        _buttons(training, probe)
-        _curves(request, table)
+        _buttons(job, request)
+        _curves(request, loss_curves(request.path))
         draw_log(job)
 
 
-def _progress(training: Training) -> str:
+def _progress(job: Job, request: TrainRequest) -> str:
     """Describe how many steps are done, how long a step takes, and how much time is left."""
-    job = training.job
     since = f"{span(time.time() - job.created)} since the start"
-    seconds = seconds_per_step(training.request.path)
+    seconds = seconds_per_step(request.path)
     if job.state != "running" or job.total <= 1 or math.isnan(seconds):
         return since
     left = f"about {span((job.total - job.done) * seconds)} left"
@@ -345,19 +319,17 @@ def _progress(training: Training) -> str:
     return " · ".join([steps, f"{seconds:.2g} s a step", left, since])
 
 
-def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
-    job, tuned = training.job, training.request.tuned
+def _buttons(job: Job, request: TrainRequest) -> None:
     if job.state == "done":
         st.markdown("Ready. To use the trained model, enter this name:")
-        st.code(tuned, language=None, wrap_lines=True)
-        if any(tuned in going.models for going in jobs.unfinished_jobs(store())):
+        st.code(request.tuned, language=None, wrap_lines=True)
+        if any(request.tuned in going.models for going in jobs.unfinished_jobs(store())):
             quiet("Its tests are running: see the top of this page.")
         elif changes("Install vlprobe to test this model."):
             press(
                 "Probe it",
-                probe,
-                tuned,
-                training.request.loss,
+                _probe_tuned,
+                request,
                 icon="play_arrow",
                 type="primary",
                 key="train_probe",

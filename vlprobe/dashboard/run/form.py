@@ -366,11 +366,13 @@ def _fold_of_fields(
         if option.name in values
     )
     changes = f" · {n_changed} changed" if n_changed else ""
-    with fold(name, label + changes, ":material/tune:") as is_open:
-        if is_open:
-            for group in groups:
-                _draw_fields(group, prefix, width)
-            values = _kept(options, prefix)
+
+    def draw_groups() -> dict[str, Any]:
+        for group in groups:
+            _draw_fields(group, prefix, width)
+        return _kept(options, prefix)
+
+    values = fold(name, label + changes, "tune", draw_groups) or values
     return {
         option.name: _typed(option, values[option.name])
         for option in options
@@ -469,6 +471,13 @@ def _bar(
     settings: Mapping[str, object],
 ) -> None:
     """Draw the Start button, next to the estimated duration or the first error in the form."""
+
+    def start() -> None:
+        requests = checked(models, dataset, probes, settings)
+        if requests[0].executor == "local" and requests[0].device not in EVERYWHERE:
+            pick_device(requests[0].device)
+        begin(*requests)
+
     problem: VlprobeError | None = None
     fix: tuple[str, Mapping[str, object]] | None = None
     try:
@@ -488,11 +497,7 @@ def _bar(
         press(f"Choose {fix[0]}", st.session_state.update, fix[1], key="choose_fitting")
     press(
         "Start",
-        _start,
-        models,
-        dataset,
-        probes,
-        settings,
+        start,
         icon="play_arrow",
         type="primary",
         key="start",
@@ -611,19 +616,6 @@ def _check_named(option: Option, value: object) -> None:
             read_head(files.parse_path(name))
         elif option.refers_to:
             registry.check_name(f"{option.refers_to}s", name)
-
-
-def _start(
-    models: Sequence[str],
-    dataset: str,
-    probes: Mapping[str, Mapping],
-    settings: Mapping[str, object],
-) -> None:
-    """Check the form again, and start one job for all chosen probes."""
-    requests = checked(models, dataset, probes, settings)
-    if requests[0].executor == "local" and requests[0].device not in EVERYWHERE:
-        pick_device(requests[0].device)
-    begin(*requests)
 
 
 def _expectation(requests: Sequence[Request]) -> None:

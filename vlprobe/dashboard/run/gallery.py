@@ -4,6 +4,7 @@ The probes make the cases, so that the gallery omits the same kinds as a run wou
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -56,24 +57,23 @@ def draw(dataset: str, changes_pictures: bool) -> None:
     """Draw an expander with the gallery for a dataset, or for the demo's drawn scenes if `dataset` is "". Picture
     changes are included if a chosen test makes them.
     """
-    with fold("gallery", "Edits, before and after", ":material/compare:") as is_open:
-        if not is_open:
+    fold("gallery", "Edits, before and after", "compare", partial(_draw, dataset, changes_pictures))
+
+
+def _draw(dataset: str, changes_pictures: bool) -> None:
+    try:
+        if dataset in ("", demo.PREFIX):  # drawing all scenes takes half a minute
+            pictured = [item for item, _ in demo.draw_items("demo", store().root, N_SCENES)]
+        else:
+            pictured = pictured_items(dataset, str(store().root))[-1]
+        if not pictured:
+            quiet("This dataset has no pictures on this machine.")
             return
-        try:
-            if dataset in ("", demo.PREFIX):  # drawing all scenes takes half a minute
-                pictured = [item for item, _ in demo.draw_items("demo", store().root, N_SCENES)]
-            else:
-                pictured = pictured_items(dataset, str(store().root))[-1]
-            if not pictured:
-                quiet("This dataset has no pictures on this machine.")
-                return
-            uses, tried = _chosen_kinds(), range(min(len(pictured), TRIED))
-            first = max(tried, key=lambda number: len(uses & _edits(pictured[number]).keys()))
-            _draw_gallery(pictured, first, changes_pictures)
-        except VlprobeError as error:
-            quiet(error_text(error))
-        except OSError as error:
-            quiet(str(error))
+        uses, tried = _chosen_kinds(), range(min(len(pictured), TRIED))
+        first = max(tried, key=lambda number: len(uses & _edits(pictured[number]).keys()))
+        _draw_gallery(pictured, first, changes_pictures)
+    except (VlprobeError, OSError) as error:
+        quiet(error_text(error))
 
 
 @st.fragment

@@ -68,6 +68,14 @@ def panel(job: Job) -> None:
     st.fragment(_panel, run_every=every)(job.id, job.ended, len(stored_runs(job)))
 
 
+def draw_line(job: Job, text: str, when: str = "") -> None:
+    """Draw a line with a job's state, what it does, and when it started."""
+    icon, word = STATES[job.state]
+    more = f" {tag('small', when, class_='vp-quiet')}" if when else ""
+    line = f"{tag('strong', f'{icon} {word}')} {tag('span', text)}{more}"
+    st.html(f'<p class="vp-job">{line}</p>')
+
+
 def reread(job_id: str, ended: bool) -> Job | None:
     """Read a job again for a panel that updates itself. Reruns the page when the job ends, and draws an error and
     returns None if the job is missing.
@@ -174,13 +182,8 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
     finished = stored_runs(job)
     if len(finished) != n_stored:  # a model is done, and the whole page shows its results
         st.rerun()
-    icon, word = STATES[job.state]
     with st.container(border=True, key=f"job_{job.id}"):
-        models = ", ".join(map(model_name, job.models))
-        st.html(
-            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} '
-            f"{tag('span', f'{_what(job)} · {models}')}</p>"
-        )
+        draw_line(job, f"{_what(job)} · {', '.join(map(model_name, job.models))}")
         if job.error:
             st.error(link_docs(error_text(job.failure)))
         _cards(job, finished)
@@ -460,14 +463,9 @@ def past() -> None:
             "are on the other pages."
         )
     for job in earlier:
-        icon, word = STATES[job.state]
         with draw_row(f"past_{job.id}"):
             when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
-            request = f"{', '.join(map(model_name, job.models))} · {_what(job)}"
-            st.html(
-                f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", request)} '
-                f"{tag('small', when, class_='vp-quiet')}</p>"
-            )
+            draw_line(job, f"{', '.join(map(model_name, job.models))} · {_what(job)}", when)
             if job.id not in watched:
                 press("Open", _open, job.id, key=f"open_{job.id}")
         if job.id in watched and job.id == opened:

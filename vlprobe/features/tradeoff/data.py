@@ -708,6 +708,9 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
     """Return a note for each side of the figure beyond which marks fall. It names the models and gives their values;
     published models share one range. The last note names the published models inside by their numbers.
     """
+    marks = [(point, " (control)" * is_control(point.model)) for point in data.known]
+    if data.other:
+        marks += [(point, f" ({data.other.changed})") for point in data.other.known]
     notes = []
     for side, words in SIDES.items():
         is_vertical = side in ("below", "above")
@@ -717,17 +720,10 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
             return row.y if is_vertical else row.x
 
         phrases = [
-            f"{names[point.model]} {number(value(point), unit)}"
-            f"{' (control)' if is_control(point.model) else ''}"
-            for point in data.known
+            f"{names[point.model]} {number(value(point), unit)}{remark}"
+            for point, remark in marks
             if data.side(point) == side
         ]
-        if data.other:
-            phrases += [
-                f"{names[point.model]} {number(value(point), unit)} ({data.other.changed})"
-                for point in data.other.known
-                if data.side(point) == side
-            ]
         if rings := [ring for ring in data.printed if data.side(ring) == side]:
             low, high = (number(end(map(value, rings)), unit) for end in (min, max))
             between = low if low == high else f"{low.removesuffix(' %')} to {high}"

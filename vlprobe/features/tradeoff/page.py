@@ -412,21 +412,17 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
 
 def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
     """Draw expanders with the data behind the figure."""
-    with fold("kinds", "By kind of wrong caption", ":material/grid_view:") as is_open:
-        if is_open:
-            _draw_kinds(subject, trade_off)
-    with fold("numbers", "The numbers", ":material/function:") as is_open:
-        if is_open:
-            table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
-            export.draw_menu("numbers", table=table)
+
+    def draw_numbers() -> None:
+        table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
+        export.draw_menu("numbers", table=table)
+
+    fold("kinds", "By kind of wrong caption", "grid_view", partial(_draw_kinds, subject, trade_off))
+    fold("numbers", "The numbers", "function", draw_numbers)
     if subject.probe == "lgip":
-        with fold("paper", "Compared with the paper", ":material/menu_book:") as is_open:
-            if is_open:
-                papers.draw_table(subject)
-    with fold("details", "Details", ":material/data_object:") as is_open:
-        if is_open:
-            frame.notes(subject)
-            tables.draw_set_details(subject.question_set)
+        draw_table = partial(papers.draw_table, subject)
+        fold("paper", "Compared with the paper", "menu_book", draw_table)
+    fold("details", "Details", "data_object", partial(frame.draw_details, subject))
 
 
 def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
@@ -542,8 +538,7 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
         model = models.get(display_name, "")
         return case_links.slice_filter(subject, model, metric.kinds, STRENGTH, name)
 
-    points = chart(figure, f"strength_{metric.name}", alt, True)
-    case_links.open_clicked(points, subject, target)
+    case_links.chart_of_cases(lambda: figure, f"strength_{metric.name}", alt, subject, target)
     return True
 
 
