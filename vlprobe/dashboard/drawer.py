@@ -519,16 +519,10 @@ def _draw_key_tags(subject: PageSubject, card: WallCard, annotation: Annotation)
                 shortcut=str(key),
                 type="primary" if has_tag else "secondary",
             )
-        _draw_saved(subject.key, card)
-
-
-def _draw_saved(case_key: str, card: WallCard) -> None:
-    """Draw a confirmation that the last change to the case is stored, with an Undo button."""
-    saved_key, previous = st.session_state.get(UNDO, ("", None))
-    if previous is None or (saved_key, previous.case) != (case_key, card.case):
-        return
-    st.html(tag("p", "✓ Saved", class_="vp-saved", role="status"), width="content")
-    press("Undo", _undo, case_key, previous, key="case_undo", type="tertiary")
+        saved_key, previous = st.session_state.get(UNDO, ("", None))
+        if previous and (saved_key, previous.case) == (subject.key, card.case):
+            st.html(tag("p", "✓ Saved", class_="vp-saved", role="status"), width="content")
+            press("Undo", _undo, subject.key, previous, key="case_undo", type="tertiary")
 
 
 def _undo(case_key: str, previous: Annotation) -> None:
@@ -705,14 +699,11 @@ def _annotated(subject: PageSubject) -> None:
     numbers = tuple(sorted(annotation.case for annotation in listed))
     table = view(views.rows.questions, subject.question_set, numbers)
     texts = dict(zip(table["case"], table["texts"], strict=True))
-    for annotation in listed:
-        if annotation.case in texts:  # otherwise the file names a case that does not exist
-            _annotated_case(annotation, texts[annotation.case])
-
-
-def _annotated_case(annotation: Annotation, texts: list[str]) -> None:
     query = {
         name: st.query_params[name] for name in ("set", "model", "kind") if name in st.query_params
     }
-    link_page("explore", plain(texts[min(1, len(texts) - 1)]), query | {"case": annotation.id})
-    quiet(" · ".join(filter(None, [*annotation.tags, annotation.note])))
+    for annotation in listed:
+        if annotation.case in texts:  # otherwise the file names a case that does not exist
+            label = plain(texts[annotation.case][:2][-1])
+            link_page("explore", label, query | {"case": annotation.id})
+            quiet(" · ".join(filter(None, [*annotation.tags, annotation.note])))

@@ -575,18 +575,12 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
             on_change=attempt,
             args=(_choose_values, case_filter, facet.name, key),
         )
-        shares = [rows[value].n_fooled / max(rows[value].n_asked, 1) for value in values]
-        st.html(_bars(key, [] if is_movement else shares))
+        rules = []  # a bar of 0 to 100% below each row
+        for place, value in enumerate([] if is_movement else values, start=1):
+            share = 100 * rows[value].n_fooled / max(rows[value].n_asked, 1)
+            rules.append(f".st-key-{key} button:nth-of-type({place}) {{ --share: {share:.1f}%; }}")
+        st.html(f"<style>{' '.join(rules)}</style>")
     _draw_more(facet.name, len(rows), len(values))
-
-
-def _bars(key: str, shares: Sequence[float]) -> str:
-    """Return a <style> element that draws a bar of 0 to 100% below each row."""
-    rules = (
-        f".st-key-{key} button:nth-of-type({place}) {{ --share: {100 * share:.1f}%; }}"
-        for place, share in enumerate(shares, start=1)
-    )
-    return f"<style>{' '.join(rules)}</style>"
 
 
 def _choose_values(case_filter: Filter, name: str, key: str) -> None:

@@ -18,7 +18,7 @@ from streamlit.errors import StreamlitInvalidLayoutContextError
 from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.loaded import load_player, loads_at_once
-from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.pictures import changed_at, large_picture
 from vlprobe.dashboard.state import (
     PageSubject,
     model_name,
@@ -320,16 +320,8 @@ def _opened(picture: Picture) -> Image.Image:
 
 def _key(case: MixedCase, edit: PictureEdit, digest: str) -> tuple:
     """Return the cache key for a model's scores on a case: the model's digest, followed by all inputs."""
-    files = [_stamp(Picture.from_name(name)) for name in (case.right, case.partner)]
+    files = [(name, changed_at(Picture.from_name(name))) for name in (case.right, case.partner)]
     return digest, case.caption, edit.kind, edit.seed, *files
-
-
-def _stamp(picture: Picture) -> tuple[str, int, int]:
-    try:
-        status = containers.status(picture.path)
-    except OSError:
-        return str(picture.path), 0, 0
-    return str(picture.path), status.st_size, status.st_mtime_ns
 
 
 def loaded_here() -> set[str]:

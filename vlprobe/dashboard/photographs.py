@@ -147,26 +147,13 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
         elif download.announcement:
             host = photographs.HOST.partition("://")[2]
             quiet(f"{download.announcement} They come from {host}.")
-            _button(download, "Download", f"{key}_yes", download.fetch, is_primary=True)
+            look = {"icon": "download", "key": f"{key}_yes", "type": "primary"}
+            press("Download", download.begin, download.fetch, **look)
             forget = setattr, download, "announcement", ""
             press("Not now", *forget, key=f"{key}_no", type="tertiary")
         else:
-            _button(download, "Download pictures", f"{key}_ask", download.measure)
+            help_ = "Shows the number and size of the files before downloading."
+            look = {"icon": "download", "key": f"{key}_ask", "help": help_}
+            press("Download pictures", download.begin, download.measure, **look)
             if download.result:
                 quiet(download.result)
-
-
-def _button(
-    download: Download, label: str, key: str, task: Callable[[], None], is_primary: bool = False
-) -> None:
-    press(
-        label,
-        download.begin,
-        task,
-        icon="download",
-        key=key,
-        type="primary" if is_primary else "secondary",
-        help="Shows the number and size of the files before downloading."
-        if not is_primary
-        else None,
-    )
