@@ -86,7 +86,7 @@ def test_a_failed_search_keeps_the_typed_text(show_page, bundled, scenes_key, mo
     def fail(*_: object) -> None:
         raise InvalidInput("No such folder.")
 
-    monkeypatch.setattr(embeddings, "_show_nearest", fail)
+    monkeypatch.setattr(embeddings, "show_nearest", fail)
     at = show_page(bundled, "explore", set=scenes_key, model="demo:softmax", kind="flip")
     at.text_input("shows").set_value("a boat on the sea").run()
     assert [each.value for each in at.error] == ["No such folder."]

@@ -6,7 +6,7 @@ corners of the selected area (`area`), the bucket, the order and the page. Older
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -41,7 +41,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
-from vlprobe.render.findings import Verdict, order_sentences, ties, verdict
+from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
@@ -67,8 +67,13 @@ def draw_page() -> None:
     if not contest.rivals:
         draw_nobody(contest)
         return
-    comparison = compared(contest)
-    finding = _draw_finding(contest, comparison)
+    unit = "spread" if st.query_params.get("unit") == "spread" else "cosine"
+    arguments = contest.question_set, contest.compared, contest.kind, unit
+    comparison = view(views.paired_tests.compare_models, *arguments)
+    names = {model: model_name(model) for model in contest.compared}
+    finding = verdict(comparison, contest.kind_presentation, names)
+    heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
+    st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
     say_left_out(contest)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
@@ -92,21 +97,6 @@ def draw_page() -> None:
         drawer_filter = in_map or filter_of_case(contest, open_row)
         is_grouped = in_map is None  # the map has one card per case
         drawer.draw_case(contest, drawer_filter, CARDS, is_grouped)
-
-
-def compared(contest: PageSubject) -> PairedTests:
-    """Return the paired tests of the baseline against the other chosen models."""
-    arguments = contest.question_set, contest.compared, contest.kind, carried_unit()
-    return view(views.paired_tests.compare_models, *arguments)
-
-
-def _draw_finding(contest: PageSubject, comparison: PairedTests) -> Verdict:
-    """Draw the main finding as a heading with a sentence below it, and return the finding."""
-    kind = contest.kind_presentation
-    finding = verdict(comparison, kind, {model: model_name(model) for model in contest.compared})
-    heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
-    st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
-    return finding
 
 
 MOST = views.paired_tests.MOST_COMPARED - 1  # models in addition to the baseline
@@ -146,8 +136,10 @@ def _lead_on() -> None:
 
 
 def _rivals(subject: PageSubject) -> list[str]:
-    """Return the models to compare: those in the URL that exist, or the best ones if the URL has no list."""
-    candidates = [model for model in subject.models if model != subject.model]
+    """Return the models to compare: those in the URL that exist, or the best ones if the URL has no list. Controls are
+    among the best only if there are no other models.
+    """
+    candidates = [model for model in _ranked(subject) if model != subject.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
     if linked is not None:
@@ -156,17 +148,12 @@ def _rivals(subject: PageSubject) -> list[str]:
         if not listed:
             return []
     rivals = [model for model in listed if model in candidates]
-    return rivals[:MOST] or best_rivals(subject)
+    best = [model for model in candidates if not is_control(model)] or candidates
+    return rivals[:MOST] or best[:FIRST]
 
 
 def _split(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
-
-
-def best_rivals(subject: PageSubject) -> list[str]:
-    """Return the best other models. Controls are included only if there are no other models."""
-    others = [model for model in _ranked(subject) if model != subject.model]
-    return ([model for model in others if not is_control(model)] or others)[:FIRST]
 
 
 def _ranked(subject: PageSubject) -> list[str]:
@@ -209,7 +196,7 @@ def _pick_rivals(subject: PageSubject) -> None:
         format_func=model_labels(subject.models),
         key="with",
         max_selections=MOST,
-        on_change=_change_rivals,
+        on_change=lambda: _write_rivals(st.session_state["with"]),
         label_visibility="collapsed",
         placeholder="no model yet",
         width=int(min(max(letters + ARROW, NARROWEST), WIDEST)),
@@ -222,16 +209,15 @@ def _pick_rivals(subject: PageSubject) -> None:
     st.html(f"<style>{' '.join(rules)}</style>")
 
 
-def _change_rivals() -> None:
-    write_choice({"with": BETWEEN.join(st.session_state["with"]), "other": None, "area": None})
+def _write_rivals(models: Sequence[str]) -> None:
+    write_choice({"with": BETWEEN.join(models), "other": None, "area": None})
 
 
 def _change_baseline() -> None:
     """Update the URL after the user picked a new baseline. If it was one of the other models, the two trade places."""
     old, new = st.query_params.get("model", ""), st.session_state["model"]
     linked = _split(st.query_params.get("with", ""))
-    rivals = [old if model == new else model for model in linked]
-    write_choice({"with": BETWEEN.join(rivals), "other": None, "area": None})
+    _write_rivals([old if model == new else model for model in linked])
 
 
 def draw_nobody(subject: PageSubject) -> None:
@@ -243,11 +229,6 @@ def draw_nobody(subject: PageSubject) -> None:
     with st.container(horizontal=True, key="offered"):
         for position, model in enumerate(offered[:9]):
             press(model_name(model), write_choice, {"with": model}, key=f"offer_{position}")
-
-
-def carried_unit() -> str:
-    """Return the unit that the URL selects for score changes and score differences: "cosine" or "spread"."""
-    return "spread" if st.query_params.get("unit") == "spread" else "cosine"
 
 
 def selected_row(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> PairedTest:

@@ -319,10 +319,11 @@ def _draw_alike(
     has_pattern = _draw_pattern(subject, case_filter, described)
     encoder = embeddings.ready_encoder(subject) if _has_words(card) else ""
     if encoder:
-        alike = embeddings.show_similar, subject, encoder, card.images[0], card.true_text
         label = f"Show the {embeddings.count_nearest(subject)} most similar pictures"
         if st.button(label, icon=":material/image_search:", key="case_similar"):
-            attempt(*alike)
+            name = f"pictures like the one of “{card.true_text[:30]}”"
+            of_case = name, card.true_text, card.images[0]
+            attempt(embeddings.show_nearest, subject, encoder, *of_case)
             st.rerun()  # of the page: the drawer alone would look for a case
     if not (near.same_group or has_pattern or encoder):
         quiet("No other case has this picture or this change.")

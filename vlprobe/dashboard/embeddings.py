@@ -134,10 +134,12 @@ def count_nearest(subject: PageSubject) -> int:
     return min(N_NEAREST, max(2, len(_all_points(subject, "picture").names) // 4))
 
 
-def _show_nearest(
+def show_nearest(
     subject: PageSubject, encoder: str, label: str, text: str, picture: str = ""
 ) -> None:
-    """Filter the wall to the pictures whose embeddings are nearest to a text or a picture."""
+    """Filter the wall to the pictures whose embeddings are nearest to a text or, if it is given, a picture. `label`
+    names them.
+    """
     points = _all_points(subject, "picture")
     if not points.names:
         return
@@ -163,7 +165,7 @@ def draw_search(subject: PageSubject) -> None:
 
     def find() -> None:
         if text := st.session_state["shows"].strip():
-            attempt(_show_nearest, subject, encoder, SEARCHED.format(text[:SEARCH_LENGTH]), text)
+            attempt(show_nearest, subject, encoder, SEARCHED.format(text[:SEARCH_LENGTH]), text)
         else:
             write_choice({"region": None})
 
@@ -181,11 +183,6 @@ def draw_search(subject: PageSubject) -> None:
         help=f"Shows the {N_NEAREST} pictures (at most a quarter of all) whose embeddings by "
         f"{plain(model_name(encoder))} are closest to that of the text.",
     )
-
-
-def show_similar(subject: PageSubject, encoder: str, picture: str, caption: str) -> None:
-    """Filter the wall to the pictures whose embeddings are nearest to a case's picture."""
-    _show_nearest(subject, encoder, f"pictures like the one of “{caption[:30]}”", caption, picture)
 
 
 def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str) -> None:

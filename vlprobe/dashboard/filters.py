@@ -435,23 +435,19 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
                 "here count cases that fool it in at least one order; Home counts each answer."
             )
         quiet(how)
+    counts_of = {facet.name: sorted(row.n_asked for row in facet.rows) for facet in facets}
     for facet in facets:
+        # One value for each type of edit adds nothing
+        repeats_types = counts_of[facet.name] == counts_of.get("subtype", [])
         may_repeat = facet.name in ("rule", caption_bins.CHANGED)
-        is_used = any(case_filter.values_of(facet.name))
-        if is_used or not (may_repeat and _repeats_types(facet, facets)):
+        if any(case_filter.values_of(facet.name)) or not (may_repeat and repeats_types):
             _draw_facet(case_filter, facet)
     is_guessed = subject.kind in view(caption_bins.guessed_kinds, subject.question_set)
-    if is_guessed and caption_bins.TEXT_ALONE not in [each.name for each in facets]:
+    if is_guessed and caption_bins.TEXT_ALONE not in counts_of:
         guessed = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
         chosen = [*st.query_params.get_all("caption"), str(guessed)]
         label = "Hide cases that the text gives away"
         press(label, write_choice, {"caption": chosen}, key="hard", type="tertiary")
-
-
-def _repeats_types(values: Facet, facets: Sequence[Facet]) -> bool:
-    """Return whether each type of edit has exactly one value of a facet, so that the facet adds nothing."""
-    types = next((facet.rows for facet in facets if facet.name == "subtype"), ())
-    return sorted(row.n_asked for row in types) == sorted(row.n_asked for row in values.rows)
 
 
 def _draw_models(subject: PageSubject, case_filter: Filter) -> None:

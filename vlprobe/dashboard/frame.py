@@ -81,15 +81,12 @@ def enter() -> None:
         st.stop()
 
 
-def begin(probe: str, says_sentence: bool = True) -> PageSubject:
-    """Draw a picker for a probe's question sets. If there are none, draw a button that runs it, and stop the page.
-
-    Args:
-        probe: Name of the probe.
-        says_sentence: Whether to draw the probe's description. It is always drawn if the probe never ran.
+def begin(probe: str) -> PageSubject:
+    """Draw a picker for a probe's question sets. If there are none, describe the probe, draw a button that runs it, and
+    stop the page.
     """
     exists = probe in set(view(views.runs.question_sets)["probe"])
-    if says_sentence or not exists:
+    if not exists:
         st.markdown(presentations()[probe].sentence)
     job = watched()
     if job is not None and probe not in job.probes:

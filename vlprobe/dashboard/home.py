@@ -38,7 +38,6 @@ from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.rows import are_here
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.showcase import LieCount
 
 ABOUT_MODELS = "A model is a program that scores how well a caption fits a picture."
 EVERY_SECONDS = 2
@@ -138,7 +137,7 @@ def home_subject(subject: PageSubject) -> PageSubject:
     return replace(subject, kind=kind, model=model)
 
 
-SHIPPED_SEED = 196  # orders the bundled failures; the user's failures are reordered every day
+SHIPPED_SEED = 196  # orders the bundled failures
 AHEAD = 3  # failures sent to the browser at once, including the one shown
 HERO_KEY = "hero"
 SIDE = 860  # maximum pixels of a photograph, twice its size on the page
@@ -150,7 +149,8 @@ PLACE = "home_place"  # session key: the failure that was shown last
 def draw_hero(subject: PageSubject) -> None:
     """Draw one failure, which opens its case when clicked. Showing another one reruns only this part of the page."""
     question_set, kind = subject.question_set, subject.kind_presentation
-    seed = seed_of(question_set)
+    # The user's failures are reordered every day
+    seed = SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
     showcases = view(views.showcase.showcases, question_set, subject.kind, subject.model, seed)
     if not showcases:
         st.title(home.nothing(kind), anchor=False)
@@ -161,7 +161,7 @@ def draw_hero(subject: PageSubject) -> None:
     headliners = view(views.showcase.headline_models, question_set)
     names = {name: model_name(name) for name in headliners}
     fit = view(views.paired_tests.fit_models, question_set)
-    looks = names, fit, subject.looks, picture_source
+    looks = names, fit, subject.looks, lambda name: large_picture(name, SIDE, DRAWN_SIDE)
     is_ready = embeddings.is_ready(subject.model)
     cases = []
     for place, case in shown.items():
@@ -174,16 +174,6 @@ def draw_hero(subject: PageSubject) -> None:
     values = {"kicker": kicker, "cases": cases, "only": len(showcases) == 1}
     pressed = component("home")(key=HERO_KEY, data=values)
     follow_link(pressed, [case[name] for case in cases for name in ("href", "present")])
-
-
-def seed_of(question_set: QuestionSet) -> int:
-    """Return the seed for the order of failures: fixed for bundled results, new every day for the user's results."""
-    return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
-
-
-def picture_source(name: str) -> str:
-    """Return a picture as a data URL in the size that Home needs, or "" if the picture cannot be read."""
-    return large_picture(name, SIDE, DRAWN_SIDE)
 
 
 def _place(subject: PageSubject) -> int:
@@ -203,14 +193,16 @@ def draw_figures(subject: PageSubject) -> None:
     def cases_address(**query: str) -> str:
         return address("explore", page_query(subject, **query))
 
-    kind, name = subject.kind_presentation, model_name(subject.model)
-    values = {
-        "numbers": home.numbers(counts, subject.model, name, kind, cases_address),
-        "strip": _strip(subject, counts, cases_address),
-        "doors": _doors(subject),
-    }
-    linked = [*values["numbers"], *values["strip"]["models"], *values["doors"]]
-    hrefs = [values["strip"]["more_href"], *(each["href"] for each in linked)]
+    kind, more_href = subject.kind_presentation, address("tradeoff", {"set": subject.key})
+    names = {name: model_name(name) for name in subject.question_set.rated_models}
+    fit = view(views.paired_tests.fit_models, subject.question_set)
+    links = cases_address, more_href
+    strip = home.strip(counts, names, fit, kind, subject.looks, *links)
+    name = model_name(subject.model)
+    numbers = home.numbers(counts, subject.model, name, kind, cases_address)
+    doors = _doors(subject)
+    hrefs = [more_href, *(each["href"] for each in (*numbers, *strip["models"], *doors))]
+    values = {"numbers": numbers, "strip": strip, "doors": doors}
     follow_link(component("figures")(key="figures", data=values), hrefs)
 
 
@@ -225,17 +217,6 @@ def _draw_blind(subject: PageSubject) -> None:
         label = home.blind(guess, subject.kind_presentation)
         query = page_query(subject, caption=str(hard))
         link_page("explore", label, query, help="The cases that the text does not give away")
-
-
-def _strip(
-    subject: PageSubject, counts: tuple[LieCount, ...], cases_address: home.Address
-) -> home.Values:
-    """Build the data for the row of models."""
-    rated = subject.question_set.rated_models
-    names = {name: model_name(name) for name in rated}
-    fit = view(views.paired_tests.fit_models, subject.question_set)
-    kind, more_href = subject.kind_presentation, address("tradeoff", {"set": subject.key})
-    return home.strip(counts, names, fit, kind, subject.looks, cases_address, more_href)
 
 
 def _doors(subject: PageSubject) -> list[home.Values]:

@@ -138,8 +138,11 @@ def _pages(is_read_only: bool) -> list[st.Page]:
 def lead_on(old: str) -> None:
     """Redirect from a former address to the page that replaced it, with all parameters from the link."""
     query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
-    if old == "failures" and query:
-        query |= _every_case(st.query_params.get("page", "1"))
+    if old == "failures" and query:  # the wall has more cards per page
+        page = st.query_params.get("page", "1")
+        number = int(page) if page.isdecimal() and len(page) < 9 else 1
+        n_before = OLD_PAGE_SIZE * max(number - 1, 0)
+        query |= {"cards": ["every"], "page": [str(1 + n_before // PAGE_SIZE)]}
     elif old == "overview":
         query |= {"open": ["numbers"]}
     elif old == "play":
@@ -154,13 +157,6 @@ def lead_from_overview() -> None:
     """Redirect links to the overview, formerly the first page, to the page that replaced it."""
     if any(name in st.query_params for name in OVERVIEW_PARAMETERS):
         lead_on("overview")
-
-
-def _every_case(page: str) -> dict[str, list[str]]:
-    """Convert a page of the former list of failures to the URL parameters that show the same cases on the wall."""
-    number = int(page) if page.isdecimal() and len(page) < 9 else 1
-    n_before = OLD_PAGE_SIZE * max(number - 1, 0)
-    return {"cards": ["every"], "page": [str(1 + n_before // PAGE_SIZE)]}
 
 
 def draw_logo() -> None:

@@ -125,7 +125,12 @@ def draw_stored() -> None:
         st.success(plain(outcome), icon=":material/check_circle:")
     quiet("Check stored results for damage (read-only).")
     if st.button("Check stored results", icon=":material/fact_check:", key="check_stored"):
-        _look()
+        st.session_state.pop(FOUND, None)
+        try:
+            damages = tuple(_read())
+            st.session_state[FOUND] = DamageCheck(damages, time.strftime("%d %b, %H:%M"))
+        except VlprobeError as error:
+            st.error(link_docs(str(error)), icon=":material/error:")
     check = st.session_state.get(FOUND)
     if check is None:
         return
@@ -133,15 +138,6 @@ def draw_stored() -> None:
         st.success(f"{check.time}: all checksums match.", icon=":material/check_circle:")
         return
     _list(check)
-
-
-def _look() -> None:
-    try:
-        damages = _read()
-        st.session_state[FOUND] = DamageCheck(tuple(damages), time.strftime("%d %b, %H:%M"))
-    except VlprobeError as error:
-        st.session_state.pop(FOUND, None)
-        st.error(link_docs(str(error)), icon=":material/error:")
 
 
 def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:

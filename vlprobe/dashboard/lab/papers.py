@@ -66,7 +66,7 @@ def pick(probe: str = "") -> PageSubject:
     if probe:
         if probe not in set(sets["probe"]):
             st.title(presentations()[probe].name, anchor=False)
-        return frame.begin(probe, says_sentence=False)
+        return frame.begin(probe)
     if sets.empty:
         st.title("Where does a number come from?", anchor=False)
     return pick_question_set()

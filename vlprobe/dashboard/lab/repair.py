@@ -330,23 +330,14 @@ def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], styl
         chart(figure, "repair_rates", alt)
     others = {pair: row for pair, row in rows.items() if pair not in rates}
     for column, (pair, row) in zip(st.columns(len(others) or 1), others.items(), strict=False):
-        figure = partial(_beside_rates, levels, pair, row, names, styles, not rates)
+
+        def small(pair: tuple[str, str] = pair, row: tuple[str, str] = row) -> go.Figure:
+            figure = charts.repair.dumbbells(levels, {pair: row}, names, styles)
+            return figure.update_layout(showlegend=not rates, margin_t=10, height=150)
+
         alt = f"{row[0]}: marks for before, control and after, as above."
         with column:
-            chart(figure, f"repair_{pair[1]}", alt)
-
-
-def _beside_rates(
-    levels: pd.DataFrame,
-    pair: tuple[str, str],
-    row: tuple[str, str],
-    names: dict[str, str],
-    styles: Looks,
-    has_legend: bool,
-) -> go.Figure:
-    """Build a small figure for a single metric."""
-    figure = charts.repair.dumbbells(levels, {pair: row}, names, styles)
-    return figure.update_layout(showlegend=has_legend, margin_t=10, height=150)
+            chart(small, f"repair_{pair[1]}", alt)
 
 
 def _ask(models: Three, missing: list[str]) -> None:

@@ -84,7 +84,14 @@ def draw_suspects(
         accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85", width=260)
     ranking = views.suspects.suspects(store(), questions.question_set, kind, float(accuracy))
     if not ranking.suspects:
-        _draw_none(questions, ranking)
+        reason = "No label is rejected by at least two thirds of the strong models."
+        if len(ranking.strong) < 2:
+            reason = (
+                "At least two strong models are needed, because the mistakes of one model do "
+                "not show that labels are wrong. Lower the accuracy or run more models."
+            )
+        st.info(reason)
+        _draw_accuracies(questions, ranking)
         return
     n_every, without = len(ranking.suspects), ""
     if selected is not None:
@@ -110,17 +117,6 @@ def draw_suspects(
 
 def _has_label(probe: str, kind: str) -> bool:
     return stored_body(probe, kind).is_for_people
-
-
-def _draw_none(questions: PageSubject, ranking: Suspects) -> None:
-    if len(ranking.strong) < 2:
-        st.info(
-            "At least two strong models are needed, because the mistakes of one model do "
-            "not show that labels are wrong. Lower the accuracy or run more models."
-        )
-    else:
-        st.info("No label is rejected by at least two thirds of the strong models.")
-    _draw_accuracies(questions, ranking)
 
 
 def _pick(ranking: Suspects) -> Suspect:

@@ -187,12 +187,10 @@ def tuning_request(
 ) -> TrainRequest:
     """Build a training request. Equal choices give the same file name, so that no training runs twice."""
     contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
-    loss = "+".join(
-        [
-            contrastive,
-            *(_term(weight * strength, term) for term, weight in REPAIRS[kind][1].items()),
-        ]
-    )
+    loss = contrastive
+    for term, weight in REPAIRS[kind][1].items():
+        factor = weight * strength
+        loss += f"+{term}" if factor == 1 else f"+{factor:g}*{term}"
     chosen = TrainRequest(
         start,
         tuple(datasets.split("|")),
@@ -210,10 +208,6 @@ def tuning_request(
     digest = hashlib.sha256(json.dumps(chosen.recipe(), sort_keys=True).encode()).hexdigest()[:6]
     name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{digest}.safetensors"
     return replace(chosen, output=str(store().root / "trained" / name))
-
-
-def _term(weight: float, term: str) -> str:
-    return term if weight == 1 else f"{weight:g}*{term}"
 
 
 def _effort(steps: int) -> str:

@@ -18,6 +18,7 @@ from vlprobe.dashboard.play.rooms import NUMBERS, Rooms, Tally, is_secret, new_s
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
+    attempt,
     carry,
     choose,
     dataset_name,
@@ -74,8 +75,6 @@ def draw_quiz(bar: DeltaGenerator) -> None:
         bar: The row above the quiz that contains the tabs of the page.
     """
     draw_styles("play")
-    if problem := st.session_state.pop("quiz_problem", ""):
-        st.error(link_docs(problem), icon=":material/error:")
     if access.quiz() and current():
         draw_room(bar)
         return
@@ -279,16 +278,6 @@ def new_seed() -> None:
     st.query_params["round"] = str(random.randrange(LARGEST_SEED))
 
 
-def attempted(action: Callable[..., object], *arguments: object) -> bool:
-    """Run an action in a room, and return whether it succeeded. An error is stored and shown when the page reruns."""
-    try:
-        action(*arguments)
-    except VlprobeError as error:
-        st.session_state["quiz_problem"] = str(error)
-        return False
-    return True
-
-
 SIDE, DRAWN_SIDE = 720, 672  # maximum pixels of a picture, and of a redrawn demo scene
 
 
@@ -432,15 +421,12 @@ def draw_door(quiz: QuizRound | None) -> None:
         st.form_submit_button(
             "Join",
             icon=":material/login:",
-            on_click=lambda: _enter(all_rooms().join, st.session_state["room_code"]),
+            on_click=lambda: attempt(_enter, all_rooms().join, st.session_state["room_code"]),
         )
 
 
 def _enter(find: Callable[..., str], *arguments: object) -> None:
-    def enter() -> None:
-        st.query_params["room"] = find(*arguments, person_secret())
-
-    attempted(enter)
+    st.query_params["room"] = find(*arguments, person_secret())
 
 
 def draw_room(bar: DeltaGenerator) -> None:
@@ -455,13 +441,13 @@ def draw_room(bar: DeltaGenerator) -> None:
             ):
                 picked = pick_round()
 
-                def ask() -> None:
-                    arguments = code, person_secret(), picked and picked[1]
-                    if attempted(all_rooms().new_round, *arguments):
-                        new_seed()
+                def ask(quiz: QuizRound) -> None:
+                    all_rooms().new_round(code, person_secret(), quiz)
+                    new_seed()
 
-                is_none = picked is None
-                press("Ask these", ask, type="primary", key="ask_round", disabled=is_none)
+                arguments = picked[1:] if picked else ()
+                look = {"type": "primary", "key": "ask_round", "disabled": picked is None}
+                press("Ask these", ask, *arguments, **look)
         with st.popover(f"Room {code}", icon=":material/groups:", type="tertiary", key="quiz_room"):
             st.html(tag("p", code, class_="vp-code"))
             quiet(ABOUT_ROOMS)
@@ -491,8 +477,8 @@ def _draw_room_address(code: str) -> None:
 
 def _leave(action: Callable[..., object], code: str) -> None:
     """Close or leave a room with the given action, and remove the room from the URL."""
-    attempted(action, code, person_secret())
     st.query_params.pop("room", None)
+    action(code, person_secret())
 
 
 def _draw_room_question(code: str) -> None:
@@ -505,7 +491,7 @@ def _draw_room_question(code: str) -> None:
         _take_room(rooms, code)
         tally, quiz = rooms.tally(code, person_secret()), rooms.quiz(code)
     except VlprobeError:  # the room was closed, or is a day old
-        st.session_state["quiz_problem"] = "This room is closed."
+        st.session_state["problem"] = "This room is closed."
         st.query_params.pop("room", None)
         st.rerun()
     if problem := st.session_state.pop("vote_problem", ""):

@@ -97,7 +97,6 @@ def playground() -> None:
 
 
 def _page() -> None:
-    _take_sample()
     heading = st.empty()
     heading.title("Try it: your picture, your words")  # until the finding replaces it
     caution = st.container()
@@ -591,26 +590,21 @@ def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
     return exhibits.shelf(dataset, store().root)
 
 
-def _take_sample() -> None:
-    """Select the sample picture that the user clicked."""
-    pressed = (st.session_state.get("samples") or {}).get("open")
-    if pressed:
-        st.query_params["item"] = str(pressed)
-        st.session_state["play_fresh"] = True
-
-
 def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
     """Draw a few sample pictures to choose from."""
+
+    def pick_sample() -> None:
+        if pressed := st.session_state["samples"].get("open"):
+            _pick([str(pressed)])
+
     step = max(1, len(shelf) // SAMPLES)
-    bare = {"badge": "", "count": "", "texts": [], "lines": [], "verdicts": [], "notes": []}
     cards = []
     for key in list(shelf)[::step][:SAMPLES]:
         source = _sample(_dataset_of_shelf(), key, shelf[key])
         frame, caption = {"source": source, "name": key, "style": ""}, shelf[key].captions[0]
-        cards.append(bare | {"id": key, "name": caption, "tip": caption, "frames": [frame]})
+        cards.append({"id": key, "name": caption, "tip": caption, "frames": [frame]})
     values = {"label": "Samples", "strip": True, "cards": cards}
-    values |= {"heading": "", "note": "", "legend": []}
-    component("wall")(key="samples", data=values, on_open_change=lambda: None)
+    component("wall")(key="samples", data=values, on_open_change=pick_sample)
 
 
 @st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for all samples in every run

@@ -415,7 +415,9 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
             empty = "None (type a value and press Enter)" if option.open else "None"
         draw = column.multiselect if is_list else column.selectbox
         common |= {"accept_new_options": option.open, "placeholder": empty}
-        label = str if option.open else _choice_label  # others may be typed, as they are written
+        labels = {choice: KIND_LABELS.get(choice) or value_label(choice) for choice in choices}
+        # Others may be typed, as they are written
+        label = str if option.open else labels.__getitem__
         draw(option.label, choices, format_func=label, **common)
     else:
         column.text_input(option.label, **common)
@@ -426,11 +428,6 @@ def _choices(option: Option) -> list[str]:
     if option.refers_to and not option.choices:
         return _known_names(f"{option.refers_to}s")
     return [str(choice) for choice in option.choices]
-
-
-def _choice_label(choice: str) -> str:
-    """Return plain words for a choice."""
-    return KIND_LABELS.get(choice) or value_label(choice)
 
 
 def _default(option: Option) -> object:

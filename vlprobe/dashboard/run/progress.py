@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
@@ -50,16 +49,6 @@ STAGES = {  # descriptions of the stages in `profile`
 }
 COUNTED = ("make questions", "doctor", "similarity spread")  # stages that report their progress
 TOWERS = {"(images)": "Reading pictures", "(texts)": "Reading captions"}  # by the end of a label
-
-
-@dataclass(frozen=True)
-class ModelProgress:
-    """The progress of one model in a job."""
-
-    name: str
-    state: State
-    fraction: float  # share of the model's work that is done, 0 to 1
-    lines: tuple[str, ...]  # one per probe
 
 
 def panel(job: Job) -> None:
@@ -206,20 +195,29 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
     styles = charts.styles.styles([*view(views.runs.models), *job.models])
     standing = None if job.ended else _standing(job)
     grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
-    for progress in model_progress(job, finished, standing):
+    for position, name in enumerate(job.models):
+        state = _state(job, position)
+        runs = {row.probe: row for row in finished if row.model == name}
         with grid.cell():
-            look = styles[progress.name]
             st.html(
-                f'<p class="vp-job">{mark(look)} {tag("strong", model_name(progress.name))} '
-                f"{tag('span', progress.state, class_='vp-quiet vp-small')}</p>"
+                f'<p class="vp-job">{mark(styles[name])} {tag("strong", model_name(name))} '
+                f"{tag('span', state, class_='vp-quiet vp-small')}</p>"
             )
-            st.progress(progress.fraction)
-            for line in progress.lines:
+            st.progress({"done": 1.0, "waiting": 0.0}.get(state, _fraction(job)))
+            for line in _lines(job, state, runs, standing):
                 quiet(line)
-            runs = [row for row in finished if row.model == progress.name]
-            so_far = standing[0] if standing and progress.state == "running" else None
-            if last := _last_fooled(job, so_far, runs):
+            so_far = standing[0] if standing and state == "running" else None
+            if last := _last_fooled(job, so_far, list(runs.values())):
                 _draw_last_fooled(*last)
+
+
+def _state(job: Job, position: int) -> State:
+    """Return the state of the model at a position in a job's list."""
+    if position != _place(job):
+        return "done" if position < _place(job) else "waiting"
+    if job.ended:
+        return "stopped"
+    return "waiting" if job.state == "queued" else "running"
 
 
 def _last_fooled(job: Job, so_far: SoFar | None, runs: Sequence[RunRow]) -> tuple[str, int] | None:
@@ -250,30 +248,6 @@ def _draw_last_fooled(case_key: str, number: int) -> None:
         st.image(source, plain(f"Last fooled: {words}"), width=FOOLED_SIDE)
     elif words:  # the scores came without pictures
         quiet(f"Last fooled: {words}")
-
-
-def model_progress(
-    job: Job, finished: list[RunRow], standing: Standing | None
-) -> list[ModelProgress]:
-    """Return the progress of each model in a job.
-
-    Args:
-        job: The job.
-        finished: The job's completed runs.
-        standing: Partial results of the current model, as `_standing` returns them.
-    """
-    current = _place(job)
-    every = []
-    for position, name in enumerate(job.models):
-        state = "done" if position < current else "waiting"
-        if position == current:
-            state = "stopped" if job.ended else "waiting" if job.state == "queued" else "running"
-        rows = {row.probe: row for row in finished if row.model == name}
-        fraction = {"done": 1.0, "waiting": 0.0}.get(state, _fraction(job))
-        every.append(
-            ModelProgress(name, state, fraction, tuple(_lines(job, state, rows, standing)))
-        )
-    return every
 
 
 def _lines(

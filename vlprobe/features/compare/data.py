@@ -503,14 +503,10 @@ class Scorecard:
             if any(map(self._tally, self.rows))
             else "",
             IN_SEARCHES if "rococo" in {each.question_set.probe for each in self.columns} else "",
-            self._gaps(),
+            ""
+            if all(column.cell(model).estimate for column in self.columns for model in self.rows)
+            else "n/a: the model has no answers in this column.",
         )
-
-    def _gaps(self) -> str:
-        """Say why cells have no value, or return ""."""
-        if all(column.cell(model).estimate for column in self.columns for model in self.rows):
-            return ""
-        return "n/a: the model has no answers in this column."
 
     @property
     def _failed(self) -> list[str]:
