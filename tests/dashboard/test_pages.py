@@ -340,25 +340,20 @@ def _one_slice_missing():
 
     import pandas as pd
 
+    from types import SimpleNamespace
+
     from vlprobe import views
     from vlprobe.dashboard import tables
     from vlprobe.render import charts
     from vlprobe.views.records import EstimateRow
 
+    subject = SimpleNamespace(models=["a", "b"], looks=charts.styles.styles(["a", "b"]))
     table = pd.DataFrame(
         [("a", "k", "positive_rate", "macro", "color", 0.5, 0.4, 0.6, 3, 9, 0)],
         columns=[field.name for field in dataclasses.fields(EstimateRow)],
     )
     metric = views.runs.metrics("lgip")["positive_rate"]
-    tables.slices(
-        table,
-        metric,
-        "cosine",
-        {"color": "Colour"},
-        ["a", "b"],
-        charts.styles.styles(["a", "b"]),
-        "Type",
-    )
+    tables.slices(subject, table, metric, "cosine", {"color": "Colour"}, lambda *_: "")
 
 
 def test_dropped_cases_are_counted_next_to_the_numbers(show_page, filled: Store):

@@ -14,7 +14,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.case.card import CaseCard, card_type, case_card, wrong_captions
-from vlprobe.dashboard import embeddings
+from vlprobe.dashboard import embeddings, widgets
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import count_text, draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
@@ -41,7 +41,6 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page, press
-from vlprobe.errors import VlprobeError
 from vlprobe.models import published
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
@@ -600,12 +599,9 @@ def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
             file_button(label, make_file, name, mime, key=key, disabled=not n_cases)
 
 
+@widgets.show_errors()
 def _saved_views() -> None:
-    try:
-        saved = VIEWS.read(store())
-    except VlprobeError as error:
-        st.error(link_docs(str(error)), icon=":material/error:")
-        return
+    saved = VIEWS.read(store())
     if not saved:
         quiet("No views saved yet. Saved views are shared with everyone who uses this cache.")
     links = {name: (plain(name), parse_qs(text)) for name, text in saved.items()}
@@ -616,13 +612,10 @@ def _saved_views() -> None:
     _draw_named(VIEWS, "view", links, "Save this view as", save)
 
 
+@widgets.show_errors()
 def _slices(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """Draw the named slices of the question set, and a form that saves the filtered cases as a slice."""
-    try:
-        named, refusals = view(views.named_slices.applicable, subject.key)
-    except VlprobeError as error:
-        st.error(link_docs(str(error)), icon=":material/error:")
-        return
+    named, refusals = view(views.named_slices.applicable, subject.key)
     for refusal in refusals:
         st.warning(plain(refusal), icon=":material/warning:")
     quiet(

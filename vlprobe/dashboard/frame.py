@@ -25,7 +25,7 @@ from vlprobe.dashboard.state import (
     view,
     warn_of_missing,
 )
-from vlprobe.dashboard.widgets import error_text, left_out, link_page, way_out
+from vlprobe.dashboard.widgets import draw_error, left_out, link_page, way_out
 from vlprobe.errors import VlprobeError, plugin_errors
 from vlprobe.render import fitness
 from vlprobe.render.attribution import published_line
@@ -68,7 +68,7 @@ def main() -> None:
             progress.draw_bar(unfinished)
             progress.draw_notices(unfinished, is_long=page.url_path == "run")
     except VlprobeError as error:
-        st.error(link_docs(error_text(error)), icon=":material/error:")
+        draw_error(error)
         way_out(error)
     finally:
         _framed.reset(token)

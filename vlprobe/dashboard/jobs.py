@@ -7,8 +7,8 @@ import streamlit as st
 
 from vlprobe import registry
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.state import link_docs, store, tag
-from vlprobe.dashboard.widgets import press
+from vlprobe.dashboard.state import store, tag
+from vlprobe.dashboard.widgets import press, show_errors
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
@@ -86,10 +86,8 @@ def all_watched() -> list[Job]:
     """Return up to WATCHED jobs that the URL names. An unknown job is reported, and the page continues."""
     watched_jobs = []
     for job_id in list(filter(None, st.query_params.get_all("job")))[:WATCHED]:
-        try:
+        with show_errors():
             watched_jobs.append(jobs.read(store(), job_id))
-        except VlprobeError as error:
-            st.error(link_docs(str(error)))
     return watched_jobs
 
 

@@ -17,7 +17,7 @@ from streamlit.errors import StreamlitInvalidLayoutContextError
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.loaded import load_player, loads_at_once
+from vlprobe.dashboard.loaded import SLOW, load_player, loads_at_once
 from vlprobe.dashboard.pictures import changed_at, large_picture
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -105,19 +105,6 @@ def draw_steps(case_position: MixedCasePosition) -> None:
         link_page("explore", "All cases", _wall_query(case_position), icon="grid_view")
 
 
-def _pick_mixture(case_position: MixedCasePosition) -> None:
-    """Draw a picker for the kind of mixture, if the question set has several."""
-    strengths = view(views.mixed.searches.strengths, case_position.subject.question_set)
-    if len(strengths) > 1:
-        labels = {subtype: value_label(subtype) for subtype in strengths}
-        pick(
-            *("Mixture", "mixture", labels, case_position.subtype),
-            lambda: write_choice({"mixture": st.session_state["mixture"]}),
-            bare=True,
-            width=186,
-        )
-
-
 def _draw_step(label: str, shortcut: str, icon: str, case_id: str) -> None:
     settings: dict[str, Any] = {"type": "tertiary", "shortcut": shortcut, "disabled": not case_id}
     key, change = f"mixed_{label.split()[0].lower()}", ("case", case_id)
@@ -157,12 +144,21 @@ def draw_view(case_position: MixedCasePosition) -> None:
 
 
 def _draw_heading(case_position: MixedCasePosition, heading: str, subtitle: str) -> None:
+    """Draw the heading, and a picker for the kind of mixture, if the question set has several."""
     st.html(
         tag("h1", heading, class_="vp-mixed-heading")
         + tag("p", subtitle, class_="vp-quiet vp-mixed-subtitle")
     )
+    strengths = view(views.mixed.searches.strengths, case_position.subject.question_set)
+    labels = {subtype: value_label(subtype) for subtype in strengths}
     with st.container(horizontal=True, horizontal_alignment="right", key="mixed_strength"):
-        _pick_mixture(case_position)
+        if len(labels) > 1:
+            pick(
+                *("Mixture", "mixture", labels, case_position.subtype),
+                lambda: write_choice({"mixture": st.session_state["mixture"]}),
+                bare=True,
+                width=186,
+            )
 
 
 @st.fragment
@@ -192,8 +188,12 @@ def _draw_case(case_position: MixedCasePosition, case: MixedCase) -> None:
         st.html(str(credit))
     if case.fronts is None and not shares.waiting:
         quiet(RUN_AGAIN)
-    if shares.others and not access.read_only():
-        _offer(shares.others)
+    if shares.others and not access.read_only():  # models that take long to load
+        names = ", ".join(model_name(name) for name in shares.others[:3])
+        remainder = f" and {len(shares.others) - 3} more" if len(shares.others) > 3 else ""
+        look = {"icon": "download", "key": "mixed_load", "help": SLOW}
+        label = f"Test {plain(names)}{remainder} on every mixture"
+        press(label, loaded_here().update, shares.others[:3], **look)
     if st.session_state.pop("mixed_ask", "") == case.id and shares.waiting:
         ask(case, question_set, shares.waiting)  # meanwhile, the elements above stay unchanged
         with contextlib.suppress(StreamlitInvalidLayoutContextError):
@@ -218,18 +218,6 @@ def _turns(
     if len(ordered) > render_mixed.MOST_ROWS:
         ordered.sort(key=lambda each: each.model != case_position.subject.model)
     return tuple(ordered)
-
-
-def _offer(models: tuple[str, ...]) -> None:
-    """Draw a button that runs models that take long to load."""
-    names = ", ".join(model_name(name) for name in models[:3])
-    remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
-    label = f"Test {plain(names)}{remainder} on every mixture"
-    help_ = (
-        "Loading may take a while, because weights that are not on this machine are downloaded "
-        "first."
-    )
-    press(label, loaded_here().update, models[:3], icon="download", key="mixed_load", help=help_)
 
 
 KEPT_SCORES = 4096  # number of cached answers, each for one model and case at all shares

@@ -12,7 +12,6 @@ from vlprobe.dashboard.state import PageSubject, model_name, plain, quiet, renam
 from vlprobe.datasets import bundled
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render import symbols
-from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
 from vlprobe.render.sentences import sentence_names
@@ -42,30 +41,25 @@ def all_numbers(subject: PageSubject, averaging: str, unit: str) -> pd.DataFrame
 
 
 def slices(
+    subject: PageSubject,
     table: pd.DataFrame,
     metric: Metric,
     unit: str,
     names: Mapping[str, str],
-    models: Sequence[str],
-    styles: Looks,
-    slicing: str,
-    address: Callable[[str, str], str] = lambda model, name: "",
+    address: Callable[[str, str], str],
 ) -> None:
     """Draw a table with a metric's value, interval, pictures, cases and ties for each slice and model; "-" if unknown.
 
     `address` returns a URL for the cases in a model's slice, which the model's name links to, or "" for no link.
     """
     cells = {(row.slice, row.model): row for row in records(EstimateRow, table)}
-    titles = (slicing, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
-    head = elements.column_heads(titles)
+    titles = ("Part", "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
     value_unit = render_numbers.unit_of(metric, unit)
     rows = []
     for name, words in names.items():
-        for index, model in enumerate(models):
+        heading = tag("th", words, scope="rowgroup", rowspan=str(len(subject.models)))
+        for index, model in enumerate(subject.models):
             estimate = cells.get((name, model))
-            heading = (
-                tag("th", words, scope="rowgroup", rowspan=str(len(models))) if index == 0 else ""
-            )
             values = ["-", "-", "0", "0", "0"]
             if estimate is not None:
                 values = [
@@ -81,11 +75,11 @@ def slices(
             if cases := address(model, name):
                 model_label = f'<a href="{html.escape(cases)}">{model_label}</a>'
             rows.append(
-                f"<tr{'' if index else ' class=first'}>{heading}"
-                f'<th scope="row" title="{html.escape(model)}">{mark(styles[model])} '
+                f"<tr{'' if index else ' class=first'}>{'' if index else heading}"
+                f'<th scope="row" title="{html.escape(model)}">{mark(subject.looks[model])} '
                 f"{model_label}</th>{numbers}</tr>"
             )
-    show(f"{metric.label} by {slicing.lower()}", head, rows)
+    show(f"{metric.label} by part", elements.column_heads(titles), rows)
 
 
 def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:

@@ -1,6 +1,7 @@
 """Buttons, links, rows, expanders and error messages that all pages use."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -159,6 +160,20 @@ def way_out(error: VlprobeError) -> None:
             label="Check stored results and compute them again",
             icon=":material/fact_check:",
         )
+
+
+@contextlib.contextmanager
+def show_errors() -> Iterator[None]:
+    """Draw an error that occurs in the block or in the decorated function, and continue below it."""
+    try:
+        yield
+    except VlprobeError as error:
+        draw_error(error)
+
+
+def draw_error(error: Exception) -> None:
+    """Draw an error, with links to the documentation pages that it names."""
+    st.error(link_docs(error_text(error)), icon=":material/error:")
 
 
 def error_text(error: Exception) -> str:

@@ -46,10 +46,11 @@ def draw_page() -> None:
     }
     worst = _most_often(subject, filters)
     heading.title(plain(_heading(subject, model, slicing, worst)), anchor=False)
-    example_filter = filters.get(worst) or _any(subject, model, metric)
+    kinds = [kind for kind in list_kinds(subject) if kind in metric.kinds]
     with examples:
         frame.say_strangers(subject)
-        if example_filter:
+        if worst or kinds:
+            example_filter = filters.get(worst) or papers.cases_of(model, kinds[0])
             papers.draw_examples(subject, example_filter)
     with figure:
         styles, labels = figures.emphasis(subject, model)
@@ -61,9 +62,9 @@ def draw_page() -> None:
         figures.chart_of_slices(dots, "dots", alt, subject, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")
     with rows:
-        case_links.draw_links(
-            subject, {_called(slicing, name): row_filter for name, row_filter in filters.items()}
-        )
+        is_edit = slicing == "subtype"
+        titles = {name: capitalized(words.wrong(name)) for name in names} if is_edit else names
+        case_links.draw_links(subject, {titles[name]: filters[name] for name in names})
     with st.expander("The table", icon=":material/table_chart:", key="breakdown_table"):
         _draw_table(subject, metric, unit, slicing, table, names)
     with st.expander("All numbers", icon=":material/function:", key="all_numbers"):
@@ -88,20 +89,9 @@ def _draw_table(
             subject, case_links.slice_filter(subject, model, metric.kinds, slicing, name)
         )
 
-    tables.slices(table, metric, unit, names, subject.models, subject.looks, "Part", address)
+    tables.slices(subject, table, metric, unit, names, address)
     quiet("- = no cases. A tie counts as wrong. Click a model's name to see the cases in its row.")
     export.draw_menu("breakdown", table=table)
-
-
-def _any(subject: PageSubject, model: str, metric: Metric) -> Filter | None:
-    """Build a filter for the cases that fool the model. It uses the first kind of case that the metric judges."""
-    kinds = [kind for kind in list_kinds(subject) if kind in metric.kinds]
-    return papers.cases_of(model, kinds[0]) if kinds else None
-
-
-def _called(slicing: str, name: str) -> str:
-    """Return the display name of a slice for the row of links to its cases."""
-    return capitalized(words.wrong(name)) if slicing == "subtype" else words.value_label(name)
 
 
 def _most_often(subject: PageSubject, filters: Mapping[str, Filter | None]) -> str:

@@ -170,18 +170,13 @@ def erased(examination: Examination) -> None:
     show("Erased edits", column_heads(("Edit", "Never reach the model", "Undone by")), rows)
 
 
-def stored_names() -> dict[str, str]:
-    """Return the display name of every stored model and dataset, models first."""
-    models = {name: model_name(name) for name in view(views.runs.models)}
-    datasets = sorted(set(view(views.runs.runs)["dataset"]))
-    return models | {name: dataset_name(name) for name in datasets if name not in models}
-
-
 def draw_form() -> None:
     """Draw a form that renames a model or dataset, unless the dashboard is read-only or nothing is stored."""
-    called = {} if access.read_only() else stored_names()
-    if not called:
+    called = {name: model_name(name) for name in view(views.runs.models)}
+    if access.read_only() or not called:
         return
+    datasets = sorted(set(view(views.runs.runs)["dataset"]) - called.keys())
+    called |= {name: dataset_name(name) for name in datasets}
     with (
         st.expander("Rename a model or a dataset", icon=":material/edit:", key="renaming"),
         st.form("rename", border=False, clear_on_submit=True),

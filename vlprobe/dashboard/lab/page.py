@@ -12,9 +12,9 @@ import streamlit as st
 
 from vlprobe import __version__, registry
 from vlprobe.dashboard.navigation import BELOW
-from vlprobe.dashboard.state import attempt, link_docs, plain, quiet, store
+from vlprobe.dashboard.state import attempt, plain, quiet, store
 from vlprobe.dashboard.tables import show
-from vlprobe.dashboard.widgets import link_page
+from vlprobe.dashboard.widgets import link_page, show_errors
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import breakable, column_heads, tag
 from vlprobe.render.sentences import capitalized
@@ -126,11 +126,9 @@ def draw_stored() -> None:
     quiet("Check stored results for damage (read-only).")
     if st.button("Check stored results", icon=":material/fact_check:", key="check_stored"):
         st.session_state.pop(FOUND, None)
-        try:
+        with show_errors():
             damages = tuple(_read())
             st.session_state[FOUND] = DamageCheck(damages, time.strftime("%d %b, %H:%M"))
-        except VlprobeError as error:
-            st.error(link_docs(str(error)), icon=":material/error:")
     check = st.session_state.get(FOUND)
     if check is None:
         return

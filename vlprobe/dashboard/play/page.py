@@ -22,7 +22,6 @@ from vlprobe.dashboard.state import (
     carry,
     choose,
     dataset_name,
-    link_docs,
     page_subject,
     plain,
     quiet,
@@ -31,7 +30,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_styles, link_page, open_page, press
+from vlprobe.dashboard.widgets import draw_error, draw_styles, link_page, open_page, press
 from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
@@ -388,7 +387,7 @@ def current() -> str:
     try:
         code = all_rooms().join(code, person_secret())
     except VlprobeError as error:
-        st.error(link_docs(str(error)), icon=":material/error:")
+        draw_error(error)
         del st.query_params["room"]
         return ""
     if st.query_params["room"] != code:

@@ -35,7 +35,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import press
+from vlprobe.dashboard.widgets import draw_error, press, show_errors
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb.influence import word_spans
 from vlprobe.perturb.language import NOT_IN_ENGLISH
@@ -88,15 +88,9 @@ class PlayPicture:
 
 
 @st.fragment
+@show_errors()
 def playground() -> None:
     """Draw the Playground. Typing reruns only this part of the page."""
-    try:
-        _page()
-    except VlprobeError as error:
-        st.error(link_docs(str(error)), icon=":material/error:")
-
-
-def _page() -> None:
     heading = st.empty()
     heading.title("Try it: your picture, your words")  # until the finding replaces it
     caution = st.container()
@@ -344,7 +338,7 @@ def _players() -> list[Player]:
             ready.add(name)
         except VlprobeError as error:
             ready.discard(name)
-            st.error(link_docs(str(error)), icon=":material/error:")
+            draw_error(error)
     return players
 
 
@@ -527,7 +521,7 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     try:
         folder = exhibits.keep(canvas, caption, name, store().root).resolve()
     except VlprobeError as error:
-        st.error(link_docs(str(error)), icon=":material/error:")
+        draw_error(error)
         return
     where = plain(str(folder))
     st.success(
@@ -563,7 +557,7 @@ def _pick_shelf() -> dict[str, Exhibit]:
     try:
         shelf = _exhibits(name, root)
     except VlprobeError as error:
-        st.error(link_docs(str(error)), icon=":material/error:")
+        draw_error(error)
         shelf = _exhibits(DEMO, root)
     every = {exhibit.id: exhibit for exhibit in shelf}
     item = st.query_params.get("item", "")

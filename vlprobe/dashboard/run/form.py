@@ -19,6 +19,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import registry, views
+from vlprobe.dashboard import widgets
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.jobs import begin, span, under_way
 from vlprobe.dashboard.pictures import large_picture
@@ -106,13 +107,11 @@ def draw() -> None:
     quiet(
         f"{stays}. You can close this page: the run continues, and finished work is never repeated."
     )
-    try:
-        if changes(NO_CHANGES):
-            _draw()
-    except VlprobeError as error:
-        st.error(link_docs(error_text(error)), icon=":material/error:")
+    if changes(NO_CHANGES):
+        _draw()
 
 
+@widgets.show_errors()
 def _draw() -> None:
     """Draw the tests, three cards, the settings and, at the bottom, a Start button with an error or the estimated
     duration.
@@ -486,7 +485,7 @@ def _bar(
     except VlprobeError as error:
         problem = error
         if models and probes:
-            st.error(link_docs(error_text(error)), icon=":material/error:")
+            widgets.draw_error(error)
         else:
             quiet(str(error))
     st.space("stretch")

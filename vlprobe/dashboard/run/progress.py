@@ -377,25 +377,21 @@ def resume(job_id: str) -> None:
     jobs.resume(store(), job_id)
 
 
-def what_was_found(job: Job) -> str:
-    """Describe in one line the result of an ended job, or its models, tests and the reason why it stopped."""
-    finished = stored_runs(job) if job.state == "done" else []
-    if finished:
-        name, result = model_name(finished[-1].model), _result(finished[-1])
-        return f"{name}{' is' if result.startswith('fooled') else ':'} {result}."
-    models = ", ".join(map(model_name, job.models))
-    return f"{models} · {_what(job)}" + (f". {error_text(job.failure)}" if job.error else "")
-
-
-def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
-    """Return the page, label and URL parameters for a link to the results of an ended job."""
-    finished = stored_runs(job) if job.state == "done" else []
-    if finished:
-        query = {"set": finished[-1].case_key, "model": finished[-1].model}
-        return "explore", "See them", query
+def _outcome(job: Job) -> tuple[str, str, str, dict[str, str]]:
+    """Describe in one line the result of an ended job, or its models, tests and the reason why it stopped. Also return
+    the page, label and URL parameters of a link to its results.
+    """
+    if job.state == "done" and (finished := stored_runs(job)):
+        run, result = finished[-1], _result(finished[-1])
+        verb = " is" if result.startswith("fooled") else ":"
+        query = {"set": run.case_key, "model": run.model}
+        return f"{model_name(run.model)}{verb} {result}.", "explore", "See them", query
+    text = f"{', '.join(map(model_name, job.models))} · {_what(job)}"
+    if job.error:
+        text += f". {error_text(job.failure)}"
     if job.state == "done" and job.request.kind == "training":
-        return "repair", "See the losses", {"training": job.id}
-    return "run", "Show", {}
+        return text, "repair", "See the losses", {"training": job.id}
+    return text, "run", "Show", {}
 
 
 def _links(job: Job, finished: list[RunRow]) -> None:
@@ -482,13 +478,11 @@ def draw_notices(unfinished: Sequence[Job], is_long: bool) -> None:
 def _draw_notice(job: Job) -> None:
     """Draw a notice that a job has ended, with its result and a link."""
     icon, word = STATES[job.state]
+    text, page, label, query = _outcome(job)
     with st.container(key=f"notice_{job.id}", gap="small"):
-        st.html(
-            f'<p class="vp-job" role="status">{tag("strong", f"{icon} {word}:")} '
-            f"{tag('span', what_was_found(job))}</p>"
-        )
+        line = f"{tag('strong', f'{icon} {word}:')} {tag('span', text)}"
+        st.html(f'<p class="vp-job" role="status">{line}</p>')
         with draw_row():
-            page, label, query = result_link(job)
             # The page behind the link receives the job, so that the notice disappears there.
             link_page(page, label, query | {"job": job.id})
             st.space("stretch")
