@@ -337,10 +337,9 @@ def test_a_slice_that_a_model_lacks_is_a_dash_with_n_0():
 
 def _one_slice_missing():
     import dataclasses
+    from types import SimpleNamespace
 
     import pandas as pd
-
-    from types import SimpleNamespace
 
     from vlprobe import views
     from vlprobe.dashboard import tables

@@ -11,7 +11,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
-from tests.dashboard.walls import component_values
+from tests.dashboard.walls import component_values, send_to
 from vlprobe import registry
 from vlprobe.dashboard import loaded
 from vlprobe.dashboard.play import tryit
@@ -247,8 +247,7 @@ def test_a_clicked_sample_becomes_the_picture_and_sets_its_caption(show_try_it):
     at = show_try_it(caption=CAPTION)
     samples = [one.proto for one in at.get("bidi_component") if "samples" in one.proto.id]
     assert len(samples) == 1 and "data:image/webp" in str(samples[0])
-    at.session_state["samples"] = {"open": "demo-00006"}
-    at.run()
+    send_to(at, "samples", "open", "demo-00006")
     assert at.query_params["item"] in ("demo-00006", ["demo-00006"])
     assert at.text_input(key="caption").value != CAPTION
 

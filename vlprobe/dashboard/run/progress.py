@@ -196,14 +196,14 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
     standing = None if job.ended else _standing(job)
     grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
     for position, name in enumerate(job.models):
-        state = _state(job, position)
+        state, fraction = model_state(job, position)
         runs = {row.probe: row for row in finished if row.model == name}
         with grid.cell():
             st.html(
                 f'<p class="vp-job">{mark(styles[name])} {tag("strong", model_name(name))} '
                 f"{tag('span', state, class_='vp-quiet vp-small')}</p>"
             )
-            st.progress({"done": 1.0, "waiting": 0.0}.get(state, _fraction(job)))
+            st.progress(fraction)
             for line in _lines(job, state, runs, standing):
                 quiet(line)
             so_far = standing[0] if standing and state == "running" else None
@@ -211,13 +211,13 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
                 _draw_last_fooled(*last)
 
 
-def _state(job: Job, position: int) -> State:
-    """Return the state of the model at a position in a job's list."""
-    if position != _place(job):
-        return "done" if position < _place(job) else "waiting"
-    if job.ended:
-        return "stopped"
-    return "waiting" if job.state == "queued" else "running"
+def model_state(job: Job, position: int) -> tuple[State, float]:
+    """Return the state of the model at a position in a job's list, and the finished share of its work, 0 to 1."""
+    if position < _place(job):
+        return "done", 1.0
+    if position > _place(job) or job.state == "queued":
+        return "waiting", 0.0
+    return "stopped" if job.ended else "running", _fraction(job)
 
 
 def _last_fooled(job: Job, so_far: SoFar | None, runs: Sequence[RunRow]) -> tuple[str, int] | None:
