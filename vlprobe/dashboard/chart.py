@@ -1,6 +1,7 @@
 """Charts on a page, with readable text colors and alternative text."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -45,15 +46,11 @@ def chart(
     if is_crowded:
         quiet("There are too many models for a legend. Hover over a mark to see its model.")
     config = {"displayModeBar": False, "scrollZoom": False}
-    if not clickable:
-        st.plotly_chart(ready, key=key, alt=alt, config=config)
-        draw_menu(key, ready)
-        return []
-    event = st.plotly_chart(
-        ready, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
-    )
+    selects: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"}
+    selects = selects if clickable else {}
+    event: Any = st.plotly_chart(ready, key=key, alt=alt, config=config, **selects)
     draw_menu(key, ready)
-    return event["selection"]["points"]
+    return event["selection"]["points"] if clickable else []
 
 
 def selectable_chart(

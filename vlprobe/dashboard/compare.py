@@ -302,7 +302,8 @@ def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Pai
     """Draw pickers for the row whose pictures are shown, as a keyboard alternative to clicking the plot."""
 
     def show() -> None:
-        show_row(st.session_state["row_type"], st.session_state["row_model"])
+        subtype, rival = (st.session_state[name] for name in ("row_type", "row_model"))
+        write_choice({"type": subtype, "other": rival})
 
     kind = contest.kind_presentation
     types = {name: forest.row_title(name, kind) for name in comparison.subtypes}
@@ -316,14 +317,10 @@ def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Pai
 
 
 def _choose() -> None:
+    """Write the selected row of the plot to the URL, so that the page shows its pictures."""
     rows, _ = selected("forest")
     if rows:
-        show_row(str(rows[0][0]), str(rows[0][1]))
-
-
-def show_row(subtype: str, rival: str) -> None:
-    """Select a row of the plot by writing it to the URL, so that the page shows its pictures."""
-    write_choice({"type": subtype, "other": rival})
+        write_choice({"type": str(rows[0][0]), "other": str(rows[0][1])})
 
 
 SHOWN = 6  # cards per column

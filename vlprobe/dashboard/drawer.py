@@ -433,6 +433,13 @@ def _draw_annotation(subject: PageSubject, card: WallCard, written: Annotations)
             st.html(str(htpy.fragment[html.chips(current.tags, current.note)]))
         return
     tags_key, note_key = f"case_tags_{card.case}", f"case_note_{card.case}"
+
+    def save_tags() -> None:
+        attempt(partial(_write, tags=tuple(st.session_state[tags_key])), subject.key, card)
+
+    def save_note() -> None:
+        attempt(partial(_write, note=st.session_state[note_key]), subject.key, card)
+
     offered = dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED])
     with st.container(key="case_tags", gap="xsmall"):
         with draw_row("case_saved"):
@@ -446,8 +453,7 @@ def _draw_annotation(subject: PageSubject, card: WallCard, written: Annotations)
             max_selections=annotations.MAX_CASE_TAGS,
             accept_new_options=True,
             placeholder="Choose a tag, or type a new one",
-            on_change=_save,
-            args=(subject.key, card, "tags", tags_key),
+            on_change=save_tags,
         )
         st.text_area(
             "Note",
@@ -455,8 +461,7 @@ def _draw_annotation(subject: PageSubject, card: WallCard, written: Annotations)
             key=note_key,
             max_chars=annotations.NOTE_LENGTH,
             height=80,
-            on_change=_save,
-            args=(subject.key, card, "note", note_key),
+            on_change=save_note,
         )
 
 
@@ -476,13 +481,6 @@ def _annotation(written: Annotations, card: WallCard) -> Annotation:
     """Find the annotation for a case, or return an empty one if there is none."""
     of_case = (annotation for annotation in written.current if annotation.case == card.case)
     return next(of_case, Annotation(card.case, card.id))
-
-
-def _save(case_key: str, card: WallCard, field: str, widget_key: str) -> None:
-    """Store a case's tags or note when the field changes."""
-    value = st.session_state[widget_key]
-    changed = {"tags": tuple(value)} if field == "tags" else {"note": value}
-    attempt(partial(_write, **changed), case_key, card)
 
 
 def _write(case_key: str, card: WallCard, **changes: Any) -> None:

@@ -275,16 +275,13 @@ def _select(key: str, points: Points, mark_of: np.ndarray, side: Side) -> None:
 def _draw_frequent(subject: PageSubject, case_filter: Filter) -> None:
     """Say which changes, words and tags are more frequent in the region than elsewhere."""
     of_region = case_filter.any_outcome()
+    both = of_region, replace(of_region, region="")
+    every_facet = (view(views.facets.facets, subject.question_set, chosen) for chosen in both)
     inside, everywhere = (
         {(facet.name, row.value): row.n_asked for facet in facets for row in facet.rows}
-        for facets in (
-            view(views.facets.facets, subject.question_set, chosen)
-            for chosen in (of_region, replace(of_region, region=""))
-        )
+        for facets in every_facet
     )
-    n_inside, n_all = (
-        counts(subject, chosen)["all"] for chosen in (of_region, replace(of_region, region=""))
-    )
+    n_inside, n_all = (counts(subject, chosen)["all"] for chosen in both)
     ratios = {
         value: (count / n_inside) / (everywhere[value] / n_all)
         for value, count in inside.items()

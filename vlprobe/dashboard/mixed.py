@@ -6,7 +6,7 @@ switches to the wall of all cases.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -31,7 +31,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import draw_row, draw_styles, link_page, press
 from vlprobe.datasets import drawn
-from vlprobe.errors import VlprobeError
+from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.probes.rococo import parse_strength
 from vlprobe.render import mixed as render_mixed
 from vlprobe.render.attribution import credits_line
@@ -177,14 +177,21 @@ def _draw_case(case_position: MixedCasePosition, case: MixedCase) -> None:
         turns=_turns(case_position, case, shares),
         waiting=shares.waiting,
     )
-    collected = Sources([case.right, case.partner])
+    places: dict[str, int] = {}  # of each picture among those that are sent to the browser
+
+    def place(name: str) -> int:
+        return places.setdefault(name, len(places)) if name else -1
+
     values = render_mixed.component_data(
-        case, answers, collected.place, size(case.right), case_position.subject.looks, model_name
+        case, answers, place, size(case.right), case_position.subject.looks, model_name
     )
-    values["sources"] = collected.addresses()
+    large = [name for name in places if name in (case.right, case.partner)]
+    sources = thumbnails.addresses(store().root, [name for name in places if name not in large])
+    sources |= {name: large_picture(name, SIDE) for name in large}
+    values["sources"] = [sources[name] for name in places]
     remember = partial(st.session_state.__setitem__, "mixed_ask", case.id)
     component("mixed")(key="mixed", data=values, on_ask_change=remember)
-    if credit := credits_line(collected.names):
+    if credit := credits_line(tuple(places)):
         st.html(str(credit))
     if case.fronts is None and not shares.waiting:
         quiet(RUN_AGAIN)
@@ -267,29 +274,20 @@ def shares_at_hand(
 
 def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> None:
     """Run the given models on a case at every mixing share, one after the other. A failed model is not tried again."""
-    mix = cache(partial(_mixtures, case))  # 10 ms a picture, and all models see the same
-    for name in models:
-        try:
-            _ask_one(case, question_set, name, mix)
-        except VlprobeError as error:
-            _refused[name] = str(error)
-
-
-def _ask_one(
-    case: MixedCase,
-    question_set: QuestionSet,
-    name: str,
-    mix: Callable[[], Sequence[Image.Image]],
-) -> None:
     if case.edit is None:
         return
-    digest = question_set.run(name).model_digest
-    player = load_player(name)
-    if player.model.digest != digest or not mixtures.can_ask(player.model):
-        _refused[name] = "the weights differ from those of the run, or the model only scores pairs"
-        return
-    key = _key(case, case.edit, digest)
-    _scores.get(key, lambda: player.share_scores(case.caption, mix()))
+    mix = cache(partial(_mixtures, case))  # 10 ms a picture, and all models see the same
+    for name in models:
+        digest = question_set.run(name).model_digest
+        reason = "the weights differ from those of the run, or the model only scores pairs"
+        try:
+            player = load_player(name)
+            if player.model.digest != digest or not mixtures.can_ask(player.model):
+                raise InvalidInput(reason)
+            compute = partial(lambda player: player.share_scores(case.caption, mix()), player)
+            _scores.get(_key(case, case.edit, digest), compute)
+        except VlprobeError as error:
+            _refused[name] = str(error)
 
 
 def _mixtures(case: MixedCase) -> list[Image.Image]:
@@ -318,32 +316,6 @@ def loaded_here() -> set[str]:
 
 
 SIDE = 528  # maximum pixels of a large picture, twice its size on the page
-
-
-class Sources:
-    """Collector for the pictures that a page shows. Each picture is sent to the browser only once."""
-
-    def __init__(self, large: Sequence[str]) -> None:
-        self._large = set(large)
-        self._places: dict[str, int] = {}
-
-    def place(self, name: str) -> int:
-        """Add a picture and return its position in `addresses`, or -1 if the name is empty."""
-        return self._places.setdefault(name, len(self._places)) if name else -1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the pictures, in the order of their positions."""
-        return tuple(self._places)
-
-    def addresses(self) -> list[str]:
-        """Return the pictures as data URLs, in the order of their positions. A picture that cannot be read gives ""."""
-        small = [name for name in self._places if name not in self._large]
-        by_name = thumbnails.addresses(store().root, small)
-        return [
-            large_picture(name, SIDE) if name in self._large else by_name[name]
-            for name in self._places
-        ]
 
 
 def size(name: str) -> tuple[int, int]:

@@ -196,7 +196,7 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
     upload = st.container(key="play_own")
     is_upload = _own_file() is not None  # shown until its owner removes it
     with st.popover("More pictures", icon=":material/photo_library:"):
-        shelf = _pick_shelf()
+        dataset, shelf = _pick_shelf()
         default = START if START in shelf else next(iter(shelf))
         linked = st.query_params.get("item", "")
         item = linked if linked in shelf else default
@@ -205,7 +205,7 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
         others = [name for name in shelf if name != item] or [item]
         press("Another", _pick, others, icon="casino", key="another", disabled=is_upload)
     with samples:
-        _draw_samples(shelf)
+        _draw_samples(dataset, shelf)
     with upload:
         _draw_upload()
     if is_upload and "play_upload" not in st.session_state:
@@ -215,8 +215,7 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
         picture = PlayPicture(canvas, "The picture that you uploaded", "")
     else:
         canvas, caption = _opened(shelf[item], "play_opened"), shelf[item].captions[0]
-        is_drawn = _dataset_of_shelf().startswith(DEMO)
-        picture = PlayPicture(canvas, caption, caption, item, is_drawn)
+        picture = PlayPicture(canvas, caption, caption, item, dataset.startswith(DEMO))
     with frame:
         _photo(picture.canvas.draw(), picture.alternative)
     return picture, shelf
@@ -535,17 +534,14 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
 
 def _link(is_complete: bool) -> None:
     """Draw a popover with the URL of the current view."""
+    picture = " and this picture" if is_complete else ", but without your own picture"
     with st.popover("Link", icon=":material/link:"):
-        quiet(
-            "This link opens this caption with these models and this picture."
-            if is_complete
-            else "This link opens this caption with these models, but without your own picture."
-        )
+        quiet(f"This link opens this caption with these models{picture}.")
         st.code(address(), language=None, wrap_lines=True)
 
 
-def _pick_shelf() -> dict[str, Exhibit]:
-    """Draw a picker for the demo and for datasets with stored runs. Returns the pictures in the chosen one by id."""
+def _pick_shelf() -> tuple[str, dict[str, Exhibit]]:
+    """Draw a picker for the demo and for datasets with stored runs. Returns the chosen one, and its pictures by id."""
     datasets = view(views.runs.runs)["dataset"].unique().tolist()
     names = [DEMO, *sorted(name for name in datasets if not name.startswith(DEMO))]
     linked = st.query_params.get("from", "")
@@ -558,11 +554,11 @@ def _pick_shelf() -> dict[str, Exhibit]:
         shelf = _exhibits(name, root)
     except VlprobeError as error:
         draw_error(error)
-        shelf = _exhibits(DEMO, root)
+        name, shelf = DEMO, _exhibits(DEMO, root)
     every = {exhibit.id: exhibit for exhibit in shelf}
     item = st.query_params.get("item", "")
     linked_exhibit = _exhibit(name, root, item) if item and item not in every else None
-    return every | {linked_exhibit.id: linked_exhibit} if linked_exhibit else every
+    return name, every | ({linked_exhibit.id: linked_exhibit} if linked_exhibit else {})
 
 
 @st.cache_resource(max_entries=50, show_spinner="Opening the picture")  # reads annotations
@@ -573,18 +569,12 @@ def _exhibit(dataset: str, root: str, item: str) -> Exhibit | None:
     return None
 
 
-def _dataset_of_shelf() -> str:
-    """Return the name of the dataset whose pictures the user can pick from: one with stored runs, or the demo."""
-    name = st.query_params.get("from", DEMO)
-    return name if name in set(view(views.runs.runs)["dataset"]) else DEMO
-
-
 @st.cache_resource(max_entries=3, show_spinner="Opening the pictures")  # 8 ms for the demo
 def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
     return exhibits.shelf(dataset, store().root)
 
 
-def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
+def _draw_samples(dataset: str, shelf: Mapping[str, Exhibit]) -> None:
     """Draw a few sample pictures to choose from."""
 
     def pick_sample() -> None:
@@ -594,7 +584,7 @@ def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
     step = max(1, len(shelf) // SAMPLES)
     cards = []
     for key in list(shelf)[::step][:SAMPLES]:
-        source = _sample(_dataset_of_shelf(), key, shelf[key])
+        source = _sample(dataset, key, shelf[key])
         frame, caption = {"source": source, "name": key, "style": ""}, shelf[key].captions[0]
         cards.append({"id": key, "name": caption, "tip": caption, "frames": [frame]})
     values = {"label": "Samples", "strip": True, "cards": cards}

@@ -1,8 +1,8 @@
 """Rooms in which several people take the quiz together. Rooms exist only in this server's memory.
 
 A room is found by its random code. The person who opens it reveals the questions; each person in it has one vote per
-question until the answer is revealed. No one has a name: a person is a number, and a secret that only that person's
-browser has. Votes are deleted with their room, after a day at the latest.
+question until the answer is revealed. No one has a name, only a secret that only that person's browser has; ballots
+have numbers instead. Votes are deleted with their room, after a day at the latest.
 """
 
 import re
@@ -63,26 +63,20 @@ class _Round:
     current: int = 0
     is_over: bool = False
     # For each question: the caption chosen by each person
-    votes: list[dict[int, int]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Person:
-    number: int
-    seen_at: float
+    votes: list[dict[str, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Room:
     opened_at: float
     voted_at: float
-    host: int
-    people: dict[str, _Person]  # people by their secrets
+    host: str
+    people: dict[str, float]  # when each person was last seen, by secret
     rounds: list[_Round]
 
-    def has_voted(self, person: int) -> bool:
+    def has_voted(self, secret: str) -> bool:
         """Return whether a person has voted in any round."""
-        return any(person in votes for each in self.rounds for votes in each.votes)
+        return any(secret in votes for each in self.rounds for votes in each.votes)
 
 
 def _locked(
@@ -106,7 +100,6 @@ class Rooms:
         self.lock = threading.RLock()
         self._clock = clock
         self._rooms: dict[str, _Room] = {}
-        self._last_person = 0
 
     def close_old(self) -> None:
         """Delete rooms that were opened at least a day ago."""
@@ -127,8 +120,7 @@ class Rooms:
         self._make_room_for_one()
         now = self._clock()
         code = self._new_code()
-        host = self._number_of(secret)
-        self._rooms[code] = _Room(now, now, host, {secret: _Person(host, now)}, [_started(quiz)])
+        self._rooms[code] = _Room(now, now, secret, {secret: now}, [_started(quiz)])
         return code
 
     @_locked
@@ -144,17 +136,16 @@ class Rooms:
         room = self._room(code)
         if secret not in room.people:
             self._make_room_for_one()
-            room.people[secret] = _Person(self._number_of(secret), self._clock())
+            room.people[secret] = self._clock()
         return code
 
     @_locked
     def leave(self, code: str, secret: str) -> None:
         """Remove a person from a room. People who voted keep their place and votes. The host cannot leave."""
-        room = self._room(code)
-        person = self._person(room, secret)
-        if person == room.host:
+        room = self._joined(code, secret)
+        if secret == room.host:
             raise InvalidInput("The person who opened the room can close it but not leave it.")
-        if not room.has_voted(person):
+        if not room.has_voted(secret):
             del room.people[secret]
 
     @_locked
@@ -170,8 +161,7 @@ class Rooms:
             question: Index of the question, from 0.
             caption: Index of the caption that the person thinks is true, 0 or 1.
         """
-        room = self._room(code)
-        person = self._person(room, secret)
+        room = self._joined(code, secret)
         current = room.rounds[-1]
         if type(round_number) is not int or type(question) is not int:
             raise InvalidInput("Invalid vote: question and caption must be whole numbers.")
@@ -181,7 +171,7 @@ class Rooms:
             raise InvalidInput("That question is over.")
         if current.revealed > question:
             raise InvalidInput("Your vote came after the answer was revealed.")
-        current.votes[question][person] = caption
+        current.votes[question][secret] = caption
         room.voted_at = self._clock()
 
     @_locked
@@ -225,8 +215,7 @@ class Rooms:
     @_locked
     def tally(self, code: str, secret: str) -> Tally:
         """Return the data about the current question that a person in the room may see now."""
-        room = self._room(code)
-        person = self._person(room, secret)
+        room = self._joined(code, secret)
         current = room.rounds[-1]
         truths = [question.true_index for question in current.quiz.questions]
         is_revealed = current.revealed > current.current
@@ -246,19 +235,27 @@ class Rooms:
                 else None
                 for true, of_question in over
             ),
-            own_vote=current.votes[current.current].get(person),
+            own_vote=current.votes[current.current].get(secret),
             own_rights=tuple(
-                of_question[person] == true if person in of_question else None
+                of_question[secret] == true if secret in of_question else None
                 for true, of_question in over
             ),
-            is_host=person == room.host,
+            is_host=secret == room.host,
         )
 
     @_locked
     def ballots(self, set_key: str, kind: str) -> list[Ballot]:
-        """Return the votes on revealed questions from one set and kind in randomly drawn rounds, oldest room first."""
+        """Return the votes on revealed questions from one set and kind in randomly drawn rounds, oldest room first. A
+        person has the same number in all rooms.
+        """
+        numbers: dict[str, int] = {}
         return [
-            Ballot(person, question.case, question.picture_code, caption == question.true_index)
+            Ballot(
+                numbers.setdefault(secret, len(numbers)),
+                question.case,
+                question.picture_code,
+                caption == question.true_index,
+            )
             for room in self._rooms.values()
             for quiz_round in room.rounds
             if quiz_round.quiz.draw == "fair"
@@ -266,7 +263,7 @@ class Rooms:
             for question, votes in zip(
                 quiz_round.quiz.questions[: quiz_round.revealed], quiz_round.votes, strict=False
             )
-            for person, caption in votes.items()
+            for secret, caption in votes.items()
         ]
 
     def _room(self, code: str) -> _Room:
@@ -275,16 +272,18 @@ class Rooms:
             raise InvalidInput("No room has this code. Check the code; codes expire after a day.")
         return room
 
-    def _person(self, room: _Room, secret: str) -> int:
+    def _joined(self, code: str, secret: str) -> _Room:
+        """Return the room of a person, who is still there. Raises InvalidInput if the person is not in the room."""
+        room = self._room(code)
         _check_secret(secret)
         if secret not in room.people:
             raise InvalidInput("You are not in this room. Enter its code to join.")
-        room.people[secret].seen_at = self._clock()
-        return room.people[secret].number
+        room.people[secret] = self._clock()
+        return room
 
     def _hosted(self, code: str, secret: str) -> _Room:
-        room = self._room(code)
-        if self._person(room, secret) != room.host:
+        room = self._joined(code, secret)
+        if secret != room.host:
             raise InvalidInput("Only the person who opened the room can do that.")
         return room
 
@@ -307,9 +306,9 @@ class Rooms:
     def _free_abandoned_places(self) -> None:
         """Remove people who have closed the page, except hosts and people who have voted."""
         for room in self._rooms.values():
-            for secret, person in list(room.people.items()):
-                is_away = self._clock() - person.seen_at > AWAY
-                if is_away and person.number != room.host and not room.has_voted(person.number):
+            for secret, seen_at in list(room.people.items()):
+                is_away = self._clock() - seen_at > AWAY
+                if is_away and secret != room.host and not room.has_voted(secret):
                     del room.people[secret]
 
     def _new_code(self) -> str:
@@ -317,14 +316,6 @@ class Rooms:
             code = "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
             if code not in self._rooms:
                 return code
-
-    def _number_of(self, secret: str) -> int:
-        """Return the number of the person with the given secret, which is the same in all rooms."""
-        for room in self._rooms.values():
-            if secret in room.people:
-                return room.people[secret].number
-        self._last_person += 1
-        return self._last_person
 
 
 def parse_code(typed: str) -> str:

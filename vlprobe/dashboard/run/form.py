@@ -120,7 +120,9 @@ def _draw() -> None:
     is_wide = "gallery" in open_folds() or any(name.startswith("how_") for name in open_folds())
     left, middle, right = st.columns([6, 11 if is_wide else 6, 6], gap="small")
     with left, _step("Models", "who") as below:
-        models = _pick_models(below)
+        models = _pick_models()
+        with below:
+            quiet(f"{len(models)} model{'' if len(models) == 1 else 's'}")
     limit = [option for option in SETTINGS if option.name == "limit"]
     with right, _step("Pictures", "which") as below:
         _draw_fields(limit, "run", 1)
@@ -133,11 +135,10 @@ def _draw() -> None:
     described = [option for option in SETTINGS if option.name not in hidden]
     settings = _fold_of_fields("machine", "Advanced", [described], "run", COLUMNS)
     settings |= _kept(limit, "run")
-    run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom:
         progress.draw_state(under_way())  # the panel at the top of the page may be out of view
         with draw_row("run_bar"):
-            _bar(*run_choice)
+            _bar(models, dataset, typed, settings)
 
 
 @contextmanager
@@ -163,7 +164,7 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str) -> bool:
     return is_chosen
 
 
-def _pick_models(below: DeltaGenerator) -> tuple[str, ...]:
+def _pick_models() -> tuple[str, ...]:
     """Draw cards for the bundled models, and a field for other models. Returns the chosen names."""
     names = []
     grid = st.grid(min_column_width=180, gap="small", key="who_cards")
@@ -194,9 +195,7 @@ def _pick_models(below: DeltaGenerator) -> tuple[str, ...]:
     if typed:
         quiet(_recognized(typed))
     others = [*others, typed] if typed else others
-    every = tuple(dict.fromkeys([*names, *(name.strip() for name in others)]))
-    _report(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
-    return every
+    return tuple(dict.fromkeys([*names, *(name.strip() for name in others)]))
 
 
 def _recognized(name: str) -> str:
@@ -264,7 +263,8 @@ def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
     if typed:
         _preview(typed)
     name = typed or picked or ""
-    _report(below, dataset_name(name or made_for))
+    with below:
+        quiet(dataset_name(name or made_for))
     return name
 
 
@@ -337,11 +337,6 @@ def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
     return typed
 
 
-def _report(slot: DeltaGenerator, text: str) -> None:
-    with slot.container():
-        quiet(text)
-
-
 def _fold_of_fields(
     name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str, width: int
 ) -> dict[str, object]:
@@ -358,32 +353,24 @@ def _fold_of_fields(
         The typed values by option name. Fields that were never drawn are left out, because they have default values.
     """
     options = [option for group in groups for option in group]
+    defaults = {option.name: _typed(option, _default(option)) for option in options}
     values = _kept(options, prefix)
-    n_changed = sum(
-        _typed(option, values[option.name]) != _typed(option, _default(option))
-        for option in options
-        if option.name in values
-    )
+    n_changed = sum(values[each] != defaults[each] for each in values)
     changes = f" · {n_changed} changed" if n_changed else ""
 
-    def draw_groups() -> dict[str, Any]:
+    def draw_groups() -> dict[str, object]:
         for group in groups:
             _draw_fields(group, prefix, width)
         return _kept(options, prefix)
 
-    values = fold(name, label + changes, "tune", draw_groups) or values
-    return {
-        option.name: _typed(option, values[option.name])
-        for option in options
-        if option.name in values
-    }
+    return fold(name, label + changes, "tune", draw_groups) or values
 
 
-def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
-    """Return the values of all fields that were drawn in this session, by option name."""
-    keys = {option.name: f"{prefix}_{option.name}" for option in options}
-    state = st.session_state
-    return {name: state[key] for name, key in keys.items() if key in state}
+def _kept(options: Sequence[Option], prefix: str) -> dict[str, object]:
+    """Return the typed values of all fields that were drawn in this session, by option name."""
+    state, keys = st.session_state, {option.name: f"{prefix}_{option.name}" for option in options}
+    drawn = [option for option in options if keys[option.name] in state]
+    return {option.name: _typed(option, state[keys[option.name]]) for option in drawn}
 
 
 def _draw_fields(options: Sequence[Option], prefix: str, width: int) -> None:
