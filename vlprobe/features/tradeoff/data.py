@@ -25,7 +25,6 @@ from vlprobe.render.symbols import heading
 from vlprobe.render.words import value_label
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
-from vlprobe.types.presentation import TradeOff
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow, PrintedRow, records
@@ -54,7 +53,6 @@ FRONT = "no other model is better on both counts"
 # Words for the axes, by the unit of the y axis
 UP_WORDS = {"rate": "wrong captions rejected", "cosine": "how far a wrong caption lowers the score"}
 Frame = tuple[tuple[float, float], tuple[float, float]]
-REWORDED = TradeOff("", ())
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,11 @@ class TradeOffData:
         chance: The value of guessing on the y axis; NaN if it is not defined.
         lowest: Which model leads on the x axis, or which models are tied.
         highest: Which model leads on the y axis, or which models are tied.
-        sides: The change that should leave the score the same, and the meanings of the axes.
+        shifted_by: The change that should leave the score the same, such as "a rewording", or "".
         averaging: "macro" or "micro".
         frame: The ends of both axes, if several figures share them.
+        x_words: The meaning of the x axis; "" for how far `shifted_by` moves the score.
+        y_words: The meaning of the y axis; "" for wrong captions rejected.
         changed: What is changed, such as "edited captions"; "" if `other` is None.
         other: The same models where the other side is changed, pictures instead of captions or the reverse, on the
             same axes; None if no model has both or only one side is to be shown.
@@ -90,9 +90,11 @@ class TradeOffData:
     chance: float
     lowest: Leader
     highest: Leader
-    sides: TradeOff = REWORDED
+    shifted_by: str = "a rewording"
     averaging: str = POOLED
     frame: Frame | None = None
+    x_words: str = ""
+    y_words: str = ""
     changed: str = ""
     other: "TradeOffData | None" = None
 
@@ -144,7 +146,7 @@ class TradeOffData:
                 names,
                 (self.x_unit, self.y_unit),
                 (_in_sentence(self.down), _in_sentence(self.up)),
-                self.sides.shifted_by,
+                self.shifted_by,
                 self.down.direction != "down",
             )
         )
@@ -237,8 +239,10 @@ def trade_off_data(
         views.papers.chances(store, question_set)[up],
         leaders[sides.x_metric(up)],
         leaders[up],
-        sides,
+        sides.shifted_by,
         averaging,
+        x_words=sides.x_words,
+        y_words=sides.y_words,
     )
     return _with_other_side(store, question_set, trade_off) if shows_other else trade_off
 
@@ -261,7 +265,7 @@ def _with_other_side(
         points=_ordered(views.tradeoff.points(store, questions, side.up, *choices)),
         front=frozenset(),
         printed=(),
-        sides=sides,
+        shifted_by=sides.shifted_by,
         changed=side.words,
     )
     own_words = sides.others[side.up].words
@@ -672,11 +676,10 @@ def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
 
 def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     words = {"xref": "paper", "yref": "paper", "showarrow": False, "align": "left"}
-    up = data.sides.y_words or UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
+    up = data.y_words or UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
     better = "lower" if data.down.direction == "down" else "higher"
-    shifted_by = [each.sides.shifted_by for each in (data, data.other) if each]
-    right = f"how far {' or '.join(filter(None, shifted_by))} moves the score"
-    right = data.sides.x_words or right
+    shifted_by = " or ".join(filter(None, [data.shifted_by, data.other and data.other.shifted_by]))
+    right = data.x_words or f"how far {shifted_by} moves the score"
     start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
     up_title = f"<b>↑ {heading(data.up)}</b><br>{up}"
     right_title = f"<b>{heading(data.down)}: {better} →</b><br>{right}"

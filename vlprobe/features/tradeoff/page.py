@@ -428,7 +428,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
 def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
     """Draw the trade-off for each type of wrong caption, and each metric by strength or by type of rewording."""
     _draw_types(subject, trade_off)
-    if not trade_off.sides.shifted_by:
+    if not trade_off.shifted_by:
         return
     left, right = st.columns(2, gap="large")
     if trade_off.up.kinds == (CHANGED,):
