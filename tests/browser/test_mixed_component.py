@@ -88,7 +88,7 @@ def component_props(
 def tab(blank) -> Iterator:
     """Return a page with the component's script and style, without the dashboard."""
     script, style = components.source("mixed")
-    script = script.replace("export default function", "window.draw = function")
+    script = script.replace("export default", "window.draw =")
     with another(blank) as page:
         colors = ":root { --vp-lie: red; --vp-edge: gray; }"
         page.set_content(f"<style>{colors} {style}</style><main id=parent></main>")

@@ -3,6 +3,7 @@
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,11 @@ def waiting(store: Store, models: tuple[str, ...], state: str, **facts: object) 
 
 
 @pytest.fixture
-def alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat every job's process as alive."""
+def alive(monkeypatch: pytest.MonkeyPatch, compared: Store) -> Iterator[None]:
+    """Treat every job's process as alive. Jobs in the shared store are removed afterwards."""
     monkeypatch.setattr(jobs, "_reason_of_death", lambda folder: "")
+    yield
+    shutil.rmtree(compared.root / "jobs", ignore_errors=True)
 
 
 def test_a_running_job_is_shown_at_the_bottom_of_every_page_and_can_be_stopped_there(
@@ -107,46 +110,37 @@ def test_a_running_job_is_shown_at_the_bottom_of_every_page_and_can_be_stopped_t
     job_id = waiting(
         compared, (RANDOM, CONSTANT), "running", label=f"{CONSTANT}: edits", done=2.0, total=4.0
     )
-    try:
-        at = show_page(compared, "lab")
-        (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
-        assert link.proto.page == "run" and job_id in link.proto.query_string
-        at.button(key="stop_under_way").click().run()
-        assert (compared.root / "jobs" / job_id / "cancel").exists()
-        assert at.button(key="stop_under_way").disabled
-        at = show_page(compared, "run", job=job_id)
-        assert at.get("progress")[-1].proto.text == plain(
-            progress.in_one_line(jobs.read(compared, job_id))
-        )
-        assert "No earlier run was started from this page" in words(at)
-        assert not [button for button in at.button if button.key == "stop_under_way"]
-        assert at.button(key=f"cancel_{job_id}")
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    at = show_page(compared, "lab")
+    (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
+    assert link.proto.page == "run" and job_id in link.proto.query_string
+    at.button(key="stop_under_way").click().run()
+    assert (compared.root / "jobs" / job_id / "cancel").exists()
+    assert at.button(key="stop_under_way").disabled
+    at = show_page(compared, "run", job=job_id)
+    assert at.get("progress")[-1].proto.text == plain(
+        progress.in_one_line(jobs.read(compared, job_id))
+    )
+    assert "No earlier run was started from this page" in words(at)
+    assert not [button for button in at.button if button.key == "stop_under_way"]
+    assert at.button(key=f"cancel_{job_id}")
 
 
 def test_a_queued_job_shows_all_its_models_as_waiting_and_names_the_device(
     show_page, compared: Store, alive: None
 ):
     job_id = waiting(compared, (RANDOM, CONSTANT), "queued", label="Waiting for cpu")
-    try:
-        job = jobs.read(compared, job_id)
-        assert [progress.model_state(job, place)[0] for place in range(2)] == ["waiting"] * 2
-        assert "Waiting for cpu. " in words(show_page(compared, "run", job=job_id))
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    job = jobs.read(compared, job_id)
+    assert [progress.model_state(job, place)[0] for place in range(2)] == ["waiting"] * 2
+    assert "Waiting for cpu. " in words(show_page(compared, "run", job=job_id))
 
 
 def test_each_model_of_a_job_is_done_running_or_waiting(show_page, compared: Store, alive: None):
     models = ("demo:softmax", RANDOM, CONSTANT)
     job_id = waiting(compared, models, "running", label=f"{RANDOM}: edits", done=1.0, total=4.0)
-    try:
-        job = jobs.read(compared, job_id)
-        states = [progress.model_state(job, place) for place in range(3)]
-        assert states == [("done", 1.0), ("running", 0.25), ("waiting", 0.0)]
-        assert progress.overall_fraction(job) == pytest.approx(1.25 / 3)
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    job = jobs.read(compared, job_id)
+    states = [progress.model_state(job, place) for place in range(3)]
+    assert states == [("done", 1.0), ("running", 0.25), ("waiting", 0.0)]
+    assert progress.overall_fraction(job) == pytest.approx(1.25 / 3)
 
 
 def test_the_finished_parts_of_a_run_show_how_often_the_model_was_fooled_so_far(
@@ -171,7 +165,6 @@ def test_the_finished_parts_of_a_run_show_how_often_the_model_was_fooled_so_far(
         removed, inserted = changed_words(*last[:2])
         assert [plain(f"Last fooled: {removed} → {inserted}")] == captions
     finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
         shutil.rmtree(compared.run(row.key).folder / "parts")
 
 
@@ -183,35 +176,27 @@ def test_a_model_s_result_is_shown_as_soon_as_it_is_done(show_page, compared: St
         folder / "status.json",
         {"state": "running", "label": "demo:weak: edits", "updated": time.time()},
     )
-    try:
-        at = show_page(compared, "run", job=job_id)
-        (row,) = [
-            row
-            for row in views.runs.run_rows(compared)
-            if row.model == RANDOM and row.probe == "lgip"
-        ]
-        counted = views.cases.outcomes(
-            compared,
-            views.runs.question_set(compared, row.case_key),
-            views.filter.Filter(RANDOM, "flip"),
-        )
-        text = words(at)
-        assert f"fooled by {counted['fooled']} of {counted['all']} wrong captions" in text
-        assert "See the failures" in [link.proto.label for link in at.get("page_link")]
-    finally:
-        shutil.rmtree(folder)
+    at = show_page(compared, "run", job=job_id)
+    (row,) = [
+        row for row in views.runs.run_rows(compared) if row.model == RANDOM and row.probe == "lgip"
+    ]
+    counted = views.cases.outcomes(
+        compared,
+        views.runs.question_set(compared, row.case_key),
+        views.filter.Filter(RANDOM, "flip"),
+    )
+    text = words(at)
+    assert f"fooled by {counted['fooled']} of {counted['all']} wrong captions" in text
+    assert "See the failures" in [link.proto.label for link in at.get("page_link")]
 
 
 def test_an_earlier_run_opens_below_its_row(show_page, compared: Store, alive: None):
     job_id = waiting(compared, (RANDOM,), "failed", label=RANDOM)
-    try:
-        at = show_page(compared, "run")
-        at.button(key=f"open_{job_id}").click().run()
-        assert at.query_params["job"] in (job_id, [job_id])
-        text = words(at)
-        assert text.count("Failed") == 2 and text.index(" tests") < text.index("Failed")
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    at = show_page(compared, "run")
+    at.button(key=f"open_{job_id}").click().run()
+    assert at.query_params["job"] in (job_id, [job_id])
+    text = words(at)
+    assert text.count("Failed") == 2 and text.index(" tests") < text.index("Failed")
 
 
 def test_only_running_and_queued_jobs_are_unfinished(store: Store, alive: None):
@@ -261,10 +246,7 @@ def test_each_probe_of_a_plan_shows_its_state_and_links_to_its_failures(
 
 def test_a_limit_on_pictures_is_an_upper_limit(show_page, compared: Store, alive: None):
     job_id = jobs.write(Request((RANDOM,), "demo", "lgip", device="cpu", limit=1000), compared)
-    try:
-        assert "(at most 1,000 pictures)" in words(show_page(compared, "run", job=job_id))
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    assert "(at most 1,000 pictures)" in words(show_page(compared, "run", job=job_id))
 
 
 def end(store: Store, job_id: str, **facts: object) -> None:
@@ -279,30 +261,27 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
-    try:
-        at = show_page(compared, "lab")
-        assert not [button for button in at.button if button.label == "Dismiss"]
-        end(compared, job_id, state="done", keys=[row.key])
-        at.run()
-        counted = views.cases.outcomes(
-            compared,
-            views.runs.question_set(compared, row.case_key),
-            views.filter.Filter(RANDOM, "flip"),
-        )
-        assert (
-            f"Done: Coin flip is fooled by {counted['fooled']} of {counted['all']} wrong captions."
-            in words(at)
-        )
-        (link,) = [link for link in at.get("page_link") if link.proto.label == "See them"]
-        assert link.proto.page == "explore" and row.case_key in link.proto.query_string
-        at.switch_page(page_file("published")).run()
-        assert "Done: Coin flip" in words(at)
-        at.query_params["job"] = job_id  # as after a click on the link
-        assert "Done: Coin flip" not in words(at.run())
-        del at.query_params["job"]
-        assert "Done: Coin flip" not in words(at.run())
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    at = show_page(compared, "lab")
+    assert not [button for button in at.button if button.label == "Dismiss"]
+    end(compared, job_id, state="done", keys=[row.key])
+    at.run()
+    counted = views.cases.outcomes(
+        compared,
+        views.runs.question_set(compared, row.case_key),
+        views.filter.Filter(RANDOM, "flip"),
+    )
+    assert (
+        f"Done: Coin flip is fooled by {counted['fooled']} of {counted['all']} wrong captions."
+        in words(at)
+    )
+    (link,) = [link for link in at.get("page_link") if link.proto.label == "See them"]
+    assert link.proto.page == "explore" and row.case_key in link.proto.query_string
+    at.switch_page(page_file("published")).run()
+    assert "Done: Coin flip" in words(at)
+    at.query_params["job"] = job_id  # as after a click on the link
+    assert "Done: Coin flip" not in words(at.run())
+    del at.query_params["job"]
+    assert "Done: Coin flip" not in words(at.run())
 
 
 def test_run_announces_the_end_of_its_job_because_the_panel_may_be_out_of_view(
@@ -310,57 +289,48 @@ def test_run_announces_the_end_of_its_job_because_the_panel_may_be_out_of_view(
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
-    try:
-        at = show_page(compared, "run", job=job_id)
-        end(compared, job_id, state="done", keys=[row.key])
-        at.run()
-        assert "Done: Coin flip is fooled by" in words(at)
-        assert "Done: Coin flip is fooled by" in words(at.run())
-        at.button(key=f"dismiss_{job_id}").click().run()
-        assert not [button for button in at.button if button.label == "Dismiss"]
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    at = show_page(compared, "run", job=job_id)
+    end(compared, job_id, state="done", keys=[row.key])
+    at.run()
+    assert "Done: Coin flip is fooled by" in words(at)
+    assert "Done: Coin flip is fooled by" in words(at.run())
+    at.button(key=f"dismiss_{job_id}").click().run()
+    assert not [button for button in at.button if button.label == "Dismiss"]
 
 
 def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
     show_page, compared: Store, alive: None
 ):
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM)
-    try:
-        at = show_page(compared, "lab")
-        end(compared, job_id, state="failed", error="The disk is full.")
-        assert "The disk is full." in words(at.run())
-        (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
-        assert link.proto.page == "run" and job_id in link.proto.query_string
-        at.button(key=f"dismiss_{job_id}").click().run()
-        assert "The disk is full." not in words(at)
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    at = show_page(compared, "lab")
+    end(compared, job_id, state="failed", error="The disk is full.")
+    assert "The disk is full." in words(at.run())
+    (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
+    assert link.proto.page == "run" and job_id in link.proto.query_string
+    at.button(key=f"dismiss_{job_id}").click().run()
+    assert "The disk is full." not in words(at)
 
 
 def test_visiting_another_page_keeps_the_progress_and_form(show_page, compared: Store, alive: None):
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
-    try:
-        at = show_page(compared, "run", job=job_id)
-        at.checkbox(key="run_model_demo:weak").check()
-        at.checkbox(key="run_probe_visla").check()
-        at.multiselect(key="run_models").set_value([CONSTANT, "openclip:one/two"])
-        at.text_input(key="run_own").set_value("csv:/a/b.csv").run()
-        at.switch_page(page_file("lab"))
-        del at.query_params["job"]
-        at.run().switch_page(page_file("run")).run()
-        assert at.button(key=f"cancel_{job_id}")
-        assert not [button for button in at.button if button.key == "stop_under_way"]
-        assert at.checkbox(key="run_model_demo:weak").value
-        assert not at.checkbox(key="run_model_demo:softmax").value
-        assert at.checkbox(key="run_probe_visla").value
-        assert at.multiselect(key="run_models").value == [CONSTANT, "openclip:one/two"]
-        assert at.text_input(key="run_own").value == "csv:/a/b.csv"
-        assert at.radio(key="run_dataset").value is None
-        at.radio(key="run_dataset").set_value("").run()
-        assert at.text_input(key="run_own").value == ""
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    at = show_page(compared, "run", job=job_id)
+    at.checkbox(key="run_model_demo:weak").check()
+    at.checkbox(key="run_probe_visla").check()
+    at.multiselect(key="run_models").set_value([CONSTANT, "openclip:one/two"])
+    at.text_input(key="run_own").set_value("csv:/a/b.csv").run()
+    at.switch_page(page_file("lab"))
+    del at.query_params["job"]
+    at.run().switch_page(page_file("run")).run()
+    assert at.button(key=f"cancel_{job_id}")
+    assert not [button for button in at.button if button.key == "stop_under_way"]
+    assert at.checkbox(key="run_model_demo:weak").value
+    assert not at.checkbox(key="run_model_demo:softmax").value
+    assert at.checkbox(key="run_probe_visla").value
+    assert at.multiselect(key="run_models").value == [CONSTANT, "openclip:one/two"]
+    assert at.text_input(key="run_own").value == "csv:/a/b.csv"
+    assert at.radio(key="run_dataset").value is None
+    at.radio(key="run_dataset").set_value("").run()
+    assert at.text_input(key="run_own").value == ""
 
 
 def test_a_finished_run_is_listed_as_an_earlier_run_while_its_progress_is_shown(
@@ -368,13 +338,10 @@ def test_a_finished_run_is_listed_as_an_earlier_run_while_its_progress_is_shown(
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
     job_id = waiting(compared, (RANDOM,), "done", label="Done", keys=[row.key])
-    try:
-        at = show_page(compared, "run", job=job_id)
-        earlier = words(at).partition("See the numbers")[2] or words(at)
-        assert "No earlier run was started" not in words(at)
-        assert earlier.count("Done Coin flip") == 1
-    finally:
-        shutil.rmtree(compared.root / "jobs" / job_id)
+    at = show_page(compared, "run", job=job_id)
+    earlier = words(at).partition("See the numbers")[2] or words(at)
+    assert "No earlier run was started" not in words(at)
+    assert earlier.count("Done Coin flip") == 1
 
 
 class Labels(Progress):

@@ -146,3 +146,12 @@ function part(parent, Kind) {
   parent.getRootNode().host?.setAttribute("data-drawn", ""); // following elements may be shown: see render/html/style.py
   return drawn.get(root);
 }
+
+// Make the function of a component whose data an object of this class draws. A method `leave`, if any, ends it.
+function componentOf(Kind) {
+  return ({ data, parentElement, setTriggerValue, setStateValue }) => {
+    const shown = part(parentElement, Kind);
+    shown.draw(data, setTriggerValue, setStateValue);
+    return () => shown.leave?.();
+  };
+}

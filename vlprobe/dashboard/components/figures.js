@@ -60,6 +60,4 @@ class Figures {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  part(parentElement, Figures).draw(data, setTriggerValue);
-}
+export default componentOf(Figures);

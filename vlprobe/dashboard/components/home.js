@@ -52,11 +52,11 @@ class Hero {
     this.shown = null;
     this.told = make("span", "hidden"); // a screen reader reads it after a change of case
     this.told.setAttribute("aria-live", "polite");
-    tellLinks(root, (href) => this.component.setTriggerValue("go", href));
+    tellLinks(root, (href) => this.send("go", href));
   }
 
-  draw(data, component) {
-    this.component = component;
+  draw(data, send, keep) {
+    [this.send, this.keep] = [send, keep];
     this.data = data;
     this.cases = data.cases;
     const same = this.shown && this.cases.find((one) => one.id === this.shown.id && one.place === this.shown.place);
@@ -96,10 +96,8 @@ class Hero {
       this.told.textContent = next.heading.join(" ");
       this.root.querySelector(".another").focus();
     }
-    this.component.setStateValue("place", this.shown.place + (next ? 0 : 1));
+    this.keep("place", this.shown.place + (next ? 0 : 1));
   }
 }
 
-export default function (component) {
-  part(component.parentElement, Hero).draw(component.data, component);
-}
+export default componentOf(Hero);

@@ -9,6 +9,8 @@ const SETTLED = 3; // frames for which a field keeps the focus before letters ar
 const KEYS = [["T", "tags, note", "tag"], ["Z", "zoom", "zoom"], ["D", "deck", "deck"], ["L", "link", "copy"], ["P", "try it", "play"],
   ["?", "all keys", "list"]];
 
+const CLICKED = { deck: ".st-key-case_deck button", play: ".st-key-case_try a", list: ".st-key-lookup button" };
+
 class Line {
   constructor(root) {
     this.root = root;
@@ -30,10 +32,15 @@ class Line {
       row.append(make("span", "pair", ...signs.map((sign) => make(sign === "–" ? "span" : "kbd", "", sign)), make("span", "", label)));
     }
     for (const [key, label, act] of this.shown) {
-      row.append(press("pair", "", () => this[act](), make("kbd", "", key), make("span", "", label)));
+      row.append(press("pair", "", () => this.run(act), make("kbd", "", key), make("span", "", label)));
     }
     row.append(this.notice);
     this.root.replaceChildren(row);
+  }
+
+  run(act) {
+    if (act in CLICKED) document.querySelector(CLICKED[act])?.click();
+    else this[act]();
   }
 
   key(event) {
@@ -44,7 +51,7 @@ class Line {
     if (isTyping()) return;
     const found = this.shown.find(([key]) => key === event.key.toUpperCase());
     if (!found || ["zoom", "list"].includes(found[2])) return; // keys of the picture and the page
-    this[found[2]]();
+    this.run(found[2]);
     event.preventDefault();
   }
 
@@ -94,20 +101,8 @@ class Line {
     this.say((await navigator.clipboard?.writeText(location.href).then(() => "Link copied", () => failed)) ?? failed);
   }
 
-  deck() {
-    document.querySelector(".st-key-case_deck button")?.click();
-  }
-
-  play() {
-    document.querySelector(".st-key-case_try a")?.click();
-  }
-
   zoom() {
     document.dispatchEvent(new KeyboardEvent("keydown", { key: "z" })); // to the picture
-  }
-
-  list() {
-    document.querySelector(".st-key-lookup button")?.click();
   }
 
   say(text) {
@@ -123,8 +118,4 @@ class Line {
   }
 }
 
-export default function ({ data, parentElement }) {
-  const line = part(parentElement, Line);
-  line.draw(data);
-  return () => line.leave();
-}
+export default componentOf(Line);

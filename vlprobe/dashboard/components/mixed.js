@@ -48,7 +48,7 @@ class Mixed {
   ask(id, send) {
     if (this.asked !== id) {
       this.asked = id;
-      send(id);
+      send("ask", id);
     }
     this.timer = setTimeout(() => {
       if (!this.root.isConnected || ++this.tries > TRIES) return;
@@ -217,6 +217,4 @@ class Mixed {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  part(parentElement, Mixed).draw(data, (id) => setTriggerValue("ask", id));
-}
+export default componentOf(Mixed);

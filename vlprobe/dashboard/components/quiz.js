@@ -84,6 +84,7 @@ class Quiz {
   }
 
   draw(data, send) {
+    document.addEventListener("keydown", this.listen); // again after `leave`
     this.send = send;
     const told = JSON.stringify(data);
     if (told === this.told) return;
@@ -255,10 +256,4 @@ class Quiz {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  const quiz = part(parentElement, Quiz);
-  document.removeEventListener("keydown", quiz.listen);
-  document.addEventListener("keydown", quiz.listen);
-  quiz.draw(data, setTriggerValue);
-  return () => quiz.leave();
-}
+export default componentOf(Quiz);

@@ -58,10 +58,10 @@ class Trial {
     this.whom.replaceChildren(beat.note, ...beat.verdicts.map((one, place) => make("span", "one",
       markOf(models[place], "shape"), models[place].name, verdict(one))));
   }
+
+  leave() {
+    clearTimeout(this.typing);
+  }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  const trial = part(parentElement, Trial);
-  trial.draw(data, setTriggerValue);
-  return () => clearTimeout(trial.typing);
-}
+export default componentOf(Trial);

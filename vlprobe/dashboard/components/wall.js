@@ -325,8 +325,4 @@ class Wall {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  const wall = part(parentElement, Wall);
-  wall.draw(data, setTriggerValue);
-  return () => wall.leave();
-}
+export default componentOf(Wall);

@@ -106,8 +106,4 @@ class Zoom {
   }
 }
 
-export default function ({ data, parentElement }) {
-  const zoom = part(parentElement, Zoom);
-  zoom.draw(data);
-  return () => zoom.leave();
-}
+export default componentOf(Zoom);

@@ -27,7 +27,7 @@ PLOTLY = "plotly"
 DASHBOARD = Path(vlprobe.__file__).parent / "dashboard"
 COMPONENTS = DASHBOARD / "components"
 HERE = Path(__file__).parent
-EXPORT = re.compile(r"^export default function ?(\w*) ?\(", re.MULTILINE)
+EXPORT = re.compile(r"^export default\b", re.MULTILINE)
 MODULE = re.compile(r"^\s*(import|export)\b", re.MULTILINE)
 NUMBERS = "numbers"  # the page of a report that needs no script
 
@@ -170,14 +170,12 @@ def classic(text: str) -> str:
     Raises ValueError if the module imports something, or exports anything else.
 
     >>> classic("export default function ({ data }) {}")
-    '"use strict";\\nfunction exported({ data }) {}\\nreturn exported;'
+    '"use strict";\\nconst exported = function ({ data }) {}\\nreturn exported;'
     """
-    exports = EXPORT.findall(text)
-    name = exports[0] or "exported" if exports else ""
-    body = EXPORT.sub(f"function {name}(", text)
-    if len(exports) != 1 or MODULE.search(body):
+    body, n_exports = EXPORT.subn("const exported =", text)
+    if n_exports != 1 or MODULE.search(body):
         raise ValueError("A component must have one default export, a function, and no imports.")
-    return f'"use strict";\n{body}\nreturn {name};'
+    return f'"use strict";\n{body}\nreturn exported;'
 
 
 def table(name: str, values: Mapping[str, object] | Sequence[str]) -> str:
