@@ -500,7 +500,7 @@ def test_only_a_path_without_a_prefix_gets_a_prefix(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(form.st, "text_input", lambda *args, **kwargs: typed)
     monkeypatch.setattr(form, "_card", lambda *args: False)
     expected = typed if ":" in typed else f"scores:{typed}"
-    assert form._pick_models(form.st.empty()) == (expected,)
+    assert form._pick_models() == (expected,)
 
 
 def test_dropped_pictures_become_the_choice_until_their_last_run_is_removed(

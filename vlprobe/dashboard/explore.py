@@ -243,7 +243,11 @@ def _draw_cards(
             if lacks:
                 if not filters.active_filters(case_filter):
                     notes.append(_pictures_here(subject, case_filter))
-                _offer_pictures(subject, case_filter)
+                pictured = replace(case_filter, pictured=True)
+                if not case_filter.pictured and (n_pictured := n_passing(subject, pictured)):
+                    label = f"Show only the {counted(n_pictured, 'case')} with a picture"
+                    shown = {"pictured": "here"}
+                    press(label, write_choice, shown, icon="image", key="only_pictured")
                 draw_download(subject, "wall_download")
     values |= {"note": " · ".join(filter(None, notes))}
     values |= {"offered": [] if access.read_only() else annotations.SUGGESTED}
@@ -318,17 +322,6 @@ def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:
     have = "has" if n_pictured == 1 else "have"
     first = " (shown first)" if n_pictured else ""
     return f"{n_pictured:,} of {n_cases:,} cases {have} a picture on this machine{first}"
-
-
-def _offer_pictures(subject: PageSubject, case_filter: Filter) -> None:
-    """Draw a button that shows only the cases whose picture is on this machine."""
-    if case_filter.pictured:
-        return
-    n_pictured = n_passing(subject, replace(case_filter, pictured=True))
-    if n_pictured:
-        label = f"Show only the {counted(n_pictured, 'case')} with a picture"
-        shown = {"pictured": "here"}
-        press(label, write_choice, shown, icon="image", key="only_pictured")
 
 
 def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:

@@ -58,7 +58,7 @@ def find_again() -> None:
 def demo_button() -> None:
     """Draw a button that runs the three demo models on the demo scenes."""
     if changes("It has no results yet."):
-        _run_button("Run the demo", DEMO)
+        press("Run the demo", begin, DEMO, icon="play_arrow", type="primary", key="demo")
 
 
 def probe_button(probe: str) -> None:
@@ -66,15 +66,12 @@ def probe_button(probe: str) -> None:
     if not changes("This test was not run before the demo was published."):
         return
     request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
-    _run_button("Run it on the demo data", request)
+    label = "Run it on the demo data"
+    press(label, begin, request, icon="play_arrow", type="primary", key="demo")
     st.html(tag("p", "Or in a terminal, for your own models:", class_="vp-quiet"))
     words = [word for model in DEMO.models for word in ("--model", model)]
     command = shlex.join(["vlprobe", "run", *words, "--probe", probe])
     st.code(command, language="bash", wrap_lines=True)
-
-
-def _run_button(label: str, request: Request) -> None:
-    press(label, begin, request, icon="play_arrow", type="primary", key="demo")
 
 
 def watched() -> Job | None:

@@ -24,7 +24,11 @@ def draw_page() -> None:
         subject = papers.pick()
         model = papers.pick_model(subject)
         metric = _pick_metric(subject)
-        slicing = _pick_slicing(subject)
+        slicings = {
+            name: words.breakdown_label(subject.probe, name)
+            for name in view(views.estimates.slices, subject.question_set)
+        }
+        slicing = choose("Break down by", "by", slicings, next(iter(slicings)))
     heading, examples, figure, rows = (st.container() for _ in range(4))
     with how_it_is_measured():
         frame.sentence(subject, metric.kinds[0] if len(metric.kinds) == 1 else "")
@@ -125,15 +129,6 @@ def _pick_metric(subject: PageSubject) -> Metric:
         (name for name in subject.presentation.main_metrics if name in options), next(iter(options))
     )
     return subject.metrics[choose("Metric", "metric", options, default)]
-
-
-def _pick_slicing(subject: PageSubject) -> str:
-    """Draw a picker for the property to break the numbers down by, such as the rule or a tag."""
-    options = {
-        name: words.breakdown_label(subject.probe, name)
-        for name in view(views.estimates.slices, subject.question_set)
-    }
-    return choose("Break down by", "by", options, next(iter(options)))
 
 
 def _sliced(

@@ -57,18 +57,13 @@ def examined() -> Examination:
         key: f"{model_name(exam.model)} on {dataset_name(exam.dataset)}"
         for key, exam in by_key.items()
     }
-    key = choose("One model in detail", "model", options, _first(by_key), always=True)
+    # By default the previous page's model, else the latest one that is not a control
+    previous = carried("model", {exam.model for exam in examinations}, "")
+    ranks = {key: (exam.model != previous, is_control(exam.model)) for key, exam in by_key.items()}
+    first = min(by_key, key=ranks.__getitem__)
+    key = choose("One model in detail", "model", options, first, always=True)
     carry("model", by_key[key].model)  # other pages use the model's name
     return by_key[key]
-
-
-def _first(by_key: Mapping[str, Examination]) -> str:
-    """Return the key to select by default: for the previous page's model, else the latest one that is not a control."""
-    previous = carried("model", {exam.model for exam in by_key.values()}, "")
-    ranked = sorted(
-        by_key, key=lambda key: (by_key[key].model != previous, is_control(by_key[key].model))
-    )
-    return ranked[0]
 
 
 def _checks_table(rows: Sequence[ModelFitness]) -> pd.DataFrame:

@@ -106,20 +106,16 @@ def repaired() -> Three:
             picked.append(
                 choose(role.capitalize(), role, options, default, always=True, help_=help_)
             )
-            if sentence := _describe(picked[-1]):
-                quiet(sentence)
+            publication = published.publication(picked[-1])
+            about = SHIPPED_MODELS.get(picked[-1], ("", ""))[1]
+            if publication or about:
+                quiet(f"{publication.about}." if publication else about)
     return picked[0], picked[1], picked[2]
 
 
 def _first(tuned: dict[str, str], plain_: bool) -> str:
     """Return the newest model fine-tuned with a plain loss or, if `plain_` is false, with another loss; "" if none."""
     return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
-
-
-def _describe(name: str) -> str:
-    """Describe a model in one sentence, or return "" if nothing is known about it."""
-    publication = published.publication(name)
-    return f"{publication.about}." if publication else SHIPPED_MODELS.get(name, ("", ""))[1]
 
 
 def _is_published(models: Three) -> bool:

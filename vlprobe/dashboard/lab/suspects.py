@@ -49,7 +49,8 @@ def draw_page() -> None:
     st.title("Suspect labels", anchor=False)
     with st.container(horizontal=True, key="lab_subject"):
         questions = papers.pick()
-        kinds = [name for name in list_kinds(questions) if _has_label(questions.probe, name)]
+        kinds = list_kinds(questions)
+        kinds = [name for name in kinds if stored_body(questions.probe, name).is_for_people]
         labels = {name: questions.presentation.kind(name).lie or name for name in kinds}
         kind = ""
         if kinds:
@@ -73,7 +74,7 @@ def draw_suspects(
         selected: Numbers of the cases to consider [all].
         labels: Labels of the filters that selected them.
     """
-    if not kind or not _has_label(questions.probe, kind):
+    if not kind or not stored_body(questions.probe, kind).is_for_people:
         st.info(
             "These cases do not compare a true caption with a wrong one. Choose another question "
             "set."
@@ -113,10 +114,6 @@ def draw_suspects(
             _draw_case(questions, kind, suspect)
     quiet(f"Strong models: {listed([model_name(model) for model in ranking.strong])}.")
     _draw_accuracies(questions, ranking)
-
-
-def _has_label(probe: str, kind: str) -> bool:
-    return stored_body(probe, kind).is_for_people
 
 
 def _pick(ranking: Suspects) -> Suspect:

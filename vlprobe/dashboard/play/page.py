@@ -95,7 +95,10 @@ def draw_quiz(bar: DeltaGenerator) -> None:
             icon=":material/image_not_supported:",
         )
         return
-    _draw_solo(subject, _solo(quiz))
+    solo = st.session_state.get("quiz_solo")
+    if solo is None or solo.quiz != quiz:  # other questions begin another round
+        solo = st.session_state["quiz_solo"] = Solo(quiz)
+    _draw_solo(subject, solo)
     frame.say_strangers(subject)  # below, where a phone shows both answers first
 
 
@@ -110,14 +113,6 @@ def _draw_nothing() -> None:
         )
     st.info(remark, icon=":material/info:")
     link_page("run", "Run a test", icon="play_arrow")
-
-
-def _solo(quiz: QuizRound) -> Solo:
-    """Return the user's votes in the current round. If the questions have changed, the round starts again."""
-    solo = st.session_state.get("quiz_solo")
-    if solo is None or solo.quiz != quiz:
-        solo = st.session_state["quiz_solo"] = Solo(quiz)
-    return solo
 
 
 @st.fragment

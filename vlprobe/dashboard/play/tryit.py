@@ -117,11 +117,13 @@ def _take() -> None:
 
 
 def _by_kind(edits: Sequence[Edited]) -> dict[str, list[Edited]]:
-    """Group edits by row. Edits of RoCOCO and combined ones have none."""
+    """Group edits by row: their type, or "wording" for rewordings. Edits of RoCOCO and combined ones have none."""
     by_kind: dict[str, list[Edited]] = {}
     for edited in edits:
         if edited.group in GROUPS:
-            by_kind.setdefault(_kind(edited), []).append(edited)
+            is_wording = edited.group in ("simple", "advanced")
+            kind = "wording" if is_wording else edited.edit.subtype
+            by_kind.setdefault(kind, []).append(edited)
     return by_kind
 
 
@@ -138,11 +140,6 @@ def _nth(caption: str, kind: str, turn: int, first: Sequence[Edited]) -> Edited:
         *(edited for text, edited in pool.items() if text not in {one.text for one in first}),
     ]
     return choices[turn % len(choices)]
-
-
-def _kind(edited: Edited) -> str:
-    """Return the row that an edit belongs to: its type, or "wording" for a rewording."""
-    return "wording" if edited.group in ("simple", "advanced") else edited.edit.subtype
 
 
 def _label(kind: str) -> str:

@@ -76,7 +76,12 @@ def draw_scorecard() -> None:
             label = f"All tests of {counted(n_models, 'other model')}"
             link_page("compare", label, {"set": key, "by": "kind"}, "table_chart")
         score = "fooled"
-        if any(_can_fool(each) for each in subjects):
+        kinds = [
+            each.presentation.kind(kind)
+            for each in subjects
+            for kind in view(views.leaderboard.ranked_kinds, each.question_set)
+        ]
+        if not all(kind.is_movement for kind in kinds):  # otherwise no model can be right
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
         export.draw_share(subject)
     columns = [
@@ -111,12 +116,6 @@ def draw_scorecard() -> None:
             quiet(named.caveat)
     caption = f"{scorecard.caption()} {paper.RESAMPLED}"
     export.draw_menu("scorecard", scorecard.figure, scorecard.table, caption, scorecard.text)
-
-
-def _can_fool(subject: PageSubject) -> bool:
-    """Return whether a question set has a kind of case that can fool a model, so that a model can be right."""
-    kinds = view(views.leaderboard.ranked_kinds, subject.question_set)
-    return any(not subject.presentation.kind(kind).is_movement for kind in kinds)
 
 
 def has_many_tests(subject: PageSubject) -> bool:
