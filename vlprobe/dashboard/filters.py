@@ -237,27 +237,23 @@ def _crossed(subject: PageSubject) -> str:
 
 
 def _second_model(subject: PageSubject) -> str:
-    """Draw a picker for a second model whose answers are filtered too. Returns "" if none is chosen."""
+    """Draw a picker for a second model whose answers are filtered too. Returns "" if none is chosen.
+
+    If the URL comes from Compare, it is the first model in the parameter `with`.
+    """
     if len(subject.models) < 2:
         return ""
-    _read_with(subject)
+    if linked := st.query_params.get("with", ""):
+        carry("with", linked)  # so that Compare still shows all of them
+        del st.query_params["with"]
+        others = {*subject.models} - {subject.model}
+        rivals = [name for name in linked.split(BETWEEN) if name in others]
+        if rivals and "other" not in st.query_params:
+            st.query_params["other"] = rivals[0]
     label = model_labels(subject.models)
     others = {name: label(name) for name in subject.models if name != subject.model}
     help_ = "Compares with a second model's answers to the same cases."
     return choose("Compared with", "other", {"": "None", **others}, help_=help_)
-
-
-def _read_with(subject: PageSubject) -> None:
-    """If the URL comes from Compare, use the first model in its parameter `with` as the second model."""
-    linked = st.query_params.get("with", "")
-    if not linked:
-        return
-    carry("with", linked)  # so that Compare still shows all of them
-    del st.query_params["with"]
-    rivals = [name for name in linked.split(BETWEEN) if name in subject.models]
-    rivals = [name for name in rivals if name != subject.model]
-    if rivals and "other" not in st.query_params:
-        st.query_params["other"] = rivals[0]
 
 
 def _outcomes(subject: PageSubject, case_filter: Filter) -> Filter:

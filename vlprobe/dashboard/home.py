@@ -250,9 +250,13 @@ def mixed_door(subject: PageSubject) -> home.Values | None:
     model = subject.model if subject.model in rated else view(views.runs.default_model, rated)
     query = {"set": question_set.key, "model": model, "kind": KIND}
     door = {"href": address("explore", query), "title": MIXED_TITLE, "pictures": []}
-    case = _first_lost(question_set, model)
-    if case is None:
+    subtype = view(views.mixed.searches.strengths, question_set)[0]
+    # The first search that the model wins among original pictures, but loses to the right picture's mixture
+    first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
+    number = view(views.rows.case_number, question_set, first_id) if first_id else None
+    if number is None:
         return door | {"sentence": "No right picture is outranked by its own mixture here"}
+    case = view(views.mixed.case.mixed_case, question_set, number, model)
     sentence = words.heading(case, model, model_name(model))
     return door | {"sentence": sentence, "pictures": _door_pictures(case)}
 
@@ -268,16 +272,6 @@ def _searched(subject: PageSubject) -> QuestionSet | None:
     # Load one at a time: there may be hundreds, and the first one usually matches.
     every = (view(views.runs.question_set, row.case_key) for row in candidates)
     return next((search for search in every if view(views.mixed.searches.strengths, search)), None)
-
-
-def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
-    """Return the first search that the model wins among original pictures, but loses to the right picture's mixture."""
-    subtype = view(views.mixed.searches.strengths, question_set)[0]
-    first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
-    number = view(views.rows.case_number, question_set, first_id) if first_id else None
-    if number is None:
-        return None
-    return view(views.mixed.case.mixed_case, question_set, number, model)
 
 
 def _door_pictures(case: MixedCase) -> list[dict[str, str]]:

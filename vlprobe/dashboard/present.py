@@ -66,10 +66,20 @@ def draw_page() -> None:
 
 
 def _draw_slides(bar: DeltaGenerator) -> None:
-    """Draw the slides, and their pickers and buttons in the row above."""
+    """Draw the slides, and their pickers and buttons in the row above. Without results, say so and stop the page."""
+    rows = view(views.runs.question_set_rows)
+    if not rows:
+        st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
+        link_page("run", "Run a test", icon="play_arrow")
+        st.stop()
+    labels = short_set_labels(rows)
     with bar, st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
-        subject = _pick_set()
-        kind = _pick_kind(subject)
+        key = choose("About", "set", labels, next(iter(labels)), always=True, width=320)
+        subject = page_subject(key)
+        kind = view(views.runs.default_kind, subject.question_set)
+        if len(kinds := list_kinds(subject)) > 1:
+            options = {name: subject.presentation.kind(name).wrong_side for name in kinds}
+            kind = choose("Fooled by", "kind", options, kind, width=220)
         name = f"{subject.key} {kind}"
         arrangement = decks.read(name)
         talk_story = _story(subject, kind, arrangement)
@@ -204,28 +214,6 @@ def _suggestions(
         }
         for card in cards
     ]
-
-
-def _pick_set() -> PageSubject:
-    """Draw a picker for the question set that the slides are about. If there is none, say so and stop the page."""
-    rows = view(views.runs.question_set_rows)
-    if not rows:
-        st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
-        link_page("run", "Run a test", icon="play_arrow")
-        st.stop()
-    labels = short_set_labels(rows)
-    return page_subject(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
-
-
-def _pick_kind(subject: PageSubject) -> str:
-    """Draw a picker for the kind of question, unless there is only one kind, and return the kind."""
-    kinds = list_kinds(subject)
-    default = view(views.runs.default_kind, subject.question_set)
-    if len(kinds) < 2:
-        return default
-    presented = subject.presentation
-    options = {kind: presented.kind(kind).wrong_side for kind in kinds}
-    return choose("Fooled by", "kind", options, default, width=220)
 
 
 def _story(subject: PageSubject, kind: str, arrangement: Arrangement) -> Story:

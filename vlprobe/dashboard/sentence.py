@@ -60,7 +60,16 @@ def subject() -> PageSubject:
         link_page("run", "Run a test", icon="play_arrow")
         st.stop()
     _stop_at_strangers(sets)
-    keys = [candidate.case_key for candidate in _likely(sets)]
+    model, kind = (st.query_params.get(name, "") for name in ("model", "kind"))
+    # First those that match the URL's model and kind
+    likely = sorted(
+        sets,
+        key=lambda row: (
+            bool(model) and model not in row.models,
+            bool(kind) and kind not in presentations()[row.probe].kinds,
+        ),
+    )
+    keys = [candidate.case_key for candidate in likely]
     questions = page_subject(_current("set", keys, keys[0]))
     default = view(views.runs.default_model, questions.models)
     model = _current("model", questions.models, default)
@@ -69,18 +78,6 @@ def subject() -> PageSubject:
         "kind", kinds_here, view(views.runs.default_kind, questions.question_set, (model,))
     )
     return replace(questions, model=model, kind=kind)
-
-
-def _likely(sets: Sequence[QuestionSetRow]) -> list[QuestionSetRow]:
-    """Sort the question sets, with those that match the URL's model and kind first."""
-    model, kind = (st.query_params.get(name, "") for name in ("model", "kind"))
-    return sorted(
-        sets,
-        key=lambda row: (
-            bool(model) and model not in row.models,
-            bool(kind) and kind not in presentations()[row.probe].kinds,
-        ),
-    )
 
 
 def _current(name: str, options: Sequence[str], default: str) -> str:

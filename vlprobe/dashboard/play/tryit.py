@@ -67,8 +67,12 @@ def draw_rows(
             rows.append(_picture_row(players, canvas, caption, answers, kind))
         elif kind in shown:
             place, edited = list(shown).index(kind), shown[kind]
-            values = _row(caption, edited, [_verdict(each, place, edited.wrong) for each in scored])
-            rows.append(values | {"kind": kind, "label": _label(kind), "more": True})
+            style = "lie" if edited.wrong else "true"
+            changes = word_runs(caption, edited.text, True)
+            row: Values = {"kind": kind, "label": _label(kind), "more": True}
+            row["runs"] = [[text, style if differs else ""] for text, differs in changes]
+            row["verdicts"] = [_verdict(each, place, edited.wrong) for each in scored]
+            rows.append(row)
     beaten = [_verdict(each, len(shown), is_wrong=True) for each in scored] if claims else []
     note = _explain_claim(players, caption, claim, beaten, names) if claims else ""
     n_fooled = sum(verdict["state"] == "fooled" for verdict in beaten)
@@ -146,14 +150,6 @@ def _label(kind: str) -> str:
     if kind in PICTURE_CHANGES:
         return picture_changes.KINDS[kind].label
     return "Wording" if kind == "wording" else value_label(kind)
-
-
-def _row(caption: str, edited: Edited, verdicts: Sequence[Values]) -> Values:
-    style = "lie" if edited.wrong else "true"
-    runs = [
-        [text, style if differs else ""] for text, differs in word_runs(caption, edited.text, True)
-    ]
-    return {"runs": runs, "verdicts": list(verdicts)}
 
 
 def _verdict(answer: Answer, place: int, is_wrong: bool) -> Values:

@@ -185,7 +185,12 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
             total = span(job.updated - job.created)
             quiet(f"{job.label.rstrip('.')} after {total}, with waiting and loading.")
         with st.container(horizontal=True):
-            _buttons(job)
+            refusal = "Jobs cannot be stopped or started here."
+            if job.state != "done" and changes(refusal):
+                if job.ended:
+                    draw_resume(job, f"resume_{job.id}")
+                else:
+                    draw_stop(job, "Cancel", "Stopping at the next batch", f"cancel_{job.id}")
             _links(job, finished)
         draw_log(job)
 
@@ -354,15 +359,6 @@ def draw_log(job: Job) -> None:
     with st.expander("Log"):
         text = jobs.log(store(), job.id) or "The log is empty."
         st.code(text, language=None, wrap_lines=True)
-
-
-def _buttons(job: Job) -> None:
-    if job.state == "done" or not changes("Jobs cannot be stopped or started here."):
-        return
-    if job.ended:
-        draw_resume(job, f"resume_{job.id}")
-    else:
-        draw_stop(job, "Cancel", "Stopping at the next batch", f"cancel_{job.id}")
 
 
 def stop(job_id: str) -> None:

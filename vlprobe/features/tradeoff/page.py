@@ -52,7 +52,6 @@ from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.registry import is_control
 from vlprobe.render import charts
 from vlprobe.render.attribution import credit_line
-from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
@@ -503,11 +502,6 @@ def _type_label(name: str) -> str:
     return KINDS.get(name) or value_label(name)
 
 
-def _named_looks(subject: PageSubject) -> Looks:
-    """Return the colors and symbols of the shown models, keyed by display name."""
-    return {subject.names[model]: subject.looks[model] for model in subject.models}
-
-
 def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric) -> bool:
     """Draw a metric by the strength of flips or the severity of changes. Return False if the run has neither."""
     question_set, names = subject.question_set, subject.names
@@ -525,7 +519,7 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
         table,
         metric,
         trade_off.unit,
-        _named_looks(subject),
+        {name: subject.looks[model] for model, name in names.items()},
         steps,
         "Strength of the change",
         published_values("lgip", 5, metric.name) if trade_off.printed else None,
@@ -557,7 +551,8 @@ def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:
     controls = [model for model in subject.models if is_control(model)]
     left_out = controls if len(controls) < len(subject.models) else []
     table = table.loc[~table["model"].isin(left_out)].replace({"model": dict(subject.names)})
-    figure = charts.dots.dots(table, down, trade_off.unit, rows, _named_looks(subject))
+    looks = {name: subject.looks[model] for model, name in subject.names.items()}
+    figure = charts.dots.dots(table, down, trade_off.unit, rows, looks)
     if trade_off.printed:
         published = published_values("lgip", 4, down.name)
         charts.tradeoff.beside(figure, published, list(rows), trade_off.x_unit)
