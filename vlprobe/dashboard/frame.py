@@ -47,7 +47,8 @@ def main() -> None:
     page = navigation.current_page()
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
-    navigation.draw_logo()
+    colors = navigation.DARK if st.context.theme.type == "dark" else navigation.LIGHT
+    st.logo(navigation.LOGO.format(**colors), size="large")
     admit()
     token = _framed.set(True)
     try:

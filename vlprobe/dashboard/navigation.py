@@ -58,7 +58,8 @@ ROOT = "start"
 NAMED = 80  # maximum characters of an unknown address in a message
 PAGE_SIZE = 60  # cards per page on the wall
 OLD_PAGE_SIZE = 12  # cards per page on the former list of failures
-LIGHT = {"true": "#00696b", "lie": "#b1360b"}  # colors of the logo
+# Colors of the logo: two frames, one true and one wrong
+LIGHT = {"true": "#00696b", "lie": "#b1360b"}
 DARK = {"true": "#6fd0cf", "lie": "#ffa883"}
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox="0 0 26 22">
 <rect x="1.2" y="1.2" width="15" height="15" rx="3.5" fill="none" stroke="{true}" stroke-width="2.4"/>
@@ -157,9 +158,3 @@ def lead_from_overview() -> None:
     """Redirect links to the overview, formerly the first page, to the page that replaced it."""
     if any(name in st.query_params for name in OVERVIEW_PARAMETERS):
         lead_on("overview")
-
-
-def draw_logo() -> None:
-    """Draw the logo: two frames, one true and one wrong, in the colors of the page's theme."""
-    dark = st.context.theme.type == "dark"
-    st.logo(LOGO.format(**(DARK if dark else LIGHT)), size="large")

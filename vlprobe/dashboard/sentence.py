@@ -20,7 +20,6 @@ from vlprobe.dashboard.state import (
     carry,
     choose,
     dataset_name,
-    mark_picked,
     model_labels,
     model_name,
     page_subject,
@@ -111,7 +110,8 @@ def _stop_at_strangers(sets: Sequence[QuestionSetRow]) -> None:
         f"This link refers to results that are not on this computer: {unknown}.",
         icon=":material/link_off:",
     )
-    press("Show the available results", _forget_link, key="show_what_is_here")
+    forget = write_choice, dict.fromkeys(st.query_params)
+    press("Show the available results", *forget, key="show_what_is_here")
     st.stop()
 
 
@@ -130,11 +130,6 @@ def _strangers(sets: Sequence[QuestionSetRow]) -> Iterator[tuple[str, str]]:
         linked["kind"] in presentations()[probe].kinds for probe in probes
     ):
         yield "kind", linked["kind"]
-
-
-def _forget_link() -> None:
-    mark_picked()
-    st.query_params.clear()
 
 
 def list_kinds(subject: PageSubject) -> list[str]:

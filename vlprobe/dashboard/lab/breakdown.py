@@ -23,7 +23,11 @@ def draw_page() -> None:
     with st.container(horizontal=True, key="lab_subject"):
         subject = papers.pick()
         model = papers.pick_model(subject)
-        metric = _pick_metric(subject)
+        estimates = view(views.estimates.estimates, subject.question_set)
+        with_value = set(estimates.dropna(subset=["value"])["metric"])
+        every = {name: each.label for name, each in subject.metrics.items() if name in with_value}
+        main = [name for name in subject.presentation.main_metrics if name in every]
+        metric = subject.metrics[choose("Metric", "metric", every, [*main, *every][0])]
         slicings = {
             name: words.breakdown_label(subject.probe, name)
             for name in view(views.estimates.slices, subject.question_set)
@@ -118,17 +122,6 @@ def _heading(subject: PageSubject, model: str, slicing: str, worst: str) -> str:
     if slicing == "subtype":
         return f"{model_name(model)} is fooled most often by {words.wrong(worst)}"
     return f"{model_name(model)} is fooled most often in the group “{words.value_label(worst)}”"
-
-
-def _pick_metric(subject: PageSubject) -> Metric:
-    """Draw a picker for the probe's metrics that have a value, and return the chosen metric."""
-    estimates = view(views.estimates.estimates, subject.question_set)
-    with_value = set(estimates.dropna(subset=["value"])["metric"])
-    options = {key: metric.label for key, metric in subject.metrics.items() if key in with_value}
-    default = next(
-        (name for name in subject.presentation.main_metrics if name in options), next(iter(options))
-    )
-    return subject.metrics[choose("Metric", "metric", options, default)]
 
 
 def _sliced(

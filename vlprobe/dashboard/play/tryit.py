@@ -78,6 +78,10 @@ def draw_rows(
     n_fooled = sum(verdict["state"] == "fooled" for verdict in beaten)
     others = [kind for kind in (*by_kind, *PICTURE_CHANGES) if kind not in kinds]
     can_add = len(rows) < MOST_ROWS
+    # Of those that the page's heading counts
+    wrong, here = [one.text for one in edits if one.wrong], {one.text for one in shown.values()}
+    n_shown = sum(text in here for text in wrong)
+    label = f"{n_shown} of {len(wrong)} wrong captions shown. See all" if wrong else ""
     component("tryit")(
         key=KEY,
         data={
@@ -86,7 +90,7 @@ def draw_rows(
             ],
             "rows": rows,
             "chips": [{"kind": kind, "label": _label(kind)} for kind in others if can_add],
-            "all": {"label": _of_all(edits, shown), "id": ALL_EDITS},
+            "all": {"label": label, "id": ALL_EDITS},
             "beat": {
                 "text": claim,
                 "verdicts": beaten,
@@ -98,13 +102,6 @@ def draw_rows(
         on_add_change=lambda: None,
         on_claim_change=lambda: None,
     )
-
-
-def _of_all(edits: Sequence[Edited], shown: Mapping[str, Edited]) -> str:
-    """Say how many of the wrong captions that the page's heading counts are in the first table."""
-    wrong, here = [one.text for one in edits if one.wrong], {one.text for one in shown.values()}
-    n_shown = sum(text in here for text in wrong)
-    return f"{n_shown} of {len(wrong)} wrong captions shown. See all" if wrong else ""
 
 
 def _take() -> None:

@@ -57,7 +57,9 @@ def draw_page() -> None:
 def draw_scorecard() -> None:
     """Draw the pickers, the finding, and the table of all models."""
     subject = sentence.subject()
-    has_tests = has_many_tests(subject)
+    first, *others = chosen_sets(subject, "kind")
+    kinds = view(views.leaderboard.ranked_kinds, page_subject(first).question_set)
+    has_tests = len(others) + len(kinds) > 1
     by: By = "kind" if has_tests and st.query_params.get("by") == "kind" else "edit"
     keys = chosen_sets(subject, by)
     subjects = [page_subject(key) for key in keys[:MOST_SETS]]
@@ -118,14 +120,6 @@ def draw_scorecard() -> None:
     export.draw_menu("scorecard", scorecard.figure, scorecard.table, caption, scorecard.text)
 
 
-def has_many_tests(subject: PageSubject) -> bool:
-    """Return whether columns that are tests would be more than one."""
-    first, *others = chosen_sets(subject, "kind")
-    if others:
-        return True
-    return len(view(views.leaderboard.ranked_kinds, page_subject(first).question_set)) > 1
-
-
 def with_many_tests(shown: Collection[str]) -> tuple[str, int] | None:
     """Return the key of the first question set that shares a model with another one and is not shown, and the number of
     these models; None if there is none.
@@ -154,6 +148,12 @@ def _pick_sets(subjects: Sequence[PageSubject]) -> None:
     label = dataset_name(subjects[0].question_set.runs[0].dataset)
     if len(subjects) > 1:
         label = counted(len(subjects), "question set")
+
+    def change() -> None:
+        keys = st.session_state["sets"]
+        changes = {"sets": BETWEEN.join(keys), "order": None}
+        write_choice(changes | ({"set": keys[0]} if keys else {}))
+
     with st.popover(label, key="shown_sets"):
         st.session_state["sets"] = [each.key for each in subjects]
         st.multiselect(
@@ -162,13 +162,8 @@ def _pick_sets(subjects: Sequence[PageSubject]) -> None:
             format_func=labels.__getitem__,
             key="sets",
             max_selections=MOST_SETS,
-            on_change=_change_sets,
+            on_change=change,
         )
-
-
-def _change_sets() -> None:
-    keys = st.session_state["sets"]
-    write_choice({"sets": BETWEEN.join(keys), "order": None} | ({"set": keys[0]} if keys else {}))
 
 
 def _name(column: LeaderboardColumn) -> str:

@@ -4,7 +4,7 @@ The URL names the question set (`set`), the shown models if not all are shown (`
 worst mistake is next to the figure (`model`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -138,7 +138,17 @@ def draw_page() -> None:
         _draw_models(subject, trade_off, model)
     with mistake_column, st.container(gap="xsmall"):
         _draw_worst_mistake(subject, trade_off, model)
-    _draw_folds(subject, trade_off)
+
+    def draw_numbers() -> None:
+        table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
+        export.draw_menu("numbers", table=table)
+
+    fold("kinds", "By kind of wrong caption", "grid_view", partial(_draw_kinds, subject, trade_off))
+    fold("numbers", "The numbers", "function", draw_numbers)
+    if subject.probe == "lgip":
+        draw_table = partial(papers.draw_table, subject)
+        fold("paper", "Compared with the paper", "menu_book", draw_table)
+    fold("details", "Details", "data_object", partial(frame.draw_details, subject))
 
 
 def probes_with_trade_off() -> list[str]:
@@ -177,13 +187,6 @@ def trade_off_subject() -> PageSubject:
     return replace(subject, question_set=replace(subject.question_set, runs=runs), models=models)
 
 
-def _change_test(first: Mapping[str, str]) -> None:
-    """Open the most complete question set of the chosen test."""
-    key = first[st.session_state["trade_off_of"]]
-    st.session_state.pop(INSTEAD, None)
-    write_choice({"set": key, "up": None, "shown": None, "model": None})
-
-
 def _lead_on(linked: str, keys: Sequence[str]) -> None:
     """Draw links from a question set without a trade-off to one that has it, and stop the page.
 
@@ -218,10 +221,15 @@ def _pick_set(subject: PageSubject) -> None:
     rows = table.loc[table["case_key"].isin(view(views.tradeoff.sets_with_trade_off))]
     first = dict(rows.drop_duplicates("probe")[["probe", "case_key"]].to_numpy().tolist())
     tests = {probe: presentations()[probe].name for probe in presentations() if probe in first}
+
+    def change() -> None:  # opens the most complete question set of the test
+        st.session_state.pop(INSTEAD, None)
+        key = first[st.session_state["trade_off_of"]]
+        write_choice({"set": key, "up": None, "shown": None, "model": None})
+
     if len(tests) > 1:
-        width = picker_width(tests[subject.probe])
-        look = {"bare": True, "width": width}
-        pick("Test", "trade_off_of", tests, subject.probe, _change_test, first, **look)
+        look = {"bare": True, "width": picker_width(tests[subject.probe])}
+        pick("Test", "trade_off_of", tests, subject.probe, change, **look)
         draw_word("in")
     rows = rows.loc[rows["probe"] == subject.probe]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
@@ -407,21 +415,6 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
             query = case_links.query(subject, failures)
             label = data.failures_link(n_fooled, wrong_captions(kind))
             link_page("explore", label, query)
-
-
-def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """Draw expanders with the data behind the figure."""
-
-    def draw_numbers() -> None:
-        table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
-        export.draw_menu("numbers", table=table)
-
-    fold("kinds", "By kind of wrong caption", "grid_view", partial(_draw_kinds, subject, trade_off))
-    fold("numbers", "The numbers", "function", draw_numbers)
-    if subject.probe == "lgip":
-        draw_table = partial(papers.draw_table, subject)
-        fold("paper", "Compared with the paper", "menu_book", draw_table)
-    fold("details", "Details", "data_object", partial(frame.draw_details, subject))
 
 
 def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
