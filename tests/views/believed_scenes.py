@@ -1,4 +1,4 @@
-"""Made-up answers of models, case by case, counted as the store's are and compared as a page does."""
+"""Invented answers of models by case, counted like those of a store and compared like on a page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from vlprobe.views.paired_tests import PairedCells, PairedTests, from_cells
 from vlprobe.views.records import RunRow
 
 LIES = KindPresentation(label="A wrong word", lie="a wrong word", guess_held=0.5)
-MARGINS = {"x": -0.1, "o": 0.1, "=": 0.0, "?": np.nan}  # believes, holds, ties, no answer
+MARGINS = {"x": -0.1, "o": 0.1, "=": 0.0, "?": np.nan}  # fooled, not fooled, tied, no answer
 
 
 def run_row(model: str, spread: float = 0.1) -> RunRow:
@@ -21,11 +21,11 @@ def run_row(model: str, spread: float = 0.1) -> RunRow:
 
 
 def cases(pattern: Mapping[tuple[str, str], int], pictures: int = 0) -> pd.DataFrame:
-    """A row a case: subtype, unit, and each model's margin as `margin_i`.
+    """Return one row per case: subtype, unit, and each model's margin as `margin_i`.
 
     Args:
-        pattern: Numbers of cases by subtype and by what each model does, a letter of MARGINS each.
-        pictures: How many pictures the cases are dealt out to, in turn; 0: each has its own.
+        pattern: Numbers of cases by subtype and by the outcome of each model, a letter of MARGINS each.
+        pictures: The number of pictures among which the cases are dealt in turn; 0: one picture per case.
     """
     rows = [
         (subtype, *(MARGINS[letter] for letter in letters))
@@ -39,7 +39,7 @@ def cases(pattern: Mapping[tuple[str, str], int], pictures: int = 0) -> pd.DataF
 
 
 def count(table: pd.DataFrame) -> pd.DataFrame:
-    """What `paired_outcomes.unit_counts` gives, by plain loops over the cases."""
+    """Compute the result of `paired_outcomes.unit_counts` by plain loops over the cases."""
     n_models = sum(name.startswith("margin_") for name in table)
     rows = []
     for (subtype, unit), group in table.groupby(["subtype", "unit"]):
@@ -73,7 +73,7 @@ def count(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts_of(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The columns of `count`."""
+    """Return the columns of `count`."""
     return {str(name): column.to_numpy() for name, column in count(table).items()}
 
 
@@ -85,7 +85,7 @@ def scene(
     kind: KindPresentation = LIES,
     unfit: Sequence[str] = (),
 ) -> PairedTests:
-    """The comparison of these models."""
+    """Return the comparison of these models."""
     table = cases(pattern, pictures)
     runs = [run_row(model) for model in models]
     digests = {(model, "d") for model in unfit}

@@ -1,4 +1,4 @@
-"""A store with lgip answers from three models, two of which are `Dealt`, and their margins joined without SQL."""
+"""A store with LGIP answers of three models, two of which are `Dealt`, and their margins joined without SQL."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ MODELS = ("dealt:1", "dealt:2", "control:random")  # in the order on the pages
 
 
 class Dealt(ControlEncoder):
-    """Another random model, with differently drawn embeddings."""
+    """A random model with embeddings drawn by its name."""
 
     def __init__(self, name: str) -> None:
         super().__init__("random")

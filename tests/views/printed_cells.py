@@ -1,4 +1,4 @@
-"""The printed cells by what they are, read without the code that is tested."""
+"""The published cells by paper, table, model and metric, read without the tested code."""
 
 import csv
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
@@ -16,7 +16,7 @@ VALUE = {key: float(row["value"]) for key, row in CELLS.items()}
 
 
 def pick(paper, tables, metric):
-    """{key: value} of a metric in some tables."""
+    """Return {key: value} of a metric in some tables."""
     return {
         k: v for k, v in VALUE.items() if k[0] == paper and int(k[1]) in tables and k[5] == metric
     }
@@ -27,7 +27,7 @@ def swap(key, **changes):
 
 
 def half_step(key):
-    """Half of the last printed digit."""
+    """Return half of the last printed digit."""
     return 0.5 * 10.0 ** -len(CELLS[key]["value"].partition(".")[2])
 
 
@@ -36,7 +36,7 @@ def is_suspect(key):
 
 
 def count_roundings(key, size):
-    """By which roundings to two digits a count out of `size` gives the printed percentage."""
+    """Return the ways of rounding to two digits by which a count out of `size` gives the printed percentage."""
     printed = Decimal(CELLS[key]["value"])
     percents = [Decimal(100 * count) / size for count in range(size + 1)]
     near = [percent for percent in percents if abs(percent - printed) <= Decimal("0.01")]
@@ -49,5 +49,5 @@ def count_roundings(key, size):
 
 
 def has_note(words):
-    """The cells whose note holds the words."""
+    """Return the cells whose note contains the words."""
     return {key for key, row in CELLS.items() if words in row["note"]}

@@ -1,4 +1,4 @@
-"""Shares of lies that models believe: counts, intervals, p and Holm's p, each by a second route."""
+"""Shares of lies that fool models: counts, intervals, p and Holm's p, each checked by a second computation."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ NAMES = ("demo:softmax", "demo:eqsim", "demo:weak")
 
 
 def plain_holm(p_values: list[float]) -> list[float]:
-    """Holm's method in words: in rising order, the smallest times how many there are, the next times one fewer."""
+    """Apply Holm's method: in rising order, multiply the smallest p by the number of tests, the next by one fewer."""
     raised = {}
     highest = 0.0
     ranked = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
@@ -43,7 +43,7 @@ def plain_holm(p_values: list[float]) -> list[float]:
 
 
 def exhaustive_p(table: pd.DataFrame, place: int) -> float:
-    """The share of all 2^n ways to exchange two models' answers, picture by picture, that part them as far."""
+    """Return the share of all 2^n exchanges of two models' answers by picture with a difference at least as large."""
     known = table.dropna(subset=["margin_0", f"margin_{place}"])
     believed = [
         (group["margin_0"].le(0).sum(), group[f"margin_{place}"].le(0).sum())
@@ -60,11 +60,11 @@ def exhaustive_p(table: pd.DataFrame, place: int) -> float:
 def check_by_second_route(
     compared: PairedTests, table: pd.DataFrame, adjusted: list[float] | None = None
 ) -> None:
-    """Counts by loops; p by scipy's binomial, or by all exchanges; Holm's by loops, for the rows unless given."""
+    """Check counts by loops, p by scipy's binomial or all exchanges, and Holm's p by loops or `adjusted`."""
     for row in compared.rows:
         place = [contestant.model for contestant in compared.contestants].index(row.model)
-        own = table if not row.subtype else table[table["subtype"] == row.subtype]
-        both = own.dropna(subset=["margin_0", f"margin_{place}"])
+        chosen = table if not row.subtype else table[table["subtype"] == row.subtype]
+        both = chosen.dropna(subset=["margin_0", f"margin_{place}"])
         one, two = both["margin_0"].le(0), both[f"margin_{place}"].le(0)
         assert row.n_lies == len(both)
         assert (row.only_base, row.only_model) == ((one & ~two).sum(), (two & ~one).sum())
@@ -82,7 +82,7 @@ def check_by_second_route(
             exact = stats.binomtest(row.only_base, parted).pvalue if parted else 1.0
             assert row.p == pytest.approx(exact)
         elif units <= 12:
-            assert row.p == pytest.approx(exhaustive_p(own, place), abs=0.015)
+            assert row.p == pytest.approx(exhaustive_p(chosen, place), abs=0.015)
     expected = adjusted or plain_holm([row.p for row in compared.rows])
     assert [row.p_holm for row in compared.rows] == pytest.approx(expected, nan_ok=True)
     for row in compared.rows:
@@ -93,11 +93,11 @@ def check_by_second_route(
 
 
 @pytest.mark.parametrize("pictures", [0, 8])
-def test_every_row_is_what_loops_and_scipy_say(pictures: int):
+def test_every_row_matches_loops_and_scipy(pictures: int):
     check_by_second_route(scene(PARTED, NAMES, pictures=pictures), cases(PARTED, pictures))
 
 
-def test_all_lies_come_first_and_the_type_that_the_baseline_believes_most_next():
+def test_all_lies_come_first_and_then_the_type_that_fools_the_baseline_most():
     compared = scene(PARTED, NAMES)
     assert compared.subtypes == ("", "number", "object", "color")
     assert [row.model for row in compared.rows] == list(NAMES[1:]) * 4
@@ -106,7 +106,7 @@ def test_all_lies_come_first_and_the_type_that_the_baseline_believes_most_next()
         compared.row("demo:softmax")
 
 
-def test_ties_are_believed_and_what_has_no_answer_is_in_no_share():
+def test_ties_count_as_fooled_and_missing_answers_are_in_no_share():
     pattern = {("a", "=o"): 6, ("a", "oo"): 10, ("a", "o?"): 5, ("a", "?x"): 2}
     compared = scene(pattern, NAMES[:2])
     row = compared.rows[0]
@@ -117,7 +117,7 @@ def test_ties_are_believed_and_what_has_no_answer_is_in_no_share():
     check_by_second_route(compared, cases(pattern))
 
 
-def test_one_type_of_edit_is_one_row_and_of_many_the_largest_are_shown():
+def test_a_single_type_of_edit_has_no_extra_row_and_of_many_the_largest_are_shown():
     assert scene({("a", "xo"): 9, ("a", "oo"): 9}, NAMES[:2]).subtypes == ("",)
     many = {(f"type {number}", "xo"): 2 + number for number in range(MOST_SUBTYPES + 3)}
     compared = scene(many | {("", "oo"): 40}, NAMES[:2])
@@ -136,7 +136,7 @@ def test_one_type_of_edit_is_one_row_and_of_many_the_largest_are_shown():
         ({("a", "ox"): 1}, "unknown"),
     ],
 )
-def test_a_model_stands_to_guessing_as_its_whole_interval_does(pattern: dict, standing: str):
+def test_a_model_is_above_or_below_guessing_if_its_whole_interval_is(pattern: dict, standing: str):
     compared = scene(pattern, NAMES[:2])
     assert compared.baseline.standing == standing
     n_lies = sum(pattern.values())
@@ -148,7 +148,7 @@ def test_a_model_stands_to_guessing_as_its_whole_interval_does(pattern: dict, st
         assert exact.low > 0.5
 
 
-def test_controls_and_failed_checks_are_told():
+def test_controls_and_models_that_failed_checks_are_marked():
     compared = scene(PARTED, ("demo:weak", "control:random", "mine"), unfit=("mine",))
     assert [one.is_control for one in compared.contestants] == [False, True, False]
     assert [one.is_unfit for one in compared.contestants] == [False, False, True]
@@ -156,7 +156,7 @@ def test_controls_and_failed_checks_are_told():
     assert [one.may_win for one in compared.contestants] == [True, False, False]
 
 
-def test_movements_are_compared_in_their_own_unit():
+def test_movements_are_compared_in_the_chosen_unit():
     table = cases({("a", "xx"): 30}).assign(margin_0=-0.02, margin_1=-0.01)
     moving = KindPresentation(label="Reworded", is_movement=True)
     runs = [run_row("one", 0.1), run_row("two", 0.01)]
@@ -176,22 +176,22 @@ def test_movements_are_compared_in_their_own_unit():
     assert of_shares.unit == "rate"
 
 
-def test_the_store_is_counted_as_loops_count_it(filled: Store, key: str, rows: pd.DataFrame):
+def test_counts_of_a_store_match_those_of_loops(filled: Store, key: str, rows: pd.DataFrame):
     question_set = views.runs.question_set(filled, key)
     for kind in ("flip", "combined", "paraphrase"):
         compared = compare_models(filled, question_set, MODELS, kind)
-        own = rows[rows["kind"] == kind]
+        chosen = rows[rows["kind"] == kind]
         named = {model: f"margin_{place}" for place, model in enumerate(MODELS)}
-        numbers = own.index
+        numbers = chosen.index
         subtypes = pd.read_parquet(filled.root / "cases" / key / "cases.parquet")["subtype"]
-        table = own.rename(columns=named).assign(
-            unit=pd.factorize(own["item"])[0], subtype=subtypes.to_numpy()[numbers]
+        table = chosen.rename(columns=named).assign(
+            unit=pd.factorize(chosen["item"])[0], subtype=subtypes.to_numpy()[numbers]
         )
         if kind == "paraphrase":
             for row in compared.rows:
                 place = MODELS.index(row.model)
-                own = table if not row.subtype else table[table["subtype"] == row.subtype]
-                assert row.value == pytest.approx(own[f"margin_{place}"].abs().mean(), rel=1e-5)
+                chosen = table if not row.subtype else table[table["subtype"] == row.subtype]
+                assert row.value == pytest.approx(chosen[f"margin_{place}"].abs().mean(), rel=1e-5)
         else:
             # Two models are ranked: one pair, on all cases and on each type. With the control, there are three pairs.
             of_types = [row.p for row in compared.rows if row.subtype and row.model == MODELS[1]]
@@ -236,7 +236,7 @@ def test_every_kind_of_every_probe_is_compared(every_probe: Store):
             assert len({row.subtype for row in compared.rows}) == len(compared.rows)
 
 
-def test_what_guessing_holds_is_what_a_metric_of_the_kind_says():
+def test_the_guessing_level_of_a_kind_is_the_chance_level_of_its_metric():
     rng = np.random.default_rng(0)
     for probe in registry.names("probes"):
         loaded = registry.load_probe(probe)
@@ -250,7 +250,7 @@ def test_what_guessing_holds_is_what_a_metric_of_the_kind_says():
                 assert any(presented.guess_held == pytest.approx(chance) for chance in chances)
             else:
                 assert presented.is_movement or probe in ("rococo", "series")
-    # EqBen's four comparisons, of scores drawn by lot
+    # EqBen's four comparisons, of scores drawn at random
     scores = rng.random((200_000, 4))
     held = (np.minimum(scores[:, 0], scores[:, 3]) > np.maximum(scores[:, 1], scores[:, 2])).mean()
     eqben = registry.load_probe("eqben").presentation

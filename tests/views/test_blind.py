@@ -1,4 +1,4 @@
-"""The guess without the picture: from stored texts as from a loop over them, and only where it means something."""
+"""The guess without the picture: it matches a loop over the stored texts, and exists only for caption pairs."""
 
 import numpy as np
 import pytest
@@ -26,10 +26,10 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
         blind.Pair(row.item, "", *row.texts) for row in cases.itertuples() if row.kind == "flip"
     ]
     expected = max(guess.accuracy.value for guess in blind.check_pairs(pairs))
-    found = views.estimates.best_guess(STORE, demo, "flip")
-    assert found is not None
-    assert found.accuracy.value == expected > 0.5
-    assert found.n_pairs == len(pairs)
+    best = views.estimates.best_guess(STORE, demo, "flip")
+    assert best is not None
+    assert best.accuracy.value == expected > 0.5
+    assert best.n_pairs == len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
         ("lgip", "demo", "combined"),
     ],
 )
-def test_questions_that_are_no_pairs_of_captions_have_no_guess(probe, dataset, kind):
+def test_questions_other_than_pairs_of_captions_have_no_guess(probe, dataset, kind):
     assert views.estimates.best_guess(STORE, question_set(probe, dataset), kind) is None
 
 
@@ -65,7 +65,7 @@ def lengths(texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.full
-def test_what_the_text_does_not_decide_is_harder_for_published_models():
+def test_cases_that_the_text_does_not_decide_are_harder_for_published_models():
     published = Store(shipped.PUBLISHED_FOLDER)
     rows = views.runs.question_set_rows(published)
     key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
@@ -83,6 +83,6 @@ def test_what_the_text_does_not_decide_is_harder_for_published_models():
 
 
 @pytest.mark.parametrize("dataset", ["demo-pairs", "demo-triplets"])
-def test_without_pairs_of_captions_there_is_no_breakdown_by_the_text_alone(dataset):
+def test_datasets_without_pairs_of_captions_have_no_breakdown_by_text_alone(dataset):
     probe = {"demo-pairs": "eqben", "demo-triplets": "visla"}[dataset]
     assert "text_alone" not in views.estimates.slices(STORE, question_set(probe, dataset))

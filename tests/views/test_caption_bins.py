@@ -1,4 +1,4 @@
-"""Slices by the length and the rarest word of a caption: of all stored runs, and as a loop over the cases has them."""
+"""Slices by the length and the rarest word of a caption match a loop over the cases, for all stored runs."""
 
 import itertools
 import re
@@ -68,7 +68,7 @@ def test_every_case_is_in_the_bin_that_a_loop_over_its_words_finds(filled, key, 
         assert len(set(binned)) > 1
 
 
-def test_slices_with_an_order_of_their_own_are_listed_in_it(filled, question_set):
+def test_slices_with_a_natural_order_are_listed_in_it(filled, question_set):
     orders = {
         **{by: caption_bins.VALUES[by] for by in WORDS},
         "strength_bin": ("weak", "medium", "strong"),
@@ -106,7 +106,7 @@ def test_estimates_of_bins_are_those_of_a_loop_over_the_stored_answers(
             assert np.isnan(low) or low <= shown.loc["positive_rate", "value"] <= high
 
 
-def test_bins_read_in_blocks_are_those_read_at_once(filled, question_set, monkeypatch):
+def test_bins_read_in_blocks_equal_those_read_at_once(filled, question_set, monkeypatch):
     at_once = views.estimates.estimates(filled, question_set, "caption_length")
     monkeypatch.setattr(caption_bins, "BLOCK_CASES", 97)
     monkeypatch.setattr(views.rows, "_cache", SingleFlightCache(1 << 20, views.rows._bytes))
@@ -115,7 +115,7 @@ def test_bins_read_in_blocks_are_those_read_at_once(filled, question_set, monkey
 
 
 @pytest.mark.parametrize("by", WORDS)
-def test_a_filter_by_a_bin_passes_its_cases_alone(filled, key, question_set, by):
+def test_a_filter_by_a_bin_passes_only_its_cases(filled, key, question_set, by):
     codes = caption_bins.bin_codes(views.rows.CaseTable(filled, key), by)
     for code, name in enumerate(caption_bins.VALUES[by]):
         chosen = Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
@@ -139,7 +139,7 @@ def test_a_bin_of_captions_that_does_not_exist_is_refused(filled, question_set, 
 
 
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
-def test_every_probe_comes_in_bins_of_captions(every_probe: Store, probe: str):
+def test_every_probe_has_estimates_by_bins_of_captions(every_probe: Store, probe: str):
     keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     question_set = views.runs.question_set(every_probe, keys[probe])
     whole = views.estimates.estimates(every_probe, question_set)
@@ -150,7 +150,7 @@ def test_every_probe_comes_in_bins_of_captions(every_probe: Store, probe: str):
         assert of_metric.groupby("model")["n_cases"].sum().max() == n_cases or not n_cases
 
 
-def test_lgip_runs_that_kept_no_cosines_of_texts_have_slices_by_the_length_of_a_caption():
+def test_lgip_runs_without_stored_text_cosines_have_slices_by_caption_length():
     shipped_store = Store(shipped.FOLDER)
     sets = views.runs.question_set_rows(shipped_store)
     key = next(row.case_key for row in sets if row.probe == "lgip")
@@ -178,7 +178,7 @@ def test_lgip_runs_that_kept_no_cosines_of_texts_have_slices_by_the_length_of_a_
     ),
 )
 def test_bins_are_listed_as_numbers_and_not_as_text(by: str, probe: str):
-    """8 to 10 words came after 15 words or more."""
+    """Check the order of bins; "8 to 10 words" once came after "15 words or more"."""
     store = Store(shipped.FOLDER)
     keys = views.runs.question_sets(store).set_index("probe")["case_key"]
     table = views.estimates.estimates(store, views.runs.question_set(store, keys[probe]), by)
@@ -190,7 +190,7 @@ def test_bins_are_listed_as_numbers_and_not_as_text(by: str, probe: str):
 
 
 def test_models_named_by_steps_are_listed_in_the_order_of_the_steps():
-    """As `callback` names them: toy@0, toy@50, toy@100."""
+    """Check the order of the names that `callback` gives: toy@0, toy@50, toy@100."""
     names = ["toy@100", "control:random", "toy@50", "demo:weak", "toy@0", "b2", "b10"]
     assert sorted(names, key=registry.model_order) == [
         *("demo:weak", "b2", "b10", "toy@0", "toy@50", "toy@100", "control:random")

@@ -1,4 +1,4 @@
-"""Where the difference was missed: the tower that was built not to see it, and a second computation without SQL."""
+"""Where the difference was missed: a tower that was built to miss it, and a second computation without SQL."""
 
 import itertools
 import json
@@ -69,7 +69,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 def write_pairs(folder: Path) -> tuple[str, list[str]]:
-    """Forty pairs: ten that the text tower cannot see, ten for the image tower, ten for neither, ten seen wrongly."""
+    """Write forty pairs: ten missed by the text tower, ten by the image tower, ten matched wrongly, ten right."""
     folder.mkdir()
     rows, expected = [], []
 
@@ -100,7 +100,7 @@ def write_pairs(folder: Path) -> tuple[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def towers(tmp_path_factory: pytest.TempPathFactory):
-    """A store with the answers of `Towers`, its question set, and the cause that each case was built with."""
+    """Return a store with the answers of `Towers`, its question set, and the built-in cause of each case."""
     folder = tmp_path_factory.mktemp("towers")
     data, expected = write_pairs(folder / "pairs")
     store = Store(folder / "cache")
@@ -109,7 +109,7 @@ def towers(tmp_path_factory: pytest.TempPathFactory):
     return store, views.runs.question_set(store, manifest["case_key"]), expected
 
 
-def test_a_tower_that_was_built_not_to_see_a_difference_is_named(towers):
+def test_the_tower_that_was_built_to_miss_a_difference_is_named(towers):
     store, question_set, expected = towers
     table = causes.causes(store, question_set, MODEL, "pair")
     assert table["cause"].tolist() == expected
@@ -137,16 +137,16 @@ def test_the_wall_shows_the_cases_of_one_cause_and_the_facet_counts_them(towers)
         Filter(MODEL, "pair", unseen_by=("luck",))
 
 
-def test_each_cause_has_a_sentence_and_a_right_answer_has_none(towers):
+def test_each_cause_has_a_sentence_and_a_right_answer_has_no_sentence(towers):
     store, question_set, _ = towers
     table = causes.causes(store, question_set, MODEL, "pair")
-    said = [causes.sentence(table, case, "Towers") for case in table.index]
-    assert [bool(text) for text in said] == table["fooled"].tolist()
-    assert said[0].startswith(
+    sentences = [causes.sentence(table, case, "Towers") for case in table.index]
+    assert [bool(text) for text in sentences] == table["fooled"].tolist()
+    assert sentences[0].startswith(
         "The captions look alike to Towers's text encoder: their embeddings are closer (cosine 1.000)"
     )
-    assert said[1].startswith("The pictures look alike to Towers's image encoder")
-    assert said[2].endswith("but matches them wrongly.")
+    assert sentences[1].startswith("The pictures look alike to Towers's image encoder")
+    assert sentences[2].endswith("but matches them wrongly.")
     line = (
         "Where the difference was missed, as shares of the failures: words 33.3%, picture 33.3%, "
         "match 33.3%."
@@ -166,7 +166,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Store:
         [("demo", "flip", False), ("demo-pairs", "pair", True)],
     ),
 )
-def test_causes_are_what_a_loop_over_the_stored_cosines_gives(bundled, dataset, kind, has_twins):
+def test_causes_match_a_loop_over_the_stored_cosines(bundled, dataset, kind, has_twins):
     keys = {
         row.dataset: row.case_key
         for row in views.runs.question_set_rows(bundled)

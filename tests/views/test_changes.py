@@ -15,7 +15,7 @@ from vlprobe.views.changes import changed_words, word_runs
             "very drab with blue, red, and gray.",
             ("bright", "drab"),
         ),
-        ("Two dogs", "Two dogs.", ("", ".")),  # an edit of punctuation only
+        ("Two dogs", "Two dogs.", ("", ".")),  # only punctuation changes
     ],
 )
 def test_punctuation_is_a_change_only_if_no_word_changes(before: str, after: str, changed):

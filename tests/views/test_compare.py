@@ -1,4 +1,4 @@
-"""Two to four models side by side: every number is compared with a plain loop over the Parquet files."""
+"""Comparisons of two to four models: every number matches a plain loop over the Parquet files."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ from vlprobe.views.runs import QuestionSet
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
-def test_the_values_are_those_of_the_overview(filled: Store, key: str, averaging: str, unit: str):
+def test_the_values_equal_the_stored_estimates(filled: Store, key: str, averaging: str, unit: str):
     table = compare_metrics(filled, views.runs.question_set(filled, key), MODELS, averaging, unit)
     known = views.estimates.estimates(
         filled, views.runs.question_set(filled, key), "all", averaging, unit
@@ -36,9 +36,7 @@ def test_the_values_are_those_of_the_overview(filled: Store, key: str, averaging
         assert row.low <= row.difference <= row.high
 
 
-def test_the_differences_are_those_of_the_cases_themselves(
-    filled: Store, key: str, rows: pd.DataFrame
-):
+def test_the_differences_are_those_of_the_cases(filled: Store, key: str, rows: pd.DataFrame):
     flips = rows[rows["kind"] == "flip"]
     item = pd.factorize(rows["item"])[0][flips.index]
     sides = [
@@ -49,21 +47,21 @@ def test_the_differences_are_those_of_the_cases_themselves(
     table = compare_metrics(
         filled, views.runs.question_set(filled, key), MODELS, "micro"
     ).set_index(["metric", "model"])
-    found = table.loc[("positive_rate", MODELS[1])]
+    row = table.loc[("positive_rate", MODELS[1])]
     for name in ("low", "high", "p", "n_items"):
-        assert found[name] == pytest.approx(getattr(expected, name))
-    assert found["difference"] == pytest.approx(expected.value)
+        assert row[name] == pytest.approx(getattr(expected, name))
+    assert row["difference"] == pytest.approx(expected.value)
 
 
-def test_p_is_raised_for_all_that_is_shown_and_decides_the_words(filled: Store, key: str):
+def test_p_is_corrected_for_all_shown_rows_and_decides_the_verdicts(filled: Store, key: str):
     table = compare_metrics(filled, views.runs.question_set(filled, key), MODELS)
     assert table["p_holm"].to_numpy() == pytest.approx(estimate.holm(table["p"]), nan_ok=True)
     assert set(table["verdict"]) <= {"better", "worse", "tied", ""}
     for row in table.itertuples():
         assert (row.verdict == "tied") == (row.p_holm >= 0.05)
-    alone = compare_metrics(filled, views.runs.question_set(filled, key), MODELS[:2])
+    pair = compare_metrics(filled, views.runs.question_set(filled, key), MODELS[:2])
     assert (
-        alone["p_holm"].to_numpy() <= table[table["model"] == MODELS[1]]["p_holm"].to_numpy()
+        pair["p_holm"].to_numpy() <= table[table["model"] == MODELS[1]]["p_holm"].to_numpy()
     ).all()
 
 
@@ -78,16 +76,16 @@ def test_p_is_raised_for_all_that_is_shown_and_decides_the_words(filled: Store, 
         ("positive_rate", 0.1, math.nan, ""),
     ],
 )
-def test_a_verdict_minds_which_way_is_better(metric: str, difference: float, p: float, word: str):
+def test_a_verdict_depends_on_the_direction(metric: str, difference: float, p: float, word: str):
     assert views.paired_tests.verdict(views.runs.metrics("lgip")[metric], difference, p) == word
 
 
-def test_where_no_direction_is_better_models_only_differ():
+def test_models_only_differ_on_a_metric_without_a_better_direction():
     neither = views.runs.metrics("prsm")["prsm_global_idlist"]
     assert views.paired_tests.verdict(neither, 0.3, 0.001) == "differs"
 
 
-def test_what_no_model_has_a_part_in_is_not_compared(every_probe: Store):
+def test_a_metric_that_no_model_can_have_is_not_compared(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     models = ("control:random", "control:constant")
     assert "words_t2t_accuracy" not in set(
@@ -107,7 +105,7 @@ def test_what_no_model_has_a_part_in_is_not_compared(every_probe: Store):
 
 @pytest.fixture(scope="module")
 def partial_answers(filled: Store, key: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The answers of the first model, and the same without two pictures and half of a third."""
+    """Return the answers of the first model, and a copy without two pictures and half of a third."""
     store, first = (
         Store(tmp_path_factory.mktemp("partial") / "cache"),
         pd.DataFrame(views.runs.question_set(filled, key).runs).set_index("model"),
@@ -135,7 +133,7 @@ def partial_answers(filled: Store, key: str, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
-def test_a_model_that_leaves_out_pictures_is_tied_with_itself(
+def test_a_model_without_answers_to_some_pictures_is_tied_with_itself(
     partial_answers: Store, key: str, averaging: str
 ):
     table = compare_metrics(
@@ -147,14 +145,14 @@ def test_a_model_that_leaves_out_pictures_is_tied_with_itself(
     assert len(table) == len(views.runs.metrics("lgip"))
     for row in table.itertuples():
         assert (row.difference, row.p, row.verdict) == (0, 1, "tied")
-        assert math.isnan(row.low) and math.isnan(row.high)  # of three pictures
+        assert math.isnan(row.low) and math.isnan(row.high)  # only three pictures
         assert row.base == row.value
         assert (row.n_items, row.left_out) == (3, 3)
 
 
 @pytest.mark.parametrize("kind", ["i2t", "t2i"])
-def test_drop_rates_are_compared_on_the_pictures_of_which_both_have_a_clean_hit(kind: str):
-    """Each value rested on its own pictures, beside the number of pictures that both have."""
+def test_drop_rates_are_compared_on_pictures_with_a_clean_hit_of_both_models(kind: str):
+    """Check the common pictures; each value once rested on its model's pictures, with the number that both have."""
     store, models = Store(shipped.FOLDER), ("demo:softmax", "demo:sigmoid")
     question_set = question_set_of(store, "rococo")
     row = compare_metrics(store, question_set, models).set_index("metric").loc[f"{kind}_drop_rate"]
@@ -164,13 +162,13 @@ def test_drop_rates_are_compared_on_the_pictures_of_which_both_have_a_clean_hit(
     assert (row["n_items"], row["left_out"]) == (len(both), len(either) - len(both))
     assert row["base"] == pytest.approx(_lost_share(base.loc[both]))
     assert row["value"] == pytest.approx(_lost_share(value.loc[both]))
-    alone = views.estimates.estimates(store, question_set).set_index(["metric", "model"])
+    table = views.estimates.estimates(store, question_set).set_index(["metric", "model"])
     assert row["base_alone"] == pytest.approx(_lost_share(base))
-    assert row["base_alone"] == pytest.approx(alone.loc[(f"{kind}_drop_rate", models[0]), "value"])
+    assert row["base_alone"] == pytest.approx(table.loc[(f"{kind}_drop_rate", models[0]), "value"])
 
 
 def _clean_hits(store: Store, question_set: QuestionSet, model: str, kind: str) -> pd.DataFrame:
-    """By picture, the searches whose right candidate is first in the clean gallery, and how many of
+    """Return by picture the searches whose right candidate is first in the clean gallery, and how many of
     them are lost.
     """
     scores = store.run(question_set.run(model).key).table("scores").to_pandas()
@@ -184,7 +182,7 @@ def _lost_share(hits: pd.DataFrame) -> float:
     return hits["sum"].sum() / hits["count"].sum()
 
 
-def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
+def test_differences_in_spreads_are_unknown_if_a_spread_is_zero(every_probe: Store):
     key = case_key_of(every_probe, "lgip")
     table = compare_metrics(
         every_probe,
@@ -222,7 +220,7 @@ def test_two_different_models_are_needed_and_they_must_be_known(filled: Store, k
         compare_metrics(filled, views.runs.question_set(filled, key), MODELS, unit="metre")
 
 
-def test_groups_of_a_metric_are_those_of_its_paired_differences(filled: Store, key: str):
+def test_tie_groups_of_a_metric_follow_from_its_paired_differences(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     fit = sorted(views.paired_tests.fit_models(filled, question_set))
     groups = views.paired_tests.metric_tie_groups(filled, question_set)

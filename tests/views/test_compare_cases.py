@@ -1,4 +1,4 @@
-"""Case by case: who is fooled beside whom, the buckets and the scatter, each compared with a plain loop."""
+"""Outcomes by case: the fooled models, the buckets and the scatter, each compared with a plain loop."""
 
 import math
 from pathlib import Path
@@ -27,13 +27,13 @@ def compared(store: Store, key: str, models: tuple[str, str], kind: str) -> Pair
 
 
 def counts_of(row: PairedTest) -> dict[str, int]:
-    """The buckets of a test."""
+    """Return the buckets of a test."""
     counts = (row.both, row.only_base, row.only_model, row.neither)
     return dict(zip(BUCKETS, counts, strict=True))
 
 
 def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
-    """The buckets, counted one by one."""
+    """Count the buckets case by case."""
     counts = dict.fromkeys(BUCKETS, 0)
     for one, other in zip(rows[first], rows[second], strict=True):
         names = {
@@ -46,41 +46,41 @@ def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("kind", ["flip", "combined"])
-def test_who_is_fooled_is_what_a_loop_counts(
+def test_fooled_models_are_counted_as_in_a_loop(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
-    own = rows[rows["kind"] == kind]
-    found = compared(filled, key, (MODELS[0], MODELS[2]), kind).rows[0]
-    assert counts_of(found) == loops(own, MODELS[0], MODELS[2])
-    assert min(counts_of(found).values()) > 0
-    codes = pd.factorize(own["item"])[0]
+    of_kind = rows[rows["kind"] == kind]
+    test = compared(filled, key, (MODELS[0], MODELS[2]), kind).rows[0]
+    assert counts_of(test) == loops(of_kind, MODELS[0], MODELS[2])
+    assert min(counts_of(test).values()) > 0
+    codes = pd.factorize(of_kind["item"])[0]
     sides = tuple(
-        Measure((own[m] > 0).to_numpy(float), np.ones(len(own)), codes)
+        Measure((of_kind[m] > 0).to_numpy(float), np.ones(len(of_kind)), codes)
         for m in (MODELS[0], MODELS[2])
     )
-    assert found.p == estimate.differences([sides], codes.max() + 1)[0].p
+    assert test.p == estimate.differences([sides], codes.max() + 1)[0].p
 
 
-def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
+def test_with_one_case_per_picture_p_is_that_of_mcnemars_test(every_probe: Store):
     key = case_key_of(every_probe, "eqben")
     tests = compared(every_probe, key, CONTROLS, "pair")
-    found = tests.rows[0]
-    split = (found.only_base, found.only_model)
-    assert found.p == pytest.approx(
+    row = tests.rows[0]
+    split = (row.only_base, row.only_model)
+    assert row.p == pytest.approx(
         stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0
     )
-    assert tests.rivals[0].n_tied == found.n_lies == sum(counts_of(found).values())
+    assert tests.rivals[0].n_tied == row.n_lies == sum(counts_of(row).values())
 
 
 @pytest.mark.parametrize(
     "column", ["cluster", "tags"]
-)  # of question sets as they are, and as they once were
+)  # for current question sets, and for those of older versions
 def test_triplets_that_share_a_picture_are_not_independent(
     every_probe: Store, tmp_path: Path, column: str
 ):
     key = case_key_of(every_probe, "visla")
-    alone = compared(every_probe, key, CONTROLS, "t2t").rows[0]
-    assert alone.n_pictures == alone.n_lies
+    unshared = compared(every_probe, key, CONTROLS, "t2t").rows[0]
+    assert unshared.n_pictures == unshared.n_lies
     runs = pd.DataFrame(views.runs.question_set(every_probe, key).runs)
     shared = Store(tmp_path / "cache")
     cases = every_probe.cases(key)
@@ -101,16 +101,16 @@ def test_triplets_that_share_a_picture_are_not_independent(
         shared.run(run).finish(
             {name: entry.table(name) for name in ("scores", "estimates", "sums")}, facts
         )
-    found = compared(shared, key, CONTROLS, "t2t").rows[0]
-    assert found.n_pictures == -(-alone.n_pictures // 2)
-    assert counts_of(found) == counts_of(alone)
+    row = compared(shared, key, CONTROLS, "t2t").rows[0]
+    assert row.n_pictures == -(-unshared.n_pictures // 2)
+    assert counts_of(row) == counts_of(unshared)
 
 
-def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
+def test_a_case_with_an_unknown_answer_is_in_no_bucket(every_probe: Store):
     key = case_key_of(every_probe, "prsm")
-    own = pd.DataFrame(views.runs.question_set(every_probe, key).runs).set_index("model")["key"]
+    keys = pd.DataFrame(views.runs.question_set(every_probe, key).runs).set_index("model")["key"]
     margins = [
-        pd.read_parquet(every_probe.root / "runs" / own[model] / "scores.parquet").set_index(
+        pd.read_parquet(every_probe.root / "runs" / keys[model] / "scores.parquet").set_index(
             "case"
         )["margin"]
         for model in ("control:random", "control:constant")
@@ -123,20 +123,20 @@ def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
 
 def test_a_kind_without_cases_is_unknown(every_probe: Store):
     key = case_key_of(every_probe, "eqben")
-    found = compared(every_probe, key, CONTROLS, "foil").rows[0]
-    assert sum(counts_of(found).values()) == 0
-    assert math.isnan(found.p)
+    row = compared(every_probe, key, CONTROLS, "foil").rows[0]
+    assert sum(counts_of(row).values()) == 0
+    assert math.isnan(row.p)
 
 
 @pytest.mark.parametrize("within", [(), ((-0.05, -0.05), (0.3, -0.05), (0.3, 0.1))])
-def test_the_buckets_hold_what_their_filters_pass(
+def test_each_bucket_counts_the_cases_that_its_filter_passes(
     filled: Store, key: str, rows: pd.DataFrame, within: tuple
 ):
     chosen = views.filter.Filter(MODELS[0], "flip", outcome="all", other=MODELS[2], within=within)
     counts = buckets(filled, views.runs.question_set(filled, key), chosen)
     if not within:
-        own = rows[rows["kind"] == "flip"]
-        assert counts == loops(own, MODELS[0], MODELS[2]) | {"all": len(own)}
+        of_kind = rows[rows["kind"] == "flip"]
+        assert counts == loops(of_kind, MODELS[0], MODELS[2]) | {"all": len(of_kind)}
     assert counts["all"] > 0
     seen: set[int] = set()
     for name, count in counts.items():
@@ -148,31 +148,29 @@ def test_the_buckets_hold_what_their_filters_pass(
             assert not seen & set(table["case"])
             seen |= set(table["case"])
         if name.startswith("only"):
-            assert (table["margin"] <= 0).all()  # of the model that is fooled
+            assert (table["margin"] <= 0).all()  # the margin of the fooled model
     assert len(seen) == counts["all"]
     with pytest.raises(NotFound, match="only_first"):
         bucket(chosen, "only_frist")
 
 
-def test_the_scatter_has_every_case_or_the_same_share_of_them_each_time(
-    filled: Store, key: str, rows: pd.DataFrame
-):
-    own = rows[rows["kind"] == "combined"].set_index("case")
+def test_the_scatter_has_every_case_or_a_fixed_sample(filled: Store, key: str, rows: pd.DataFrame):
+    of_kind = rows[rows["kind"] == "combined"].set_index("case")
     points, total = scatter(
         filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined"
     )
-    assert total == len(points) == len(own)
-    assert points["case"].tolist() == own.index.tolist()
-    assert points["margin"].tolist() == own[MODELS[0]].tolist()
-    assert points["other_margin"].tolist() == own[MODELS[1]].tolist()
+    assert total == len(points) == len(of_kind)
+    assert points["case"].tolist() == of_kind.index.tolist()
+    assert points["margin"].tolist() == of_kind[MODELS[0]].tolist()
+    assert points["other_margin"].tolist() == of_kind[MODELS[1]].tolist()
     few, total = scatter(
         filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined", 20
     )
     again, _ = scatter(
         filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], "combined", 20
     )
-    assert total == len(own)
+    assert total == len(of_kind)
     assert few["case"].tolist() == again["case"].tolist()
     assert len(few) == 20
     assert few.merge(points, on=list(points.columns)).shape == few.shape
-    assert few["case"].tolist() != own.index[:20].tolist()
+    assert few["case"].tolist() != of_kind.index[:20].tolist()

@@ -1,4 +1,4 @@
-"""The named comparisons of PRSM's table 1, against rankings by scipy and sets of one pair of texts at a time."""
+"""The named comparisons of PRSM's table 1, against scipy's rankings and sets for one pair of texts at a time."""
 
 import json
 import math
@@ -26,7 +26,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data" / "socialcounterfactuals"
 
 @pytest.fixture(scope="module")
 def comparison_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, dict]]:
-    """Four released prompts in the prefixes and synonyms of the paper, searched in thirty pictures."""
+    """Return runs on four released prompts in the paper's prefixes and synonyms, searched in thirty pictures."""
     folder = tmp_path_factory.mktemp("comparisons")
     store = Store(folder / "cache")
     people = ("a White male", "a Black female")
@@ -52,7 +52,7 @@ def comparison_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, di
 
 @cache
 def the_model() -> Model:
-    """The model that was run; reading it takes longer than what it is used for."""
+    """Return the model of the runs, cached because loading takes longer than its use."""
     return registry.load_model(MODEL, "cpu")
 
 
@@ -75,7 +75,7 @@ def similarities(texts: list[str], gallery_vectors: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("setting", PAIRS)
-def test_a_comparison_is_that_of_two_rankings_by_themselves(
+def test_a_comparison_equals_that_of_its_two_rankings(
     comparison_runs, gallery_vectors, setting: str
 ):
     store, manifests = comparison_runs
@@ -109,12 +109,12 @@ def test_estimates_of_a_comparison_are_means_over_its_queries(comparison_runs, s
             column = metric.replace("prsm", "comparison")
             mean = np.mean([row[column][place] for row in rows])
             assert of_name.loc[metric, "value"] == pytest.approx(mean)
-            assert of_name.loc[metric, "n_items"] == 4  # fewer than five have no interval
+            assert of_name.loc[metric, "n_items"] == 4  # fewer than five items have no interval
             assert of_name.loc[metric, ["low", "high"]].isna().all()
 
 
-def test_the_mean_of_all_versions_is_what_it_was(comparison_runs):
-    """The stored number rests on all pairs, of which the named ones are some."""
+def test_the_mean_of_all_versions_is_consistent_with_the_named_pairs(comparison_runs):
+    """Check the stored number, which rests on all pairs, against the named pairs."""
     store, manifests = comparison_runs
     for setting, manifest in manifests.items():
         scores = store.run(manifest["key"]).table("scores").to_pylist()
@@ -125,7 +125,7 @@ def test_the_mean_of_all_versions_is_what_it_was(comparison_runs):
             assert -1e-9 <= rest <= n_pairs - len(named) + 1e-9, setting
 
 
-def test_a_group_s_queries_alone_are_those_with_the_tag(comparison_runs):
+def test_the_queries_of_a_group_are_those_with_its_tag(comparison_runs):
     store, manifests = comparison_runs
     question_set = views.runs.question_set(store, manifests["P3"]["case_key"])
     whole = estimates.comparisons(store, question_set)
@@ -144,14 +144,14 @@ def test_a_group_s_queries_alone_are_those_with_the_tag(comparison_runs):
         (Item("1", None, ("b", "a", "a"), {"versions": "o,c1,c2"}, setting="P1"), "P1", ("b", "a"), ["o-c1", "o-c2"]),
         (Item("1", None, ("a", "a", "b"), {"versions": "o,c1,c2"}, setting="P1"), "P1", ("a", "b"), ["o-c2"]),
         (Item("1", None, ("a", "b", "c")), "P1", ("a", "b", "c"), ["o-c1", "o-c2"]),
-        (Item("1", None, ("a", "a", "b")), "P1", ("a", "b"), ["o-c1"]),  # no tag: numbered without the repeat
+        (Item("1", None, ("a", "a", "b")), "P1", ("a", "b"), ["o-c1"]),  # no tag: numbered without the repeated text
         (Item("1", None, ("a",)), "P2", ("a", "A photo of a"), []),
         (Item("1", None, ("a",)), "P2", ("a", "A picture of a", "An image of a"), ["p1-p2", "p1-np"]),
         (Item("1", None, ("a",)), "P3", ("a", "b"), []),
         (Item("1", None, ("a",)), "0/P4", ("a", "b"), []),
     ],
 )  # fmt: skip
-def test_only_what_the_versions_are_is_compared(item, setting, texts, names):
+def test_only_the_versions_of_an_item_are_compared(item, setting, texts, names):
     n_pairs = math.comb(len(texts), 2)
     pairs = {measure: np.arange(float(n_pairs)) for measure in prsm_ranking.MEASURES}
     row = prsm_ranking.measured(item, setting, texts, pairs)
@@ -159,7 +159,7 @@ def test_only_what_the_versions_are_is_compared(item, setting, texts, names):
     assert all(len(values) == len(names) for values in row.values())
 
 
-def test_a_run_of_before_has_none_and_says_so(comparison_runs, monkeypatch):
+def test_a_run_of_an_older_version_has_no_named_comparisons(comparison_runs, monkeypatch):
     store, manifests = comparison_runs
     question_set = views.runs.question_set(store, manifests["P2"]["case_key"])
     monkeypatch.setattr("vlprobe.storage.entry.Entry.has_table", lambda self, name: False)
@@ -170,7 +170,7 @@ def test_a_run_of_before_has_none_and_says_so(comparison_runs, monkeypatch):
     assert set(beside["split"]) == {"overall/p2/p1-p2-p3-np"}
 
 
-def test_the_rows_of_table_1_stand_beside_a_run(comparison_runs):
+def test_a_run_is_shown_next_to_the_rows_of_table_1(comparison_runs):
     store, manifests = comparison_runs
     for setting, manifest in manifests.items():
         question_set = views.runs.question_set(store, manifest["case_key"])
@@ -195,9 +195,7 @@ def test_every_released_prompt_has_its_comparisons():
             assert row["comparison"] == list(pairs)
 
 
-def test_show_prints_them_and_rankings_draws_them_beside_the_printed_rows(
-    comparison_runs, monkeypatch
-):
+def test_show_prints_the_comparisons_and_the_page_rankings_draws_them(comparison_runs, monkeypatch):
     from tests.cli.test_main import call
     from tests.dashboard.test_pages import open_page
 

@@ -1,4 +1,4 @@
-"""Both answers to one triplet, against loops over the stored answers one triplet at a time."""
+"""The two answers to one triplet, against loops over the stored answers by triplet."""
 
 from itertools import product
 
@@ -24,7 +24,7 @@ def visla(every_probe: Store) -> views.runs.QuestionSet:
 
 
 def by_item(store: Store, question_set, model: str) -> dict[str, dict[str, float]]:
-    """Margins by item and kind."""
+    """Return margins by item and kind."""
     cases = store.cases(question_set.key).table("cases").to_pylist()
     answers = store.run(question_set.run(model).key).table("scores").to_pylist()
     margins: dict[str, dict[str, float]] = {}
@@ -51,7 +51,7 @@ def test_the_two_by_two_table_counts_each_triplet_once(every_probe: Store, visla
         assert both_wrong["n_cases"].iloc[0] == len(sides)
 
 
-def test_the_interval_of_a_cell_is_that_of_its_triplets_drawn_again_by_picture(
+def test_the_interval_of_a_cell_is_that_of_its_triplets_resampled_by_picture(
     every_probe: Store, visla
 ):
     cases = every_probe.cases(visla.key).table("cases").to_pandas()
@@ -87,14 +87,14 @@ def test_the_interval_of_a_cell_is_that_of_its_triplets_drawn_again_by_picture(
 def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, outcome, other):
     other_kind = "i2t" if kind == "t2t" else "t2t"
     case_filter = Filter.parse(RANDOM, kind, outcome=outcome, crossed=f"{other_kind}={other}")
-    found, total = views.cases.failures(every_probe, visla, case_filter, 1, 100)
+    cases, total = views.cases.failures(every_probe, visla, case_filter, 1, 100)
     expected = {
         item
         for item, margins in by_item(every_probe, visla, RANDOM).items()
         if (margins[kind] > 0) == (outcome == "held")
         and (margins[other_kind] > 0) == (other == "held")
     }
-    assert set(found["item"]) == expected and total == len(expected)
+    assert set(cases["item"]) == expected and total == len(expected)
     table = figures.crossed_outcomes(every_probe, visla)
     sides = (outcome, other) if kind == "t2t" else (other, outcome)
     of_model = table[(table["model"] == RANDOM) & (table["slice"] == "")]
@@ -105,7 +105,7 @@ def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, o
 @pytest.mark.parametrize(
     ("name", "error"), [("t2t", InvalidInput), ("flip=held", InvalidInput), ("t2t=won", NotFound)]
 )
-def test_what_is_no_answer_is_refused_in_one_line(every_probe: Store, visla, name, error):
+def test_an_invalid_answer_is_refused_in_one_line(every_probe: Store, visla, name, error):
     with pytest.raises(error) as refused:
         views.cases.failures(every_probe, visla, Filter.parse(RANDOM, "i2t", crossed=name))
     assert "\n" not in str(refused.value)

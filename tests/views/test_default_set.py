@@ -1,4 +1,4 @@
-"""Every page, command and function opens on the most complete comparison, not on the newest run."""
+"""Every page, command and function defaults to the most complete comparison, not to the newest run."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ CONTROL = "control:random"
 
 
 def ask(store: Store, dataset: str, limit: int, *models: str, examine: bool = False) -> str:
-    """Run a control over the first pictures, store its answers under these names, too; return the
+    """Run a control on the first pictures, store its answers also under these names, and return the
     key of the question set.
     """
     (manifest,) = execute(Request((CONTROL,), dataset, "lgip", limit=limit, examine=examine), store)
@@ -38,8 +38,8 @@ def ask(store: Store, dataset: str, limit: int, *models: str, examine: bool = Fa
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[str]]:
-    """A set of six pictures with two models; then, newer: three pictures with one model, five with
-    two models that failed their checks, two with a control only. In this order, the keys.
+    """Return a set of six pictures with two models; then newer ones: three pictures with one model, five with
+    two models that failed their checks, two with only a control. The keys have this order.
     """
     folder = tmp_path_factory.mktemp("default")
     store, tiny = Store(folder / "cache"), make_tiny(folder / "tiny")
@@ -56,10 +56,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[str]]:
     return store, keys
 
 
-def test_the_most_complete_comparison_is_first_and_controls_and_failed_checks_do_not_count(filled):
+def test_the_most_complete_comparison_is_first_without_counting_controls_and_failed_models(filled):
     store, (complete, smaller, failed, control_only) = filled
     finished = {row.case_key: row.finished for row in views.runs.run_rows(store)}
-    assert finished[control_only] == max(finished.values())  # newest, and last
+    assert finished[control_only] == max(finished.values())  # the newest, and listed last
     listed = views.runs.question_sets(store)["case_key"].tolist()
     assert listed == [complete, smaller, failed, control_only]
 
@@ -68,7 +68,9 @@ def test_the_most_complete_comparison_is_first_and_controls_and_failed_checks_do
     "page",
     tiers(["home", "explore", "compare", "tradeoff", "present", "breakdown"], ("home", "compare")),
 )
-def test_every_page_opens_on_it(filled, monkeypatch: pytest.MonkeyPatch, page: str):
+def test_every_page_opens_on_the_most_complete_set(
+    filled, monkeypatch: pytest.MonkeyPatch, page: str
+):
     store, (complete, *_) = filled
     at = open_page(monkeypatch, store, page)
     assert not at.exception
@@ -78,7 +80,7 @@ def test_every_page_opens_on_it(filled, monkeypatch: pytest.MonkeyPatch, page: s
 
 @pytest.fixture(scope="module")
 def with_bundled(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Two bundled models, and two that the user then ran on the same questions: "own b", and after it "own a"."""
+    """Return two bundled models and two that the user later ran on the same questions: "own b", then "own a"."""
     folder = tmp_path_factory.mktemp("with_bundled")
     tiny = make_tiny(folder / "tiny")
     ask(Store(folder / "bundled"), tiny, 3, "first", "second")
@@ -113,16 +115,16 @@ def test_a_chosen_set_stays_the_choice_on_the_next_page(filled, monkeypatch: pyt
     assert at.query_params["set"] in (smaller, [smaller])
 
 
-def test_report_site_and_python_are_about_it(
+def test_report_site_and_python_use_the_most_complete_set(
     filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store, (complete, *_) = filled
     assert vlprobe.results(cache=store.root).question_set.key == complete
     monkeypatch.setattr(report, "report", lambda store, question_set: question_set.key)
-    written = CliRunner().invoke(
+    result = CliRunner().invoke(
         main, ["--cache", str(store.root), "report", str(tmp_path / "report.html")]
     )
-    assert written.exit_code == 0, written.output
+    assert result.exit_code == 0, result.output
     assert (tmp_path / "report.html").read_text() == complete
     published = []
 
@@ -137,7 +139,9 @@ def test_report_site_and_python_are_about_it(
     assert published == [complete]
 
 
-def test_own_results_come_before_bundled_ones_unless_only_controls_were_run(tmp_path: Path):
+def test_the_user_s_results_come_before_bundled_ones_unless_they_are_of_controls_only(
+    tmp_path: Path,
+):
     store, tiny = Store(tmp_path / "cache"), make_tiny(tmp_path / "tiny")
     control_only = ask(store, tiny, 2)
     above = StoreAboveShipped(store.root, shipped.FOLDER)

@@ -1,4 +1,4 @@
-"""How long a run will take: what was measured before, a case at a time; unknown where nothing was."""
+"""The expected time of a run, from earlier runs per case; unknown without a comparable run."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ SLOW = replace(FIRST, key="l", model="b", seconds=300.0)
 PART = replace(FIRST, key="m", model="c", seconds=10.0, limit=50, n_items=50)
 
 
-def test_a_model_that_was_asked_before_takes_as_long_as_its_newest_run():
+def test_a_model_with_earlier_runs_takes_as_long_as_its_newest_run():
     runs = [replace(FIRST, seconds=120.0), FIRST, SLOW]
     assert expected(runs, ["a"], "demo", "lgip") == Duration(120, 120)
     assert expected(runs, ["a", "b"], "demo", "lgip") == Duration(420, 420)
@@ -27,16 +27,16 @@ def test_a_new_model_takes_between_the_quickest_and_the_slowest():
     assert expected([FIRST, SLOW], ["new", "a"], "demo", "lgip") == Duration(200, 400)
 
 
-def test_a_part_of_the_pictures_takes_a_part_of_the_time():
+def test_part_of_the_pictures_takes_part_of_the_time():
     assert expected([FIRST], ["a"], "demo", "lgip", limit=50) == Duration(10, 10, is_scaled=True)
     assert expected([FIRST], ["a"], "demo", "lgip", limit=5000) == Duration(100, 100)
     assert expected([PART], ["c"], "demo", "lgip", limit=100) == Duration(20, 20, is_scaled=True)
 
 
-def test_nothing_is_said_of_what_was_never_done():
+def test_the_time_is_unknown_without_a_comparable_run():
     assert not expected([FIRST], ["a"], "demo", "prsm").is_known
     assert not expected([FIRST], ["a"], "coco:x", "lgip").is_known
-    # the whole is larger by nobody knows how much
+    # the size of the whole dataset is unknown
     assert not expected([PART], ["c"], "demo", "lgip").is_known
     assert not (expected([], ["a"], "demo", "lgip") + Duration(1, 1)).is_known
 
@@ -54,5 +54,5 @@ def test_nothing_is_said_of_what_was_never_done():
         (1800, 7200, "About 0.5 to 2 hours"),
     ],
 )
-def test_a_time_is_told_in_minutes_or_hours(low: float, high: float, text: str):
+def test_a_time_is_stated_in_minutes_or_hours(low: float, high: float, text: str):
     assert in_words(Duration(low, high)) == text

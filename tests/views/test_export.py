@@ -1,4 +1,4 @@
-"""What `vlprobe export` writes: the same rows in three forms, with a schema that says what they are."""
+"""`vlprobe export` writes the same rows in three formats, with a schema that describes them."""
 
 import csv
 import json
@@ -38,26 +38,26 @@ ANNOTATIONS = (
 
 @pytest.fixture(scope="module")
 def exports(every_probe: Store, tmp_path_factory) -> dict[Form, Path]:
-    """All forms of an export of every probe's answers, in a folder with a quote in its name."""
+    """Export every probe's answers in all formats, into a folder with a quote in its name."""
     folder = tmp_path_factory.mktemp("an 'export'")
     forms: tuple[Form, ...] = ("duckdb", "parquet", "csv")
     places: dict[Form, Path] = {form: folder / form for form in forms}
     key = every_probe.runs()[0]["case_key"]
     for annotation in ANNOTATIONS:
         annotations.write(every_probe, key, annotation)
-    asked = views.runs.question_set(every_probe, key)
-    views.named_slices.save(every_probe, asked, "=Two", {"contains": "a"}, np.array([0, 2]))
+    questions = views.runs.question_set(every_probe, key)
+    views.named_slices.save(every_probe, questions, "=Two", {"contains": "a"}, np.array([0, 2]))
     counts = {views.export.export(every_probe, place, form) for form, place in places.items()}
     stored = sum(manifest["n_cases"] for manifest in every_probe.runs())
     assert counts == {stored}
     SLICES.remove(every_probe, "=Two")
-    for annotation in ANNOTATIONS:  # others use the same results
+    for annotation in ANNOTATIONS:  # other tests use the same results
         annotations.write(every_probe, key, Annotation(annotation.case, annotation.id))
     return places
 
 
 @pytest.mark.parametrize("table", sorted(NAMES))
-def test_parquet_and_csv_hold_the_rows_of_the_duckdb_file(exports, table):
+def test_parquet_and_csv_have_the_rows_of_the_duckdb_file(exports, table):
     with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
         cursor = connection.execute(f"SELECT * FROM {table}")
         names = [column[0] for column in cursor.description]
@@ -80,7 +80,7 @@ def test_parquet_and_csv_hold_the_rows_of_the_duckdb_file(exports, table):
                 assert json.loads(line[name]) == value
 
 
-def test_tags_and_notes_are_exported_with_the_cases_that_they_are_about(exports):
+def test_tags_and_notes_are_exported_with_their_cases(exports):
     with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
         query = """SELECT written.tags, written.note, len(cases.texts) > 0
             FROM annotations written JOIN cases USING (case_key, "case") ORDER BY written."case" """
@@ -113,10 +113,10 @@ def test_every_column_of_an_export_is_in_its_schema_and_in_the_docs(exports):
         for column in re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     }
     assert documented == {(table, column) for table, names in TABLES.items() for column in names}
-    assert documented <= columns  # what is documented is there
+    assert documented <= columns  # every documented column exists
 
 
-def test_the_query_of_the_docs_counts_who_is_fooled(exports, every_probe):
+def test_the_query_in_the_docs_counts_how_often_models_are_fooled(exports, every_probe):
     query = re.search(r"```sql\n(.*?)```", DOCS, re.DOTALL)
     assert query
     with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
@@ -145,7 +145,7 @@ def test_every_query_of_the_docs_runs(exports, every_probe, tmp_path, monkeypatc
             assert every_probe.cases(key).table("cases").to_pandas()["group"].nunique() == n_groups
 
 
-def test_the_docs_name_every_column_that_sql_takes_for_a_word_of_its_own(exports):
+def test_the_docs_name_every_column_that_is_a_reserved_word_of_sql(exports):
     reserved = set()
     with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
         for table, names in TABLES.items():
@@ -160,15 +160,15 @@ def test_the_docs_name_every_column_that_sql_takes_for_a_word_of_its_own(exports
 
 @pytest.mark.parametrize("form", tiers(["duckdb", "parquet", "csv"], ("duckdb",)))
 def test_bundled_results_are_marked_and_can_be_left_out(every_probe, tmp_path, monkeypatch, form):
-    own = tmp_path / "own"
+    own_root = tmp_path / "own"
     kept = next(run for run in every_probe.runs() if run["run"]["probe"] == "eqben")
     for folder, key in (("runs", kept["key"]), ("cases", kept["case_key"])):
-        shutil.copytree(every_probe.root / folder / key, own / folder / key)
+        shutil.copytree(every_probe.root / folder / key, own_root / folder / key)
     monkeypatch.setenv(shipped.SETTING, str(every_probe.root))
     every = {run["key"] for run in every_probe.runs()}
     for words, keys in (((), every), (("--no-bundled",), {kept["key"]})):
         out = tmp_path / f"out{len(words)}"
-        call(own, "export", str(out), "--format", form, *words)
+        call(own_root, "export", str(out), "--format", form, *words)
         runs, scores, cases = (_table(out, form, name) for name in ("runs", "scores", "cases"))
         assert set(runs["key"]) == set(scores["run"]) == keys
         assert set(cases["case_key"]) == {
@@ -187,7 +187,7 @@ def _table(out: Path, form: str, name: str) -> pd.DataFrame:
     return getattr(pd, f"read_{form}")(out / f"{name}.{form}")
 
 
-def test_a_cell_that_a_spreadsheet_would_run_is_defused(every_probe, tmp_path):
+def test_a_cell_that_a_spreadsheet_would_execute_is_escaped(every_probe, tmp_path):
     store = Store(shutil.copytree(every_probe.root, tmp_path / "cache"))
     connection = duckdb.connect()
     connection.execute(
@@ -200,7 +200,7 @@ def test_a_cell_that_a_spreadsheet_would_run_is_defused(every_probe, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["duckdb", "parquet", "csv"])
-def test_where_there_is_too_little_space_nothing_is_left(every_probe, tmp_path, monkeypatch, form):
+def test_an_export_without_disk_space_leaves_no_file(every_probe, tmp_path, monkeypatch, form):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
     with pytest.raises(
@@ -211,7 +211,7 @@ def test_where_there_is_too_little_space_nothing_is_left(every_probe, tmp_path, 
 
 
 @pytest.mark.parametrize("form", ["duckdb", "parquet", "csv"])
-def test_an_export_that_fails_midway_leaves_nothing(every_probe, tmp_path, monkeypatch, form):
+def test_a_failed_export_leaves_no_file(every_probe, tmp_path, monkeypatch, form):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -222,7 +222,7 @@ def test_an_export_that_fails_midway_leaves_nothing(every_probe, tmp_path, monke
 
 
 @pytest.mark.parametrize("form", ["duckdb", "parquet", "csv"])
-def test_what_exists_is_never_written_over(every_probe, tmp_path, form):
+def test_an_existing_file_or_folder_is_never_overwritten(every_probe, tmp_path, form):
     (tmp_path / "out").mkdir()
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
@@ -234,7 +234,7 @@ def test_what_exists_is_never_written_over(every_probe, tmp_path, form):
 
 
 @pytest.mark.parametrize("form", tiers(["duckdb", "parquet", "csv"], ("duckdb",)))
-def test_results_of_an_earlier_version_are_exported_whole(tmp_path, monkeypatch, form):
+def test_results_of_an_earlier_version_are_exported_completely(tmp_path, monkeypatch, form):
     shutil.copytree(OLD, tmp_path / "old")
     monkeypatch.chdir(tmp_path / "old")
     store = Store("stored")
@@ -264,7 +264,7 @@ def test_results_of_an_earlier_version_are_exported_whole(tmp_path, monkeypatch,
         )
 
 
-def test_a_run_in_another_form_is_left_out_with_the_way_out(every_probe, tmp_path):
+def test_a_run_in_another_format_is_skipped_with_advice(every_probe, tmp_path):
     store = Store(shutil.copytree(every_probe.root, tmp_path / "cache"))
     key = store.runs()[0]["key"]
     path = store.root / "runs" / key / "manifest.json"

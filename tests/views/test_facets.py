@@ -1,4 +1,4 @@
-"""Facets count and filter what a plain join of the Parquet files in DuckDB gives."""
+"""Counts and filters of facets match a plain join of the Parquet files in DuckDB."""
 
 import re
 from collections import Counter
@@ -43,7 +43,7 @@ def opened(store: Store, dataset: str):
 
 
 def joined(store: Store, question_set, case_filter: Filter) -> pd.DataFrame:
-    """Every case of the kind with the margin of each model, by an outer route: DuckDB over the files."""
+    """Return every case of the kind with the margin of each model, by a separate DuckDB query over the files."""
     cases = store.files([question_set.key], "cases")[0]
     table = duckdb.execute(f"SELECT * FROM '{cases}' WHERE kind = '{case_filter.kind}'").df()
     for run in question_set.runs:
@@ -68,7 +68,7 @@ def values_of(table: pd.DataFrame, name: str) -> pd.Series:
 
 
 @pytest.mark.parametrize("dataset", tiers(SETS, ("bundled:SugarCrepe", "demo")))
-def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store, dataset):
+def test_rows_of_facets_match_a_join_in_counts_and_filtered_cases(store, dataset):
     question_set, case_filter = opened(store, dataset)
     table = joined(store, question_set, case_filter)
     margins = table[case_filter.model]
@@ -84,7 +84,9 @@ def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store,
             if facet.name == "pair" and not any(table["source"]):
                 assert row.n_asked >= LEAST_ASKED
                 continue
-            if facet.name == "unseen_by":  # tests/views/test_causes.py computes causes another way
+            if (
+                facet.name == "unseen_by"
+            ):  # tests/views/test_causes.py checks causes by a second computation
                 causes = views.causes.causes(
                     store, question_set, case_filter.model, case_filter.kind
                 )
@@ -96,17 +98,17 @@ def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store,
     assert "subtype" in names and "caption_length" in names
 
 
-def test_the_words_of_a_kind_of_edit_are_listed_though_few_of_them_are_frequent(store):
+def test_the_words_of_a_type_of_edit_are_listed_even_if_few_are_frequent(store):
     question_set, case_filter = opened(store, "bundled:SugarCrepe")
     chosen = replace(case_filter, subtype=("replace_att",))
     facets = {one.name: one for one in views.facets.facets(store, question_set, chosen)}
-    asked = {row.value: row.n_asked for row in facets["pair"].rows}
-    assert asked["white>black"] == 20 and asked["red>blue"] == 8 and min(asked.values()) == 3
+    n_asked = {row.value: row.n_asked for row in facets["pair"].rows}
+    assert n_asked["white>black"] == 20 and n_asked["red>blue"] == 8 and min(n_asked.values()) == 3
     colors = {row.value: row.n_asked for row in facets["changed_words"].rows}
     assert 150 < colors["A color changed"] < 250
 
 
-def test_hidden_suspect_labels_are_those_of_the_list_and_count_in_every_rate(store):
+def test_hidden_suspect_labels_are_those_of_the_list_and_still_count_in_every_rate(store):
     question_set, case_filter = opened(store, "bundled:SugarCrepe")
     every, shown = (
         set(numbers_of(store, question_set, replace(case_filter, suspects=hides)))
@@ -132,7 +134,7 @@ def test_hidden_suspect_labels_are_those_of_the_list_and_count_in_every_rate(sto
     assert n_asked == views.cases.outcomes(store, question_set, every_case)["all"]
 
 
-def test_changed_colors_and_numbers_are_found_where_words_are_replaced_added_or_swapped(store):
+def test_changed_colors_and_numbers_are_found_if_words_are_replaced_added_or_swapped(store):
     question_set, _ = opened(store, "bundled:SugarCrepe")
     cases = views.rows.CaseTable(store, question_set.key)
     texts = pd.read_parquet(cases.path).sort_values("case")["texts"]
@@ -142,12 +144,12 @@ def test_changed_colors_and_numbers_are_found_where_words_are_replaced_added_or_
         ("A bathroom with no toilets and a red", "and a blue and", "A color changed"),
         ("a person wearing a suit", "a smiling person", "Other words changed"),
     ):
-        found = [
+        matches = [
             each
             for pair, each in zip(texts, bins, strict=True)
             if true in pair[0] and wrong in pair[1]
         ]
-        assert found and set(found) == {expected}
+        assert matches and set(matches) == {expected}
     for pair, each in list(zip(texts, bins, strict=True))[::50]:
         words = [re.findall(r"\w+", text.lower()) for text in pair]
         swapped = [
@@ -172,7 +174,7 @@ def test_an_exchanged_number_in_digits_is_a_changed_number(store):
     assert changed == {"A number changed"}
 
 
-def test_cases_that_all_fool_the_model_are_broken_down_like_any_other(store):
+def test_facets_count_a_selection_of_cases_that_all_fool_the_model(store):
     question_set, case_filter = opened(store, "demo")
     table = joined(store, question_set, case_filter)
     numbers = np.sort(table["case"][table[case_filter.model] <= 0])[:40]
@@ -193,7 +195,7 @@ def test_lengths_are_counted_in_words_of_the_true_caption(store):
     assert sum(counts.values()) == len(table)
 
 
-def test_models_that_must_and_must_not_be_fooled_narrow_the_cases_and_no_denominator(store):
+def test_filters_by_fooled_models_narrow_the_cases_but_not_the_denominator(store):
     question_set, case_filter = opened(store, "bundled:SugarCrepe")
     table = joined(store, question_set, case_filter)
     is_passing = (table[CLIP] <= 0) & (table[TUNED] > 0)
@@ -220,7 +222,7 @@ def test_agreement_counts_models(store, agreement):
     assert views.cases.outcomes(store, question_set, chosen)["all"] == is_passing.sum()
 
 
-def test_a_second_value_of_a_facet_is_or_and_another_facet_is_and(store):
+def test_values_of_one_facet_are_joined_by_or_and_facets_by_and(store):
     question_set, case_filter = opened(store, "demo")
     table = joined(store, question_set, case_filter)
     chosen = case_filter.with_values("subtype", ["color", "number"])
@@ -236,7 +238,7 @@ def test_a_second_value_of_a_facet_is_or_and_another_facet_is_and(store):
     assert shown == dict(Counter(scene[is_type].tolist()))
 
 
-def test_a_model_s_rate_counts_a_tie_whole_and_one_of_two_orders_half_as_home_does(store):
+def test_a_model_s_rate_counts_a_tie_fully_and_one_of_two_orders_half(store):
     question_set, case_filter = opened(store, "bundled:SugarCrepe")
     table = joined(store, question_set, case_filter)
     rates = views.facets.model_rates(store, question_set, case_filter)
@@ -248,7 +250,7 @@ def test_a_model_s_rate_counts_a_tie_whole_and_one_of_two_orders_half_as_home_do
 
 
 @pytest.mark.parametrize("dataset", tiers(SETS, ("demo",)))
-def test_an_excluded_value_leaves_out_its_cases_and_keeps_the_counts_of_its_facet(store, dataset):
+def test_an_excluded_value_removes_its_cases_and_keeps_the_counts_of_its_facet(store, dataset):
     question_set, case_filter = opened(store, dataset)
     table = joined(store, question_set, case_filter)
     is_fooled = table[case_filter.model] <= 0
@@ -263,7 +265,7 @@ def test_an_excluded_value_leaves_out_its_cases_and_keeps_the_counts_of_its_face
         assert counted[facet.name] == facet
 
 
-def test_several_values_are_excluded_together_and_beside_a_required_one(store):
+def test_several_excluded_values_remove_the_cases_of_each(store):
     question_set, case_filter = opened(store, "demo")
     table = joined(store, question_set, case_filter)
     excluded = ["subtype=color", "subtype=number", "tag:background=sea"]
@@ -283,7 +285,7 @@ def test_several_values_are_excluded_together_and_beside_a_required_one(store):
         ("unseen_by=luck", "No cause named 'luck'"),
     ],
 )
-def test_what_cannot_be_excluded_is_one_line(text, expected):
+def test_an_invalid_exclusion_is_refused_in_one_line(text, expected):
     with pytest.raises(VlprobeError, match=expected):
         Filter.parse(CLIP, excluded=[text])
     with pytest.raises(VlprobeError, match="Expected at most 200"):

@@ -1,4 +1,4 @@
-"""What the papers' figures draw is compared with plain loops over the Parquet files."""
+"""The data of the papers' figures match plain loops over the Parquet files."""
 
 import math
 import re
@@ -25,7 +25,7 @@ def rows_of(store: Store, key: str, model: str = RANDOM) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Three question sets of RoCOCO: two that differ in what is altered only, and one with another limit."""
+    """Return three question sets of RoCOCO: two that differ only in the alterations, and one with another limit."""
     folder = tmp_path_factory.mktemp("figures")
     store = Store(folder / "cache")
     data = make_tiny(folder / "tiny")
@@ -35,7 +35,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def test_a_severity_curve_has_every_strength_asked_of_the_same_pictures_and_no_other(
+def test_a_severity_curve_has_exactly_the_strengths_measured_on_the_same_pictures(
     searched: Store,
 ):
     sets = views.runs.question_sets(searched)
@@ -44,19 +44,19 @@ def test_a_severity_curve_has_every_strength_asked_of_the_same_pictures_and_no_o
         views.estimates.slices(searched, views.runs.question_set(searched, first))
         and len(sets) == 3
     )
-    found = views.figures.severity(
+    shown = views.figures.severity(
         searched, views.runs.question_set(searched, first), "t2i_rsms"
     ).set_index("slice")
-    assert set(found.index) == {"mix:0.9", "mix:0.6"}
-    for name in found.index:
+    assert set(shown.index) == {"mix:0.9", "mix:0.6"}
+    for name in shown.index:
         rows = rows_of(searched, whole).query("subtype == @name")
-        assert found.loc[name, "value"] == pytest.approx(
+        assert shown.loc[name, "value"] == pytest.approx(
             rows.groupby("group")["top_altered"].mean().mean()
         )
-        assert found.loc[name, "n_cases"] == len(rows)
+        assert shown.loc[name, "n_cases"] == len(rows)
 
 
-def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
+def test_the_stored_request_fields_reproduce_the_question_set(searched: Store):
     for row in views.runs.question_sets(searched).itertuples():
         how = views.figures.request_fields(
             searched, views.runs.question_set(searched, row.case_key)
@@ -65,7 +65,7 @@ def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
             "caption_seeds",
             "edits",
             "vocabulary",
-        }  # what is not used is not named
+        }  # unused options are not listed
         request = Request(
             (RANDOM,),
             how["dataset"],
@@ -96,20 +96,20 @@ def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
         ("danger", "i2t_r1_new", "SGR", {"danger": "danger"}),
     ],
 )
-def test_printed_curves_are_the_paper_s_cells(edit, metric, model, values):
-    found = views.figures.published_severity(edit, metric).set_index(["model", "slice"])["value"]
+def test_published_curves_are_the_paper_s_cells(edit, metric, model, values):
+    shown = views.figures.published_severity(edit, metric).set_index(["model", "slice"])["value"]
     table = views.published.load().query(
         "paper == 'rococo' and metric == @metric and model == @model"
     )
     for split, name in values.items():
         cell = table.loc[table["split"] == split, "value"].iloc[0]
-        assert found[(model, name)] == pytest.approx(
+        assert shown[(model, name)] == pytest.approx(
             cell / (-100 if metric.endswith("drop_rate") else 100)
         )
-    assert set(found.index.get_level_values("slice")) <= set(views.figures.severity_steps(edit))
+    assert set(shown.index.get_level_values("slice")) <= set(views.figures.severity_steps(edit))
 
 
-def test_words_are_counted_from_one():
+def test_severity_steps_count_words_from_one():
     assert list(views.figures.severity_steps("danger")) == [
         "danger",
         *(f"danger:{k}" for k in (2, 3, 4, 5)),
@@ -128,18 +128,18 @@ def distance(one: str, other: str) -> int:
     return before[-1]
 
 
-def test_edit_distances_are_counted_as_a_loop_counts_them(every_probe: Store):
+def test_edit_distances_match_those_of_a_loop(every_probe: Store):
     key = case_key_of(every_probe, "visla")
     rows = rows_of(every_probe, key).query("kind == 't2t'")
-    found = views.figures.edit_distances(
+    shown = views.figures.edit_distances(
         every_probe, views.runs.question_set(every_probe, key), bins=4
     )
-    assert list(found["model"].unique()) == list(views.figures.PAIRS)
+    assert list(shown["model"].unique()) == list(views.figures.PAIRS)
     for name, (one, two) in zip(views.figures.PAIRS, ((0, 1), (0, 2), (1, 2)), strict=True):
-        own = found[found["model"] == name]
+        of_pair = shown[shown["model"] == name]
         values = [distance(texts[one], texts[two]) for texts in rows["texts"]]
-        last = own["right"].max()
-        for cell in own.itertuples():
+        last = of_pair["right"].max()
+        for cell in of_pair.itertuples():
             inside = [
                 v
                 for v in values
@@ -161,7 +161,7 @@ def shared(one: str, other: str) -> float:
 
 def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store):
     key = case_key_of(every_probe, "visla")
-    found = (
+    shown = (
         views.figures.lures(every_probe, views.runs.question_set(every_probe, key))
         .query("model == @RANDOM")
         .set_index("slice")
@@ -175,14 +175,14 @@ def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store)
         bins.setdefault(f"{low:.2f} to {low + 0.25:.2f}", []).append(
             both > with_near and both > with_far
         )
-    assert set(found.index) == set(bins) and set(bins) <= set(views.filter.lure_bins())
+    assert set(shown.index) == set(bins) and set(bins) <= set(views.filter.lure_bins())
     for name, won in bins.items():
-        assert found.loc[name, "value"] == pytest.approx(np.mean(won)) and found.loc[
+        assert shown.loc[name, "value"] == pytest.approx(np.mean(won)) and shown.loc[
             name, "n_cases"
         ] == len(won)
 
 
-def test_captions_are_the_first_texts_once_each_page_by_page(every_probe: Store):
+def test_captions_are_the_distinct_first_texts_page_by_page(every_probe: Store):
     key = case_key_of(every_probe, "rococo")
     cases = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet")
     expected = list(dict.fromkeys(texts[0] for texts in cases["texts"]))
@@ -195,21 +195,21 @@ def test_captions_are_the_first_texts_once_each_page_by_page(every_probe: Store)
 
 
 def test_depths_are_the_estimates_by_setting():
-    found = views.figures.published_depths("P2").set_index(["model", "slice"])["value"]
+    shown = views.figures.published_depths("P2").set_index(["model", "slice"])["value"]
     table = (
         views.published.load()
         .query("paper == 'prsm' and split == 'male/p2/p1-p2-p3-np'")
         .set_index("metric")["value"]
     )
     assert (
-        found[("CLIP, men", "100")] == table["local_100"]
-        and found[("CLIP, men", "1000")] == table["local_1000"]
+        shown[("CLIP, men", "100")] == table["local_100"]
+        and shown[("CLIP, men", "1000")] == table["local_1000"]
     )
-    assert len(found) == 6 and views.figures.published_depths("a file's own").empty
+    assert len(shown) == 6 and views.figures.published_depths("a file's own").empty
 
 
-def test_an_overlap_of_more_pictures_than_there_are_has_no_row(every_probe: Store):
-    # 14 pictures, of which each query's gallery has too few
+def test_an_overlap_of_more_pictures_than_the_gallery_has_no_row(every_probe: Store):
+    # 14 pictures are too few for each query's gallery
     assert views.figures.depths(every_probe, question_set_of(every_probe, "prsm")).empty
 
 
@@ -221,9 +221,9 @@ def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):
         abs((a - b) - (d - c)) + abs((a - c) - (d - b))
         for a, b, c, d in rows.query("subtype == @name")["scores"]
     ]
-    found = views.papers.deviations(
+    shown = views.papers.deviations(
         every_probe, views.runs.question_set(every_probe, key), subset=name, bins=5
     ).query("model == @RANDOM")
-    first = found.iloc[0]
+    first = shown.iloc[0]
     low = [value for value in values if value < first["right"]]
     assert first["share"] == pytest.approx(len(low) / len(values))

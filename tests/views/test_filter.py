@@ -1,4 +1,4 @@
-"""A filter over two models' margins passes what a plain loop over the Parquet files passes."""
+"""A filter over two models' margins passes the cases of a plain loop over the Parquet files."""
 
 import io
 import math
@@ -30,7 +30,7 @@ def key(compared: Store) -> str:
 
 @pytest.fixture(scope="module")
 def rows(compared: Store, key: str) -> pd.DataFrame:
-    """Both models' margins by case, joined without SQL."""
+    """Return both models' margins by case, joined without SQL."""
     runs = pd.DataFrame(views.runs.question_set(compared, key).runs).set_index("model")["key"]
     tables = [
         pd.read_parquet(compared.root / "runs" / str(runs[model]) / "scores.parquet").set_index(
@@ -54,7 +54,7 @@ def passing(store: Store, key: str, chosen: views.filter.Filter) -> list[int]:
 
 
 def inside(x: float, y: float, corners: tuple[tuple[float, float], ...]) -> bool:
-    """By the winding of the corners around the point: another way than the one that is tested."""
+    """Test by the winding number of the corners around the point, unlike the tested code."""
     turned = 0.0
     for (ax, ay), (bx, by) in zip(corners, (*corners[1:], corners[0]), strict=True):
         step = math.atan2(by - y, bx - x) - math.atan2(ay - y, ax - x)
@@ -67,17 +67,17 @@ def inside(x: float, y: float, corners: tuple[tuple[float, float], ...]) -> bool
 def test_two_models_outcomes_make_four_buckets(
     compared: Store, key: str, rows, outcome: str, other: str
 ):
-    told = {
+    conditions = {
         "fooled": lambda margin: margin <= 0,
         "held": lambda margin: margin > 0,
         "": lambda margin: True,
     }
-    told["all"] = told[""]
+    conditions["all"] = conditions[""]
     flips = rows[rows["kind"] == "flip"]
     expected = {
         row.case
         for row in flips.itertuples()
-        if told[outcome](row.margin) and told[other](row.other)
+        if conditions[outcome](row.margin) and conditions[other](row.other)
     }
     assert expected
     chosen = views.filter.Filter(ONE, outcome=outcome, other=OTHER, other_outcome=other)
@@ -93,13 +93,13 @@ def test_the_largest_difference_comes_first(compared: Store, key: str, rows, sor
         .sort_values(["rank", "case"], ascending=[False, True])["case"]
         .tolist()
     )
-    found = passing(compared, key, views.filter.Filter(ONE, outcome="all", other=OTHER, sort=sort))
-    gaps = flips.set_index("case").loc[found]
-    if sort == "difference":  # in float32, gaps that are as good as equal may change places
+    cases = passing(compared, key, views.filter.Filter(ONE, outcome="all", other=OTHER, sort=sort))
+    gaps = flips.set_index("case").loc[cases]
+    if sort == "difference":  # in float32, nearly equal gaps may change places
         assert (gaps["margin"] - gaps["other"]).abs().diff().max() < 1e-7
-        assert set(found) == set(expected)
+        assert set(cases) == set(expected)
     else:
-        assert found == expected
+        assert cases == expected
 
 
 SHAPES = {
@@ -111,7 +111,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("corners", SHAPES.values(), ids=SHAPES)
-def test_a_selection_holds_the_cases_that_lie_in_it(compared: Store, key: str, rows, corners):
+def test_a_selected_area_passes_the_cases_inside_it(compared: Store, key: str, rows, corners):
     flips = rows[rows["kind"] == "flip"]
     expected = {row.case for row in flips.itertuples() if inside(row.margin, row.other, corners)}
     assert 0 < len(expected) < len(flips)
@@ -119,7 +119,7 @@ def test_a_selection_holds_the_cases_that_lie_in_it(compared: Store, key: str, r
     assert set(passing(compared, key, chosen)) == expected
 
 
-def test_a_box_holds_its_edge(compared: Store, key: str, rows):
+def test_a_box_includes_its_edge(compared: Store, key: str, rows):
     first = rows[rows["kind"] == "flip"].iloc[0]
     x, y = float(first["margin"]), float(first["other"])
     chosen = views.filter.Filter(
@@ -128,9 +128,11 @@ def test_a_box_holds_its_edge(compared: Store, key: str, rows):
     assert first["case"] in passing(compared, key, chosen)
 
 
-def test_words_and_another_model_go_together(compared: Store, key: str):
-    alone = views.filter.Filter(ONE, outcome="all", contains="a", other=OTHER, other_outcome="held")
-    kinds = passing(compared, key, alone)
+def test_a_filter_combines_words_with_a_second_model(compared: Store, key: str):
+    combined = views.filter.Filter(
+        ONE, outcome="all", contains="a", other=OTHER, other_outcome="held"
+    )
+    kinds = passing(compared, key, combined)
     assert set(kinds) < set(
         passing(compared, key, views.filter.Filter(ONE, outcome="all", contains="a"))
     )
@@ -167,13 +169,13 @@ def test_wrong_names_and_shapes_are_refused(compared: Store, key: str):
         )
 
 
-def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tmp_path: Path, rows):
-    there = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+def test_a_filter_by_tag_passes_the_tagged_cases(compared: Store, key: str, tmp_path: Path, rows):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     flips = rows[rows["kind"] == "flip"]["case"].tolist()
-    annotations.write(there, key, Annotation(flips[3], "x", ("odd",), "look"))
-    annotations.write(there, key, Annotation(flips[1], "y", ("odd", "even")))
-    annotations.write(there, key, Annotation(flips[2], "z", ("even",)))
-    annotations.write(there, key, Annotation(flips[4], "w", ("wrong label",)))
+    annotations.write(store, key, Annotation(flips[3], "x", ("odd",), "look"))
+    annotations.write(store, key, Annotation(flips[1], "y", ("odd", "even")))
+    annotations.write(store, key, Annotation(flips[2], "z", ("even",)))
+    annotations.write(store, key, Annotation(flips[4], "w", ("wrong label",)))
     for tag, expected in (
         ("odd", {flips[1], flips[3]}),
         ("even", {flips[1], flips[2]}),
@@ -184,19 +186,19 @@ def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tm
         ("label wrong", {flips[4]}),
     ):
         assert (
-            set(passing(there, key, views.filter.Filter(ONE, outcome="all", tagged=tag)))
+            set(passing(store, key, views.filter.Filter(ONE, outcome="all", tagged=tag)))
             == expected
         )
 
 
-def test_a_tag_of_an_older_link_has_the_name_of_today():
+def test_a_tag_of_an_older_link_gets_its_current_name():
     old = {"tagged": ["label wrong", "odd"], "excluded": ["tagged=label wrong", "rule=odd"]}
     chosen = views.filter.Filter.parse(ONE, **old)
     assert chosen.values_of("tagged") == (("wrong label", "odd"), ("wrong label",))
     assert chosen.values_of("rule") == ((), ("odd",))
 
 
-def test_an_order_by_likeness_needs_pictures_in_that_order():
+def test_sorting_by_likeness_needs_an_ordered_selection():
     region = views.filter.region_text("like a bus", np.array([5, 3]), is_ordered=True)
     assert views.filter.Filter.parse(ONE, sort="likeness", region=region).sort == "likeness"
     for sort, other in (("likeness", {}), ("likeness", {"region": region[:-1]}), ("x", {})):
@@ -206,7 +208,7 @@ def test_an_order_by_likeness_needs_pictures_in_that_order():
 
 
 @pytest.mark.parametrize("name", views.filter.STRENGTHS)
-def test_flips_of_a_strength_are_those_that_the_model_s_answers_put_there(
+def test_flips_of_a_strength_are_those_in_the_bin_of_the_model_s_answers(
     compared: Store, key: str, rows, name: str
 ):
     chosen = views.filter.Filter.parse(ONE, outcome="all", bin=f"strength_bin={name}")
@@ -214,7 +216,7 @@ def test_flips_of_a_strength_are_those_that_the_model_s_answers_put_there(
     assert expected and set(passing(compared, key, chosen)) == expected
 
 
-def test_triplets_of_a_lure_are_those_that_a_loop_over_their_words_finds(tmp_path: Path):
+def test_triplets_of_a_lure_match_a_loop_over_their_words(tmp_path: Path):
     store, model = StoreAboveShipped(tmp_path, shipped.FOLDER), "demo:weak"
     sets = views.runs.question_sets(store)
     key = str(sets.loc[sets["probe"] == "visla", "case_key"].iloc[0])
@@ -225,18 +227,18 @@ def test_triplets_of_a_lure_are_those_that_a_loop_over_their_words_finds(tmp_pat
         first, second = (set(re.findall(r"\w+", text.lower())) for text in (one, other))
         return len(first & second) / len(first | second)
 
-    found: dict[int, str] = {}
+    bins: dict[int, str] = {}
     for name in views.filter.lure_bins():
         chosen = views.filter.Filter.parse(model, "t2t", outcome="all", bin=f"lure={name}")
-        found |= dict.fromkeys(passing(store, key, chosen), name)
-    assert set(found) == set(texts["case"]) and len(set(found.values())) > 1
+        bins |= dict.fromkeys(passing(store, key, chosen), name)
+    assert set(bins) == set(texts["case"]) and len(set(bins.values())) > 1
     for case, (p1, p2, n) in zip(texts["case"], texts["texts"], strict=True):
         lure = max(shared(p1, n), shared(p2, n)) - shared(p1, p2)
-        low, high = map(float, found[case].split(" to "))
+        low, high = map(float, bins[case].split(" to "))
         assert low - 1e-6 <= lure <= high + 1e-6
 
 
-def test_cases_with_a_picture_here_are_those_whose_files_exist(
+def test_the_filter_for_local_pictures_passes_cases_whose_files_exist(
     compared: Store, key: str, rows, monkeypatch: pytest.MonkeyPatch
 ):
     table = pd.read_parquet(compared.root / "cases" / key / "cases.parquet").set_index("case")
@@ -249,8 +251,8 @@ def test_cases_with_a_picture_here_are_those_whose_files_exist(
         for row in rows.itertuples()
         if row.kind == "flip" and table["images"][row.case][0] != gone
     }
-    found = set(passing(compared, key, chosen))
-    assert 0 < len(expected) < (rows["kind"] == "flip").sum() and found == expected
+    cases = set(passing(compared, key, chosen))
+    assert 0 < len(expected) < (rows["kind"] == "flip").sum() and cases == expected
 
 
 @pytest.mark.parametrize("name", ["strength_bin", "margin=1", "strength_bin=huge", "lure=0 to 1"])
@@ -259,11 +261,11 @@ def test_a_bin_that_does_not_exist_is_refused(compared: Store, key: str, name: s
         passing(compared, key, views.filter.Filter.parse(ONE, bin=name))
 
 
-def test_a_bin_of_another_probe_holds_nothing(compared: Store, key: str):
+def test_a_bin_of_another_probe_passes_no_case(compared: Store, key: str):
     assert passing(compared, key, views.filter.Filter.parse(ONE, bin="lure=0.00 to 0.25")) == []
 
 
-def test_a_picture_inside_of_a_tar_is_here_as_a_file_is(tmp_path: Path):
+def test_a_picture_inside_a_tar_counts_as_local(tmp_path: Path):
     with tarfile.open(tmp_path / "pictures.tar", "w") as packed:
         member = tarfile.TarInfo("a.png")
         member.size = 3
@@ -275,7 +277,7 @@ def test_a_picture_inside_of_a_tar_is_here_as_a_file_is(tmp_path: Path):
     assert not views.rows.are_here([])
 
 
-def test_a_filter_is_read_back_from_its_own_words():
+def test_a_filter_can_be_parsed_from_its_words():
     words = {
         **{"kind": "t2t", "subtype": "color", "tag": "background=a=b", "bin": "lure=0.00 to 0.25"},
         **{"caption": "caption_length=8 to 10 words", "pictured": "here", "crossed": "i2t=held"},
@@ -286,7 +288,7 @@ def test_a_filter_is_read_back_from_its_own_words():
     assert {name: chosen.words()[name] for name in words} == words
 
 
-def test_every_condition_of_a_filter_is_a_term_of_one_clause():
+def test_every_condition_of_a_filter_is_one_term_of_the_clause():
     chosen = views.filter.Filter.parse(
         ONE, subtype="x", rule="y", contains="z", tagged="t", bin="strength_bin=weak", tag="a=b"
     )
@@ -303,9 +305,7 @@ def test_commas_between_searched_words_do_not_matter_but_in_a_phrase_they_do():
     assert plain == listed != phrase
 
 
-def test_searches_lost_to_their_own_mixture_are_none_where_nothing_is_searched(
-    compared: Store, key: str
-):
+def test_without_searches_no_search_is_lost_to_a_mixture(compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     lost = views.filter.Filter(ONE, outcome="all", lost_to=True)
     assert views.cases.failures(compared, question_set, lost)[1] == 0

@@ -1,4 +1,4 @@
-"""The top five before and after, against a loop over the stored rows of both runs."""
+"""The top five before and after training, against a loop over the stored rows of both runs."""
 
 import json
 
@@ -37,7 +37,7 @@ def question_set_of(store: Store):
     return views.runs.question_set(store, store.runs()[0]["case_key"])
 
 
-def test_lists_are_those_that_were_stored_and_the_most_risen_come_first(mixed_store: Store):
+def test_first_lists_are_the_stored_ones_and_the_largest_rise_comes_first(mixed_store: Store):
     question_set = question_set_of(mixed_store)
     expected = by_hand(mixed_store, question_set)
     lists = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000)
@@ -56,15 +56,15 @@ def test_lists_are_those_that_were_stored_and_the_most_risen_come_first(mixed_st
     assert views.figures.first_lists(mixed_store, question_set, BEFORE, BEFORE, 9) == []
 
 
-def test_the_own_picture_and_new_ones_are_framed(mixed_store: Store):
+def test_the_right_picture_and_new_pictures_are_framed(mixed_store: Store):
     question_set = question_set_of(mixed_store)
     picture_of = views.figures.gallery_pictures(mixed_store, question_set)
     for row in views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000):
         source = {name: f"data:{item}" for item, name in picture_of.items()}
         drawn = str(html.first_lists(row, picture_of, source.__getitem__, ["Before", "After"]))
         assert drawn.count("<img") == len(row.original) + len(row.tuned)
-        own = [*row.original, *row.tuned].count(row.item)
-        assert drawn.count('class="vp-right"') == own
+        n_right = [*row.original, *row.tuned].count(row.item)
+        assert drawn.count('class="vp-right"') == n_right
         new = len(set(row.tuned) - set(row.original) - {row.item})
         assert drawn.count('class="vp-new"') == new
 

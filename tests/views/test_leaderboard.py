@@ -1,4 +1,4 @@
-"""The leaderboard has the numbers and ties of each set alone, and says why a cell is empty."""
+"""The leaderboard has the numbers and ties of each question set, and gives the reason for an empty cell."""
 
 import csv
 import io
@@ -26,13 +26,13 @@ SETS = {("bundled:SugarCrepe", "eqben"): "foil_accuracy", ("demo", "rococo"): "i
 
 @pytest.fixture
 def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """An empty cache above the bundled results."""
+    """Return an empty cache above the bundled results."""
     monkeypatch.delenv(shipped.SETTING, raising=False)
     return shipped.opened(tmp_path / "cache")
 
 
 def keys(store: Store) -> list[str]:
-    """The keys of SETS: published answers, where a high share is good, and drawn scenes, where a low one is."""
+    """Return the keys of SETS: published answers (higher is better) and drawn scenes (lower is better)."""
     rows = {(row.dataset, row.probe): row.case_key for row in views.runs.question_set_rows(store)}
     return [rows[each] for each in SETS]
 
@@ -44,7 +44,7 @@ def call(store: Store, *words: str, code: int = 0) -> str:
     return done.stdout if not code else done.stderr
 
 
-def test_each_cell_is_the_number_and_the_ties_of_its_set_alone(bundled: Store):
+def test_each_cell_has_the_number_and_the_ties_of_its_question_set(bundled: Store):
     rows = json.loads(call(bundled, "--format", "json"))
     for key, metric in zip(keys(bundled), SETS.values(), strict=True):
         question_set = views.runs.question_set(bundled, key)
@@ -63,7 +63,7 @@ def test_each_cell_is_the_number_and_the_ties_of_its_set_alone(bundled: Store):
         assert set(expected.index) < set(cells)
 
 
-def test_the_best_model_of_the_first_set_is_first_then_those_of_the_next(bundled: Store):
+def test_models_are_ranked_by_the_first_question_set_and_then_by_the_next(bundled: Store):
     rows = json.loads(call(bundled, "--format", "json"))
     first, second = (
         [row["value"] for row in rows if row["set"] == key and row["value"] is not None]
@@ -74,7 +74,9 @@ def test_the_best_model_of_the_first_set_is_first_then_those_of_the_next(bundled
     assert [row["note"] for row in rows[: 2 * len(first)]] == ["", NOT_RUN] * len(first)
 
 
-def test_people_read_one_row_per_model_with_interval_letters_and_reasons(bundled: Store):
+def test_the_table_for_people_has_one_row_per_model_with_interval_letters_and_reasons(
+    bundled: Store,
+):
     text = call(bundled, "--format", "markdown", "--model", "demo:softmax")
     assert "Drawn scenes, rococo: " in text and "(i2t_drop_rate), lower is better" in text
     assert "| model | SugarCrepe, eqben | Drawn scenes, rococo |" in text
@@ -127,7 +129,7 @@ def test_controls_have_no_letter_and_come_last(tiny: str, store: Store):
     assert {estimate.averaging for estimate in estimates.values() if estimate} == {"macro"}
 
 
-def test_what_cannot_be_ranked_is_one_line(bundled: Store, tmp_path: Path, monkeypatch):
+def test_an_unknown_model_or_set_gives_one_line(bundled: Store, tmp_path: Path, monkeypatch):
     assert (
         "No model with results on these question sets named 'demo:weeak'. Did you mean 'demo:weak'?"
         in call(bundled, "--model", "demo:weeak", code=1)
@@ -154,7 +156,7 @@ def test_headings_of_types_repeat_the_set_and_the_kind_only_if_there_are_several
     assert list(in_words(several, {}))[:3] == [*whole, "SugarCrepe, eqben, foil, Swapped things"]
 
 
-def test_equal_headings_are_told_apart_by_the_set_or_else_by_kind_and_type(bundled: Store):
+def test_equal_headings_are_distinguished_by_the_set_or_by_kind_and_type(bundled: Store):
     first, second = (views.runs.question_set(bundled, key) for key in keys(bundled))
     columns = [
         *(column(first, "flip", "color"), column(first, "combined", "color")),

@@ -1,4 +1,4 @@
-"""Nobody is named best where the order may be chance, where guessing does as well, or who knows nothing."""
+"""A model is best only if the order is significant, it is above guessing, and it passed its checks."""
 
 import html
 import math
@@ -31,7 +31,7 @@ NAN = math.nan
 
 
 class Contender(NamedTuple):
-    """What `leader` reads of an estimate, and whether the model is fit."""
+    """The fields of an estimate that `leader` reads, and whether the model passed its checks."""
 
     model: str
     value: float
@@ -50,7 +50,7 @@ CONTROL = Contender("control:random", 0.99, 0.98, 1.0, credible=False)
 
 
 def ordered_by(*models: str):
-    """A paired test: each of these models is better than all that follow, and ties with others."""
+    """Return a paired test in which each model is better than all that follow, and tied with others."""
     return lambda model, rival: (
         model in models and rival in models and models.index(model) < models.index(rival)
     )
@@ -69,7 +69,7 @@ def decided(
     chance: float,
     is_better: Callable[[str, str], bool],
 ) -> Leader:
-    """The leader of the fit models, once the paired tests are made."""
+    """Return the leader among the models that passed their checks, after the paired tests."""
     fit = [contender for contender in contenders if contender.credible]
     first = leader(fit, direction, chance)  # type: ignore[arg-type]
     return first.without({rival for rival in first.models[1:] if is_better(first.models[0], rival)})
@@ -93,10 +93,10 @@ def decided(
         ([A, B], "down", 0.6, B_FIRST, Leader("chance", ("b",))),
         ([A, B], "down", 0.99, B_FIRST, Leader("leads", ("b",))),
         ([C, Contender("d", 0.52, 0.44, 0.6)], "up", 0.5, A_FIRST, Leader("chance", ("c",))),
-        # Intervals that do not overlap are not a test.
+        # Intervals that do not overlap do not replace a test.
         ([A, B, C], "up", 0.5, untested, Leader("tied", ("a", "b", "c"))),
         ([A, B, C], "up", 0.5, ordered_by("a", "b"), Leader("tied", ("a", "c"))),
-        # A model that failed its checks neither leads nor keeps others from leading.
+        # A model that failed its checks neither leads nor prevents others from leading.
         ([A, B, CONTROL], "up", 0.5, A_FIRST, Leader("leads", ("a",))),
         ([CONTROL, A], "up", 0.5, untested, Leader("alone", ("a",))),
         (
@@ -106,17 +106,17 @@ def decided(
             untested,
             Leader("unknown"),
         ),
-        # The best value is not above chance, a steadier one is: these two are tied.
+        # The best value is not above chance, but one with a narrower interval is: the two are tied.
         ([Contender("wide", 0.7, 0.4, 0.9), B], "up", 0.5, untested, Leader("tied", ("b", "wide"))),
-        # What is unknown neither leads nor is led.
+        # An unknown value neither leads nor is beaten.
         ([Contender("a", NAN, NAN, NAN), B], "up", 0.5, untested, Leader("alone", ("b",))),
         ([Contender("a", 0.9, NAN, NAN), B], "up", 0.5, untested, Leader("tied", ("b", "a"))),
-        # Without intervals nothing can be compared with guessing.
+        # Without intervals no model can be compared with guessing.
         ([Contender("a", 0.9, NAN, NAN)], "up", 0.5, untested, Leader("unknown")),
         ([Contender("a", 0.9, NAN, NAN)], "up", NAN, untested, Leader("alone", ("a",))),
     ],
 )
-def test_who_is_named_best(
+def test_the_leader_is_decided_by_intervals_chance_and_paired_tests(
     contenders: list[Contender], direction: str, chance: float, is_better, expected: Leader
 ):
     assert decided(contenders, direction, chance, is_better) == expected
@@ -131,7 +131,7 @@ intervals = st.tuples(*[st.floats(0, 1)] * 3).map(sorted)
     st.sampled_from(["up", "down"]),
     st.floats(0, 1),
 )
-def test_who_leads_is_credible_above_chance_and_better_than_every_credible_other(
+def test_a_leader_is_credible_above_chance_and_better_than_every_credible_rival(
     values, wins: set[tuple[int, int]], direction: str, chance: float
 ):
     contenders = [
@@ -156,7 +156,7 @@ def test_who_leads_is_credible_above_chance_and_better_than_every_credible_other
     assert able[best][1] == top(able[place][1] for place in sure)
 
 
-def test_the_front_holds_who_is_better_than_every_credible_other_on_one_side():
+def test_the_front_has_the_models_that_beat_every_credible_rival_on_one_axis():
     points = pd.DataFrame(
         [
             ("steady", 1.0, 0.9, 1.1, 0.70, 0.66, 0.74),
@@ -182,8 +182,8 @@ def test_the_front_holds_who_is_better_than_every_credible_other_on_one_side():
     assert list(views.paired_tests.pareto_front(points[:0], trusted, 0.5, lower, higher)) == []
 
 
-def test_on_two_pictures_no_model_leads_and_none_is_on_the_front(tmp_path: Path):
-    """Their intervals were apart, and a model led, where the paired test says p = .5."""
+def test_on_two_pictures_no_model_leads_or_is_on_the_front(tmp_path: Path):
+    """Check two pictures: the intervals were apart, and a model led although the paired test gives p = .5."""
     steady, alert = "control:random", "control:constant"
     store = Store(tmp_path / "cache")
     execute(Request((steady, alert), make_tiny(tmp_path / "tiny"), "lgip", limit=2), store)
@@ -202,7 +202,7 @@ def test_on_two_pictures_no_model_leads_and_none_is_on_the_front(tmp_path: Path)
     assert not front.any()
 
 
-def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(
+def test_controls_and_models_that_fail_the_check_against_chance_are_not_credible(
     tmp_path: Path, filled: Store, key: str
 ):
     assert views.paired_tests.fit_models(filled, views.runs.question_set(filled, key)) == set(
@@ -231,16 +231,16 @@ def examine(store: Store, model: str, dataset: str, failed: str) -> None:
 
 
 def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: str):
-    found = views.paired_tests.leaders(filled, views.runs.question_set(filled, key))
+    leaders = views.paired_tests.leaders(filled, views.runs.question_set(filled, key))
     metrics = views.runs.metrics("lgip")
-    assert set(found) == set(metrics)
+    assert set(leaders) == set(metrics)
     table = views.estimates.estimates(filled, views.runs.question_set(filled, key)).set_index(
         ["metric", "model"]
     )
-    for name, own in found.items():
-        if own.state in ("leads", "tied"):
-            best, *rivals = own.models
-            assert set(own.models) <= set(MODELS[:2])
+    for name, named in leaders.items():
+        if named.state in ("leads", "tied"):
+            best, *rivals = named.models
+            assert set(named.models) <= set(MODELS[:2])
             values = {model: table.loc[(name, model), "value"] for model in MODELS[:2]}
             paired = views.paired_tests.compare_metrics(
                 filled,
@@ -248,19 +248,22 @@ def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: st
                 (best, *(set(MODELS[:2]) - {best})),
                 only=(name,),
             )
-            assert (own.state == "tied") == bool(rivals)
-            if own.state == "tied":
+            assert (named.state == "tied") == bool(rivals)
+            if named.state == "tied":
                 assert paired["verdict"].iloc[0] != "worse"
             else:
                 assert paired["verdict"].iloc[0] == "worse"
                 assert values[best] == (max if metrics[name].direction == "up" else min)(
                     values.values()
                 )
-    assert {own.state for own in found.values()} <= {"leads", "tied", "chance", "unknown"}
-    assert found["positive_rate"].state in ("chance", "tied")  # both draw their embeddings by lot
+    assert {named.state for named in leaders.values()} <= {"leads", "tied", "chance", "unknown"}
+    assert leaders["positive_rate"].state in (
+        "chance",
+        "tied",
+    )  # both draw their embeddings at random
 
 
-def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: str):
+def test_only_the_requested_metrics_are_compared(filled: Store, key: str):
     whole = views.paired_tests.compare_metrics(
         filled, views.runs.question_set(filled, key), MODELS[:2]
     ).set_index("metric")
@@ -271,7 +274,7 @@ def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: st
     assert only.loc["positive_rate", "p"] == whole.loc["positive_rate", "p"]
 
 
-def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled: Store, key: str):
+def test_untrained_models_and_controls_are_never_the_best(monkeypatch, filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     leaders = views.paired_tests.leaders(filled, question_set)
     numbers = bodies(open_page(monkeypatch, filled, "breakdown", set=key))

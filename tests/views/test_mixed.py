@@ -1,4 +1,4 @@
-"""Searches that a mixed picture wins, against a loop that embeds every picture and mixture by itself."""
+"""Searches that a mixed picture wins, against a loop that embeds every picture and mixture."""
 
 import shutil
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ STRENGTHS = ("mix:0.8", "mix:0.6", "patch:0.8")
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let views compute again what they have in memory."""
+    """Clear the views' cache."""
     monkeypatch.setattr(views.rows, "_cache", SingleFlightCache(1 << 20, views.rows._bytes))
 
 
@@ -42,7 +42,7 @@ def question_set(mixed_store: Store) -> QuestionSet:
 
 @pytest.fixture(scope="module")
 def searches(mixed_store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Every search by every model, ranked by a plain loop over all candidates."""
+    """Return every search by every model, ranked by a plain loop over all candidates."""
     cases = mixed_store.cases(question_set.key).table("cases").to_pandas()
     cases = cases[cases["kind"] == "t2i"]
     items = registry.load_dataset(question_set.runs[0].dataset, mixed_store.root).items
@@ -104,7 +104,7 @@ def of(searches: pd.DataFrame, model: str, subtype: str) -> pd.DataFrame:
     params=tiers(["stored", "stored of every third", "told by paths"], ("stored", "told by paths"))
 )
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs with what stood first, the same with a part of it, and as an earlier version left them."""
+    """Return runs with all, with part, and with none of the stored first candidates, as older versions left them."""
     files = Store.files
 
     def thinned(self: Store, keys: Sequence[str], table: str) -> list[str]:
@@ -129,7 +129,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
-def test_what_is_found_and_lost_is_counted_as_in_a_plain_loop(
+def test_found_and_lost_searches_are_counted_as_in_a_plain_loop(
     mixed_store: Store,
     question_set: QuestionSet,
     searches: pd.DataFrame,
@@ -145,7 +145,7 @@ def test_what_is_found_and_lost_is_counted_as_in_a_plain_loop(
 
 
 @pytest.mark.parametrize("model", mixing.MODELS)
-def test_failures_name_the_picture_that_came_first_and_what_it_is_mixed_of(
+def test_failures_name_the_first_picture_and_its_mixed_partner(
     mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, model: str
 ):
     case_filter = Filter(model, "t2i", outcome="all", sort="dataset")
@@ -169,14 +169,14 @@ def test_failures_name_the_picture_that_came_first_and_what_it_is_mixed_of(
     assert rows["first"].map(lambda first: first[1]).nunique() == 2
 
 
-def test_strengths_come_blends_first_and_the_mildest_of_them(
+def test_blends_come_before_patches_and_the_mildest_strength_first(
     mixed_store: Store, question_set: QuestionSet
 ):
     assert mixed_searches.strengths(mixed_store, question_set) == STRENGTHS
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
-def test_searches_that_fool_most_models_come_first_and_no_picture_again_before_all_others(
+def test_searches_that_fool_most_models_come_first_and_pictures_repeat_last(
     mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, subtype: str
 ):
     numbers, n_fooled = mixed_searches.order(mixed_store, question_set, ONE, subtype)
@@ -194,7 +194,7 @@ def test_searches_that_fool_most_models_come_first_and_no_picture_again_before_a
         assert first.round(6).is_monotonic_increasing
 
 
-def test_a_place_names_its_neighbours_and_how_many_fool_all(
+def test_a_place_names_its_neighbors_and_the_number_of_searches_that_fool_all_models(
     mixed_store: Store, question_set: QuestionSet
 ):
     numbers, n_fooled = mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")
@@ -210,7 +210,7 @@ def test_a_place_names_its_neighbours_and_how_many_fool_all(
         assert place.next == (ids[at + 1] if at + 1 < len(ids) else "")
 
 
-def test_controls_alone_are_models_too(mixed_store: Store, question_set: QuestionSet):
+def test_controls_are_rated_if_run_without_others(mixed_store: Store, question_set: QuestionSet):
     runs = tuple(run for run in question_set.runs if run.model == "control:random")
     assert QuestionSet(question_set.key, question_set.probe, runs).rated_models == (
         "control:random",
@@ -219,7 +219,7 @@ def test_controls_alone_are_models_too(mixed_store: Store, question_set: Questio
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
-def test_a_case_has_its_partner_its_mixture_and_every_models_ranks(
+def test_a_case_has_its_partner_its_mixture_and_the_ranks_of_every_model(
     mixed_store: Store, question_set: QuestionSet, subtype: str
 ):
     items = registry.load_dataset(question_set.runs[0].dataset, mixed_store.root).items
@@ -254,7 +254,7 @@ def test_a_search_for_a_caption_is_refused(mixed_store: Store, question_set: Que
         mixed.mixed_case(mixed_store, question_set, number, ONE)
 
 
-def test_the_partner_of_an_older_run_is_drawn_again_where_all_pictures_are_known(
+def test_the_partner_in_an_older_run_is_recomputed_if_all_pictures_are_known(
     mixed_store: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
     number = int(mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
@@ -271,7 +271,7 @@ def test_the_partner_of_an_older_run_is_drawn_again_where_all_pictures_are_known
     assert unknown.edit is None
 
 
-def test_where_only_some_searches_keep_what_stands_first_the_others_are_told_by_their_mixture(
+def test_searches_without_stored_first_candidates_are_judged_by_their_mixture(
     mixed_store: Store, question_set: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     whole = mixed_searches.outcomes(mixed_store, question_set, ONE)
@@ -285,7 +285,7 @@ def test_where_only_some_searches_keep_what_stands_first_the_others_are_told_by_
     assert whole.is_own.any()
 
 
-def test_what_is_stored_of_a_search_at_other_strengths_is_told(
+def test_the_stored_outcomes_of_a_search_at_other_strengths_are_returned(
     mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, either: None
 ):
     order = mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")[0]
@@ -304,7 +304,7 @@ def test_what_is_stored_of_a_search_at_other_strengths_is_told(
         assert wins[ONE][80] is False
 
 
-def test_an_item_s_caption_is_that_of_its_first_search():
+def test_an_item_has_the_caption_of_its_first_search():
     store = Store(shipped.FOLDER)
     key = next(row.case_key for row in views.runs.question_set_rows(store) if row.probe == "rococo")
     table = store.cases(key).table("cases").to_pandas()

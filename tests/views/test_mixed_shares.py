@@ -1,4 +1,4 @@
-"""A search at every share of its mixture, against a gallery that is made and ranked anew at each."""
+"""A search at every share of its mixture, against a gallery that is built and ranked again at each share."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def at_all_shares(case: MixedCase, model: str = ONE) -> ShareScores:
 
 
 def ranked_anew(store: Store, question_set: QuestionSet, case: MixedCase, share: int) -> dict:
-    """Scores of all candidates, the own mixture at one share, the others as in the run."""
+    """Return the scores of all candidates, with the own mixture at one share and the others as in the run."""
     items = registry.load_dataset(question_set.runs[0].dataset, store.root).items
     paths = {item.id: item.image.path for item in items if item.image}
     kind, lam, seed = case.rule.split(":")
@@ -56,7 +56,7 @@ def ranked_anew(store: Store, question_set: QuestionSet, case: MixedCase, share:
 
 
 @pytest.mark.parametrize("subtype", tiers(["mix:0.8", "patch:0.8"], ("mix:0.8",)))
-def test_ranks_and_the_first_five_are_those_of_the_gallery_with_another_mixture(
+def test_ranks_and_the_first_five_match_a_gallery_with_another_mixture(
     mixed_store: Store, question_set: QuestionSet, subtype: str
 ):
     numbers = searches.outcomes(mixed_store, question_set, ONE).numbers
@@ -85,7 +85,7 @@ def test_ranks_and_the_first_five_are_those_of_the_gallery_with_another_mixture(
                     (case.item, True) if at == OWN else (beside[at].item, beside[at].is_mixture)
                     for at in standing.order
                 ]
-                # Of two that score alike to the last bits, either may stand first.
+                # Of two candidates with equal scores up to rounding, either may be first.
                 assert len(set(named)) == 5
                 assert [scores[name] for name in named] == pytest.approx(
                     [scores[name] for name in by_score[:5]], abs=1e-6
@@ -98,9 +98,7 @@ def test_ranks_and_the_first_five_are_those_of_the_gallery_with_another_mixture(
                 assert standing.own_rank in (places if places[-1] <= 5 else [*places, 0])
 
 
-def test_the_stored_answer_stands_at_the_share_of_the_run(
-    mixed_store: Store, question_set: QuestionSet
-):
+def test_the_stored_answer_is_used_at_its_share(mixed_store: Store, question_set: QuestionSet):
     number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
     case = views_case.mixed_case(mixed_store, question_set, number, ONE)
     wrong = ShareScores(0.5, (0.5, *[0.1] * 25))  # as if the picture won everywhere
@@ -114,7 +112,7 @@ def test_the_stored_answer_stands_at_the_share_of_the_run(
     assert turn.turn == Turn(78, 3) and turn.wins[SHARES.index(80)] is False
 
 
-def test_without_a_model_the_share_of_the_run_alone_is_known(
+def test_without_a_model_only_the_run_s_share_is_known(
     mixed_store: Store, question_set: QuestionSet
 ):
     number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
@@ -132,7 +130,7 @@ def test_without_a_model_the_share_of_the_run_alone_is_known(
     assert turn.turn is None and known == {80: False, 60: True}
 
 
-def test_without_what_stood_first_ranks_follow_the_shares_all_the_same(
+def test_without_stored_first_candidates_ranks_still_follow_the_shares(
     mixed_store: Store, question_set: QuestionSet
 ):
     number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
@@ -145,7 +143,7 @@ def test_without_what_stood_first_ranks_follow_the_shares_all_the_same(
     assert all(standing.order == () for standing in older)
 
 
-def test_models_that_see_the_difference_soonest_come_first():
+def test_models_are_sorted_by_the_share_at_which_they_see_the_difference():
     wins = (None,) * 26
     turns = [
         ModelTurn("not asked", wins, None),
@@ -157,9 +155,7 @@ def test_models_that_see_the_difference_soonest_come_first():
     assert ordered == ["soon", "late", "never", "not asked"]
 
 
-def test_scores_asked_anew_agree_with_those_of_the_run(
-    mixed_store: Store, question_set: QuestionSet
-):
+def test_recomputed_scores_match_those_of_the_run(mixed_store: Store, question_set: QuestionSet):
     for number in searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][:5].tolist():
         case = views_case.mixed_case(mixed_store, question_set, number, ONE)
         scores = at_all_shares(case)

@@ -1,4 +1,4 @@
-"""Named slices: their numbers against those of the type of edit that has the same cases, and refusals."""
+"""Named slices: their numbers equal those of a type of edit with the same cases; invalid slices are refused."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ NUMBERS = ["value", "low", "high", "n_items", "n_cases", "ties"]
 
 @pytest.fixture
 def store(filled: Store, tmp_path: Path) -> Store:
-    """A copy, because the slices of a cache have rows in its comparisons."""
+    """Return a copy, because the slices of a cache add rows to its comparisons."""
     shutil.copytree(filled.root, tmp_path / "cache")
     return Store(tmp_path / "cache")
 
@@ -54,7 +54,7 @@ def colors(store: Store, question_set: QuestionSet) -> np.ndarray:
     )
 
 
-def test_the_estimates_of_a_slice_are_those_of_a_type_with_the_same_cases(
+def test_the_estimates_of_a_slice_equal_those_of_a_type_with_the_same_cases(
     store: Store, question_set: QuestionSet
 ):
     colors(store, question_set)
@@ -72,7 +72,7 @@ def test_the_estimates_of_a_slice_are_those_of_a_type_with_the_same_cases(
         )
 
 
-def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
+def test_a_slice_adds_a_row_to_a_comparison_and_keeps_the_other_rows(
     store: Store, question_set: QuestionSet
 ):
     before = compare_models(store, question_set, MODELS[:2], "flip")
@@ -85,7 +85,9 @@ def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
     for name in names:
         assert getattr(of_slice, name) == getattr(of_type, name)
     assert of_slice.difference == pytest.approx(of_type.difference)
-    only_base = side_filter("flip", *MODELS[:2], of_slice.subtype)  # the cases below Compare's plot
+    only_base = side_filter(
+        "flip", *MODELS[:2], of_slice.subtype
+    )  # the cases below the plot of Compare
     assert len(views.cases.passing(store, question_set, only_base)[0]) == of_slice.only_base > 0
     kind = question_set.presentation.kind("flip")
     assert row_title(of_slice.subtype, kind) == "Colors (slice)"
@@ -97,7 +99,7 @@ def test_a_comparison_has_a_row_for_a_slice_and_its_other_rows_stay(
     )
 
 
-def test_the_scorecard_has_a_column_for_a_slice_beside_the_types(
+def test_the_scorecard_has_a_column_for_a_slice_after_the_types(
     store: Store, question_set: QuestionSet
 ):
     before = leaderboard(store, [question_set], by="edit", baseline=MODELS[0])
@@ -147,7 +149,7 @@ def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, question_set: Q
         views.gate.promises(store, both, {"positive_rate": 1.0}, named_slice="Colours")
 
 
-def test_commands_with_a_slice_use_the_questions_that_it_was_saved_in(
+def test_commands_with_a_slice_use_its_question_set(
     store: Store, question_set: QuestionSet, tmp_path: Path
 ):
     colors(store, question_set)
@@ -183,7 +185,7 @@ def test_commands_with_a_slice_use_the_questions_that_it_was_saved_in(
     assert other.exit_code == 1 and "have changed" in other.output
 
 
-def test_the_finding_of_a_comparison_in_a_slice_is_that_of_its_cases(
+def test_the_finding_of_a_comparison_in_a_slice_rests_on_its_cases(
     store: Store, question_set: QuestionSet
 ):
     numbers = colors(store, question_set)
@@ -204,7 +206,7 @@ def test_the_finding_of_a_comparison_in_a_slice_is_that_of_its_cases(
         compare_models(store, question_set, MODELS[:2], "paraphrase", named_slice="Colors")
 
 
-def test_a_slice_whose_questions_changed_is_refused_with_what_changed(
+def test_a_slice_whose_questions_changed_is_refused_with_the_changes(
     store: Store, question_set: QuestionSet
 ):
     numbers = colors(store, question_set)
@@ -219,13 +221,13 @@ def test_a_slice_whose_questions_changed_is_refused_with_what_changed(
     assert f"{total} have other texts, such as '{first}'" in refusal
     with pytest.raises(InvalidInput, match="have changed"):
         views.cases.failures(store, question_set, Filter(MODELS[0], named_slice="Changed"))
-    content["digests"] = {"gone": "0" * 12}  # of other questions
+    content["digests"] = {"gone": "0" * 12}  # digests of other questions
     SLICES.save(store, "Changed", json.dumps(content))
     assert views.named_slices.applicable(store, question_set.key)[1] == ()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"digests": 3}'])
-def test_a_damaged_slice_is_one_line(store: Store, question_set: QuestionSet, text: str):
+def test_a_damaged_slice_is_refused_in_one_line(store: Store, question_set: QuestionSet, text: str):
     SLICES.save(store, "mine", text)
     with pytest.raises(InvalidInput, match="The slice 'mine' is damaged"):
         views.named_slices.read(store)
@@ -287,8 +289,6 @@ def test_the_commands_save_show_check_export_and_remove_a_slice(
         ({"model": "a", "outcome": "all", "subtype": ["color"]}, False),
     ],
 )  # fmt: skip
-def test_a_slice_that_answers_or_an_area_selected_has_a_caveat_and_others_have_none(
-    words, is_biased
-):
+def test_only_a_slice_selected_by_answers_or_an_area_has_a_caveat(words, is_biased):
     named = views.named_slices.NamedSlice("mine", "flip", "key", "questions", words, {})
     assert bool(named.caveat) == is_biased

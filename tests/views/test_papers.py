@@ -1,4 +1,4 @@
-"""The papers' tables made again, compared with plain loops over the estimates and over the printed cells."""
+"""The papers' tables, rebuilt from runs, match plain loops over the estimates and the published cells."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ UNITS = {"percent": "1e-2", "thousand": "1e-3", "billion": "1e3"}
 NUMBERS = [
     (probe, table.number) for probe, tables in views.published.TABLES.items() for table in tables
 ]
-CELLS = defaultdict(list)  # printed, by paper, table, metric and split
+CELLS = defaultdict(list)  # published rows by paper, table, metric and split
 with (
     Path(views.published.__file__)
     .with_name("published.csv")
@@ -42,7 +42,7 @@ def table_of(probe: str, number: int) -> views.published.PaperTable:
 
 @pytest.fixture(scope="module")
 def cells(every_probe: Store) -> Callable[[str, int], pd.DataFrame]:
-    """Return a function from a probe and the number of a table to its cells, each computed once."""
+    """Return a function from a probe and the number of a table to its cells, with a cache."""
 
     @cache
     def compute(probe: str, number: int) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def cells(every_probe: Store) -> Callable[[str, int], pd.DataFrame]:
 
 
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
-def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(cells, probe: str, number: int):
+def test_published_cells_match_the_paper_in_shares_and_cosines(cells, probe: str, number: int):
     found = cells(probe, number).query("source == 'published'")
     table = table_of(probe, number)
     for cell in found.itertuples():
@@ -70,7 +70,7 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(cells, probe
             assert cell.value == pytest.approx(sum(printed) / len(printed))
         else:
             assert math.isnan(cell.value)
-    assert found.groupby("column")["value"].count().gt(0).all()  # no column is named wrongly
+    assert found.groupby("column")["value"].count().gt(0).all()  # no column has a wrong name
 
 
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
@@ -119,10 +119,10 @@ def test_cells_of_runs_are_the_estimates(every_probe: Store, cells, probe: str, 
         [("danger", "Danger")],
     ),
 )
-def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
+def test_a_run_on_a_released_file_fills_the_columns_of_its_kind_of_alteration(
     store: Store, tmp_path, file, heading
 ):
-    """Against the stored answers; the same model over a file of another name fills the clean gallery's column only."""
+    """Check against the stored answers; a file with another name fills only the column of the clean gallery."""
     rows = []
     for number in range(6):
         name = f"COCO_val2014_{number:012}.jpg"
@@ -134,14 +134,14 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
         ]
         rows.append({"image": f"val2014/{name}", "caption": captions})
     (tmp_path / f"{file}.json").write_text(json.dumps(rows))
-    asked = Request(
+    request = Request(
         (RANDOM,),
         f"rococo:{tmp_path / file}.json@{tmp_path}",
         "rococo",
         {"pictures": []},
         examine=False,
     )
-    manifest = execute(asked, store)[0]
+    manifest = execute(request, store)[0]
     answers = store.run(manifest["key"]).table("scores").to_pandas()
     clean, new = ((answers[name] == 1).mean() for name in ("rank_clean", "rank"))
     drop = (clean - new) / clean if clean else math.nan
@@ -160,8 +160,8 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
             assert math.isnan(cell.value)
 
 
-def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_probe: Store):
-    """LGIP's Adv %, from the stored answers: the mean by caption of how far each rewording moved."""
+def test_the_increase_of_advanced_rewordings_matches_means_by_caption(every_probe: Store):
+    """Check LGIP's Adv % with the stored answers: the mean by caption of the movement of each rewording."""
     question_set = question_set_of(every_probe, "lgip")
     found = views.papers.remade(every_probe, question_set, 4)
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
@@ -199,10 +199,10 @@ def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_prob
     assert (cell["low"], cell["high"]) == pytest.approx((low, high), rel=1e-3)
 
 
-def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give_another(
+def test_an_increase_has_no_interval_if_the_stored_answers_give_another_number(
     every_probe: Store, monkeypatch
 ):
-    """As of a run that an older version counted otherwise."""
+    """Check a run that an older version counted in another way."""
     question_set = question_set_of(every_probe, "lgip")
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     place = f"source == 'run' and model == @RANDOM and column == {index}"
@@ -217,7 +217,7 @@ def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give
     assert math.isnan(cell["low"]) and math.isnan(cell["high"])
 
 
-def test_drop_rates_lose_the_sign_that_the_paper_gives_them(cells):
+def test_drop_rates_are_positive_although_the_paper_prints_them_as_negative(cells):
     found = cells("rococo", 3)
     clip = found[(found["model"] == "CLIP ViT-B/32 (zero-shot)") & (found["column"] == 2)].iloc[0]
     assert clip["value"] == pytest.approx(0.2639)
@@ -242,7 +242,7 @@ def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(
 
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
-def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: str):
+def test_deviations_match_those_of_a_loop(every_probe: Store, unit: str):
     found = views.papers.deviations(
         every_probe, question_set_of(every_probe, "eqben"), unit, bins=5
     ).query("model == @RANDOM")
@@ -263,11 +263,11 @@ def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: 
     assert np.quantile(values, 0.9) <= found["right"].max() <= max(values) + 1e-6
 
 
-def test_guessing_an_overlap_depends_on_the_gallery(every_probe: Store):
+def test_the_chance_level_of_an_overlap_depends_on_the_gallery(every_probe: Store):
     key = case_key_of(every_probe, "prsm")
     assert views.papers.gallery_size(every_probe, views.runs.question_set(every_probe, key)) == 6
     known = views.papers.chances(every_probe, views.runs.question_set(every_probe, key))
-    assert math.isnan(known["prsm_local_10"])  # there are no ten others
+    assert math.isnan(known["prsm_local_10"])  # the gallery has fewer than ten other pictures
     assert known["prsm_global"] == 0
     assert views.papers.chances(every_probe, question_set_of(every_probe, "eqben"))[
         "group_score"

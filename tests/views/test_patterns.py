@@ -1,4 +1,4 @@
-"""Patterns that were planted are found and no others; what a chip counts is what its filter opens."""
+"""Planted patterns are found and no others; the count of a chip is that of its filter."""
 
 import csv
 import itertools
@@ -30,7 +30,7 @@ PICTURES = 48
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Forty-eight pictures of some dogs or cars in some color, three captions each, asked lgip."""
+    """Return an LGIP run on forty-eight pictures of dogs or cars in some color, with three captions each."""
     folder = tmp_path_factory.mktemp("counted")
     numbers, colors, things = ("two", "three", "four"), ("red", "blue"), ("dogs", "cars")
     with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:
@@ -61,7 +61,7 @@ def question_set(counted: Store) -> QuestionSet:
 
 @pytest.fixture(scope="module")
 def rows(counted: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """The flips, with the pair of each in lower case."""
+    """Return the flips, with the pair of each in lower case."""
     table = pd.read_parquet(counted.root / "cases" / question_set.key / "cases.parquet")
     pairs = [
         f"{source}>{target}".lower()
@@ -71,15 +71,15 @@ def rows(counted: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def answered(monkeypatch: pytest.MonkeyPatch, margins: np.ndarray) -> None:
-    """These are the margins of every run."""
+    """Set the margins of every run."""
     monkeypatch.setattr(views.rows.AnswerTable, "margins", property(lambda table: margins))
 
 
 def believed(
     rows: pd.DataFrame, rate: float, seed: int, pair: str = "", more: float = 0
 ) -> np.ndarray:
-    """Margins by which lies are believed at a rate, those of one pair at another; the lies of a
-    picture and a pair are believed together in half of the pictures.
+    """Return margins by which lies fool the model at one rate, and those of one pair at another; the lies of a
+    picture and a pair fool it together in half of the pictures.
     """
     rng = np.random.default_rng(seed)
     cells = rows["item"] + rows["pair"]
@@ -98,7 +98,7 @@ def test_a_planted_pattern_is_found_with_its_numbers(
     pair, n_asked = counts.most_common(1)[0]
     counts += Counter(flip_rows["subtype"])
     margins = believed(rows, 0.08, 3, pair, 0.8)
-    margins[rows.index[rows["pair"] == pair][0]] = 0.0  # a tie is believed
+    margins[rows.index[rows["pair"] == pair][0]] = 0.0  # a tie counts as fooled
     answered(monkeypatch, margins)
     found = patterns.patterns(counted, question_set, Filter(MODEL))
     flips = rows.assign(believed=margins <= 0)[rows["kind"] == "flip"]
@@ -126,7 +126,7 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
     margins = believed(rows, 0.3, 5)
     margins[::17] = np.nan
     answered(monkeypatch, margins)
-    told = patterns.candidates(counted, question_set, Filter(MODEL))
+    found = patterns.candidates(counted, question_set, Filter(MODEL))
     table = rows.assign(margin=margins)[(rows["kind"] == "flip") & ~np.isnan(margins)]
     rates = (table["margin"] <= 0).groupby(table["subtype"]).mean()  # pyright: ignore
     agreeing, possible, groups = {}, {}, {}
@@ -138,10 +138,10 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
         if len(group) < patterns.ASKED:
             continue
         cells = [(cell["margin"] <= 0).tolist() for _, cell in group.groupby("item")]
-        own = float((group["margin"] <= 0).mean())
+        rate_of = float((group["margin"] <= 0).mean())
         two = [pair_ for cell in cells for pair_ in itertools.permutations(cell, 2)]
-        agreeing[pair] = sum(one * other - own**2 for one, other in two)
-        possible[pair] = len(two) * own * (1 - own)
+        agreeing[pair] = sum(one * other - rate_of**2 for one, other in two)
+        possible[pair] = len(two) * rate_of * (1 - rate_of)
         groups[pair] = cells
     shared = sum(agreeing.values()) / sum(possible.values())
     p_values = {}
@@ -155,30 +155,30 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
         tail = scipy.stats.beta.cdf(rate, k / n * size, size - k / n * size + 1)
         p_values[pair] = tail if k > rate * n else 1.0  # pyright: ignore
     q_values = scipy.stats.false_discovery_control(list(p_values.values()))
-    assert {one.key for one in told.patterns} == set(groups)
-    for one in told.patterns:
+    assert {one.key for one in found.patterns} == set(groups)
+    for one in found.patterns:
         assert one.p == pytest.approx(p_values[one.key], rel=1e-6)
         assert one.q == pytest.approx(q_values[list(p_values).index(one.key)], rel=1e-6)
-    excess = [one.excess for one in told.patterns]
+    excess = [one.excess for one in found.patterns]
     assert excess == sorted(excess, reverse=True)
 
 
-def test_words_of_a_type_that_is_believed_often_are_no_pattern(
+def test_words_of_a_type_that_often_fools_are_not_a_pattern(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
-    """All flips of numbers are believed: no two numbers have to do with it."""
+    """Check that if all flips of numbers fool the model, no pair of numbers is a pattern."""
     margins = believed(rows, 0.05, 21)
     margins[rows["subtype"] == "number"] = -0.1
     answered(monkeypatch, margins)
     numbers = set(rows.loc[rows["subtype"] == "number", "pair"])
-    told = patterns.candidates(counted, question_set, Filter(MODEL)).patterns
-    of_numbers = [one for one in told if one.key in numbers]
+    found = patterns.candidates(counted, question_set, Filter(MODEL)).patterns
+    of_numbers = [one for one in found if one.key in numbers]
     assert of_numbers and {(one.rate, one.base, one.lift) for one in of_numbers} == {(1, 1, 1)}
     clear = {one.key for one in patterns.patterns(counted, question_set, Filter(MODEL)).patterns}
     assert not numbers & clear and "type:number" in clear
 
 
-def test_where_nothing_was_planted_nothing_is_found_as_often_as_promised(
+def test_without_a_planted_pattern_the_false_discovery_rate_is_as_promised(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     n_false = 0
@@ -188,30 +188,34 @@ def test_where_nothing_was_planted_nothing_is_found_as_often_as_promised(
     assert n_false <= scipy.stats.binom.ppf(0.99, 60, patterns.Q)
 
 
-def test_a_chip_counts_what_it_opens(
+def test_a_chip_counts_the_cases_that_it_opens(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     answered(monkeypatch, believed(rows, 0.3, 7))
     chosen = Filter.parse(MODEL, tag="half=left")
-    told = patterns.candidates(counted, question_set, chosen).patterns
-    assert told
-    for one in told:
+    found = patterns.candidates(counted, question_set, chosen).patterns
+    assert found
+    for one in found:
         opened = views.wall.wall(counted, question_set, replace(chosen, pair=(one.key,)))
         assert opened[2] == one.n_believed
         assert all(card.tags["half"] == "left" for card in opened[0])
         counts = views.cases.outcomes(counted, question_set, replace(chosen, pair=(one.key,)))
         assert (counts["fooled"], counts["all"]) == (one.n_believed, one.n_asked)
-    two = replace(chosen, pair=tuple(one.key for one in told[:2]))  # two chips are "or"
-    assert views.wall.wall(counted, question_set, two)[2] == told[0].n_believed + told[1].n_believed
+    two = replace(chosen, pair=tuple(one.key for one in found[:2]))  # two chips are "or"
+    assert (
+        views.wall.wall(counted, question_set, two)[2] == found[0].n_believed + found[1].n_believed
+    )
 
 
-def test_what_a_filter_names_beside_its_questions_does_not_matter(
+def test_patterns_ignore_the_outcome_the_order_and_the_pair_of_a_filter(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     answered(monkeypatch, believed(rows, 0.3, 9))
     plain = patterns.candidates(counted, question_set, Filter(MODEL))
     other = Filter(MODEL, outcome="held", sort="best", pair=("a>b",))
-    assert repr(patterns.candidates(counted, question_set, other)) == repr(plain)  # NaN is NaN
+    assert repr(patterns.candidates(counted, question_set, other)) == repr(
+        plain
+    )  # NaN differs from itself
     assert patterns.patterns(counted, question_set, other) == patterns.patterns(
         counted, question_set, Filter(MODEL)
     )
@@ -223,18 +227,18 @@ def test_rewordings_and_unknown_kinds_have_no_pattern(counted: Store, question_s
         assert none.patterns == () and none.n_groups == 0 and math.isnan(none.average)
 
 
-def test_a_model_that_believes_nothing_or_everything_has_no_pattern(
+def test_a_model_that_is_never_or_always_fooled_has_no_pattern(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     for margin, average in ((0.1, 0.0), (-0.1, 1.0)):
         answered(monkeypatch, np.full(len(rows), margin, dtype=np.float32))
-        told = patterns.patterns(counted, question_set, Filter(MODEL))
-        assert told.patterns == () and told.average == average and told.n_groups
+        found = patterns.patterns(counted, question_set, Filter(MODEL))
+        assert found.patterns == () and found.average == average and found.n_groups
     answered(monkeypatch, np.full(len(rows), np.nan, dtype=np.float32))
     assert patterns.patterns(counted, question_set, Filter(MODEL)).patterns == ()
 
 
-def test_unknown_patterns_open_nothing_and_too_many_are_refused(
+def test_unknown_patterns_pass_no_case_and_too_many_are_refused(
     counted: Store, question_set: QuestionSet
 ):
     strange = ("never>asked", "", ">", "type:", "'; DROP TABLE cases; --", "<img onerror=x>")
@@ -270,7 +274,7 @@ def test_patterns_of_whole_captions_are_types_tags_and_words(every_probe: Store,
                 assert views.wall.wall(every_probe, question_set, chip)[2] == one.n_believed
 
 
-def test_an_altered_caption_is_believed_where_it_is_what_came_first(every_probe: Store):
+def test_an_altered_caption_fools_the_model_if_it_ranks_first(every_probe: Store):
     sets = views.runs.question_sets(every_probe)
     key = sets.loc[sets["probe"] == "rococo", "case_key"].iloc[0]
     question_set = views.runs.question_set(every_probe, key)
@@ -299,7 +303,7 @@ def test_an_altered_caption_is_believed_where_it_is_what_came_first(every_probe:
         assert members.tolist() == sorted(set(rows_of))
 
 
-def test_one_run_of_words_is_told_and_more_is_not():
+def test_a_single_change_is_named_only_if_one_run_of_words_differs():
     single = views.changes.single_change
     assert single("Four red dogs.", "Five red dogs.") == ("four", "five")
     assert single("A dog.", "An owl.") == ("dog", "owl")
@@ -311,15 +315,15 @@ def test_one_run_of_words_is_told_and_more_is_not():
 
 @pytest.fixture(scope="module")
 def mixed() -> tuple[Store, QuestionSet]:
-    """The bundled searches among mixed pictures."""
+    """Return the bundled searches among mixed pictures."""
     store = Store(shipped.FOLDER)
     keys = views.runs.question_sets(store).set_index("probe")["case_key"]
     return store, views.runs.question_set(store, keys["rococo"])  # pyright: ignore
 
 
 @pytest.mark.full  # 35,000 searches: 5 s
-def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
-    """They counted among the searches that are lost, so that each rate was 100 %."""
+def test_patterns_of_mixed_pictures_count_all_searches(mixed):
+    """Check the denominator; patterns once counted only lost searches, so that each rate was 100 %."""
     store, question_set = mixed
     chosen = Filter.parse("demo:softmax", "t2i", lost_to="own")
     table = store.cases(question_set.key).table("cases").to_pandas()
@@ -327,10 +331,10 @@ def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
     is_lost = np.zeros(len(table), dtype=bool)
     is_lost[lost.numbers[lost.is_own]] = True
     searches = (table["kind"] == "t2i").to_numpy()
-    told = patterns.candidates(store, question_set, chosen)
-    assert told.average == pytest.approx(is_lost[searches].mean()) and 0 < told.average < 1
-    assert told.n_lies == told.n_chosen == searches.sum()
-    of_tags = [pattern for pattern in told.patterns if pattern.key.startswith("tag:")]
+    found = patterns.candidates(store, question_set, chosen)
+    assert found.average == pytest.approx(is_lost[searches].mean()) and 0 < found.average < 1
+    assert found.n_lies == found.n_chosen == searches.sum()
+    of_tags = [pattern for pattern in found.patterns if pattern.key.startswith("tag:")]
     for one in of_tags:
         name, _, value = one.key.removeprefix("tag:").partition("=")
         tagged = np.array([dict(tags).get(name) == value for tags in table["tags"]])
@@ -339,22 +343,22 @@ def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
     for one in (of_tags[0], of_tags[-1]):
         wall = views.wall.wall(store, question_set, replace(chosen, pair=(one.key,)))
         assert wall[2] == one.n_believed
-    assert any(one.rate < 1 for one in told.patterns)
+    assert any(one.rate < 1 for one in found.patterns)
 
 
-def test_what_the_filter_names_is_no_pattern(mixed):
+def test_the_values_of_the_filter_are_not_patterns(mixed):
     store, question_set = mixed
     for chosen in (
         Filter.parse("demo:softmax", "t2i", tag="background=street", lost_to="own"),
         Filter("demo:softmax", "t2i", (question_set_type(store, question_set),), lost_to=True),
     ):
-        told = patterns.patterns(store, question_set, chosen)
-        keys = {one.key for one in told.patterns}
+        found = patterns.patterns(store, question_set, chosen)
+        keys = {one.key for one in found.patterns}
         assert not keys & {f"tag:{tag}" for tag in chosen.tag}
         assert not keys & {f"type:{subtype}" for subtype in chosen.subtype}
-        assert all(one.n_asked < told.n_chosen for one in told.patterns)
+        assert all(one.n_asked < found.n_chosen for one in found.patterns)
 
 
 def question_set_type(store: Store, question_set: QuestionSet) -> str:
-    """The first type of mixture."""
+    """Return the first type of mixture."""
     return next(iter(views.estimates.count_values(store, question_set, "t2i", "subtype")))

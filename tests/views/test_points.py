@@ -1,4 +1,4 @@
-"""Maps of pictures and captions: what belongs to a point, where it is, and links to chosen cases."""
+"""Maps of pictures and captions: the cases of a point, its place, and links to selected cases."""
 
 import numpy as np
 import pandas as pd
@@ -35,9 +35,12 @@ def test_shares_of_points_are_those_of_their_cases(store: Store, question_set, s
     is_fooled = pd.DataFrame(of_models.T <= 0, columns=list(question_set.rated_models))
     names = table["images"].str[0] if side == "picture" else table["texts"].str[0]
     expected = is_fooled.groupby(names.to_numpy())
-    own, n_models = expected[MODEL].mean(), is_fooled.sum(axis=1).groupby(names.to_numpy()).mean()
+    shares, n_models = (
+        expected[MODEL].mean(),
+        is_fooled.sum(axis=1).groupby(names.to_numpy()).mean(),
+    )
     split = is_fooled.nunique(axis=1).eq(2).groupby(names.to_numpy()).mean()
-    for values, series in ((found.share, own), (found.n_models, n_models), (found.split, split)):
+    for values, series in ((found.share, shares), (found.n_models, n_models), (found.split, split)):
         assert dict(zip(found.names, values, strict=True)) == pytest.approx(series.to_dict())
     assert [found.names[point] for point in found.point_of] == names.tolist()
 
@@ -46,7 +49,7 @@ def test_the_map_is_the_first_two_principal_components():
     vectors = np.random.default_rng(0).normal(size=(50, 8)) * np.arange(1, 9)
     left, scale, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
     assert np.abs(project(vectors)) == pytest.approx(np.abs(left[:, :2] * scale[:2]))
-    assert project(vectors[::-1])[::-1] == pytest.approx(project(vectors))  # no axis flips
+    assert project(vectors[::-1])[::-1] == pytest.approx(project(vectors))  # signs do not flip
 
 
 def test_every_place_is_in_the_nearest_hexagon():
@@ -54,12 +57,12 @@ def test_every_place_is_in_the_nearest_hexagon():
     centers, hexagon_of = hexagons(places, 10)
     scale = np.ptp(places, axis=0)
     distances = (((places[:, None] - centers) / scale) ** 2).sum(axis=2)
-    own = distances[np.arange(len(places)), hexagon_of]
-    assert own == pytest.approx(distances.min(axis=1))
+    nearest = distances[np.arange(len(places)), hexagon_of]
+    assert nearest == pytest.approx(distances.min(axis=1))
     assert sorted(set(hexagon_of)) == list(range(len(centers))) and len(centers) < 150
 
 
-def test_chosen_cases_survive_a_link_and_narrow_a_filter(store: Store, question_set):
+def test_selected_cases_survive_a_link_and_narrow_a_filter(store: Store, question_set):
     every = Filter(MODEL, "flip", outcome="all")
     numbers = views.cases.passing(store, question_set, every)[0]
     text = region_text("two ~ pictures", numbers[3:9:2])
@@ -69,7 +72,7 @@ def test_chosen_cases_survive_a_link_and_narrow_a_filter(store: Store, question_
     assert region_cases(region_text("none", numbers[:0])).tolist() == []
 
 
-def test_above_the_most_pictures_a_map_has_a_sample_that_no_filter_moves(
+def test_above_the_limit_of_pictures_a_map_has_a_sample_that_filters_do_not_change(
     tmp_path, question_set, monkeypatch
 ):
     monkeypatch.setattr(views.rows, "MOST_FILES", 30)
@@ -81,9 +84,7 @@ def test_above_the_most_pictures_a_map_has_a_sample_that_no_filter_moves(
     assert views.rows.with_pictures(store, question_set, "flip") == (0, 0)
 
 
-def test_cases_are_sorted_by_the_likeness_of_their_pictures_then_by_margin(
-    store: Store, question_set
-):
+def test_cases_are_sorted_by_the_likeness_of_pictures_then_by_margin(store: Store, question_set):
     every = Filter(MODEL, "flip", outcome="all")
     found = points(store, question_set, every, "picture")
     alike = [40, 7, 300, 2]  # the nearest pictures, the most alike first
@@ -98,7 +99,9 @@ def test_cases_are_sorted_by_the_likeness_of_their_pictures_then_by_margin(
     cards, n_pictures, _ = views.wall.wall(store, question_set, chosen)
     assert [card.images[0] for card in cards] == [found.names[each] for each in alike]
     assert n_pictures == len(alike) == len(cards)
-    by_case = Filter(MODEL, "flip", outcome="all", sort="likeness")  # without a search
+    by_case = Filter(
+        MODEL, "flip", outcome="all", sort="likeness"
+    )  # without a search, sorted by case
     assert views.cases.failures(store, question_set, by_case)[0]["case"].is_monotonic_increasing
 
 
@@ -106,6 +109,6 @@ def test_cases_are_sorted_by_the_likeness_of_their_pictures_then_by_margin(
     "text",
     ["x", "x~eJ", "x~!!", "x~" + "A" * 40, "y" * 70 + "~eNpjYAAAAAIAAQ", "x~eNpjZGIGAAANAAc=."],
 )
-def test_a_damaged_link_to_chosen_cases_is_refused_in_one_line(text):
+def test_a_damaged_link_to_selected_cases_is_refused_in_one_line(text):
     with pytest.raises(InvalidInput, match="Select the cases again"):
         Filter(MODEL, region=text)

@@ -20,7 +20,7 @@ from vlprobe.views import published
 
 PAPERS = Path(__file__).parents[3] / "shared" / "papers"
 
-# rows times columns, less the cells printed as a dash
+# rows times columns, minus the cells printed as a dash
 COUNTS = {
     ("lgip", 2): 9 * 3,
     ("lgip", 3): 9 * 3,
@@ -59,13 +59,13 @@ COUNTS = {
 
 
 def drop_bounds(new, clean):
-    """Smallest and largest relative change in percent that two rounded values allow."""
+    """Return the smallest and largest relative change in percent that two rounded values allow."""
     a, b = half_step(new), half_step(clean)
     low = 100 * ((VALUE[new] - a) / (VALUE[clean] + b) - 1)
     return low, 100 * ((VALUE[new] + a) / (VALUE[clean] - b) - 1)
 
 
-def test_load_gives_whole_tables_finite_values_and_text_without_holes():
+def test_load_returns_complete_tables_with_finite_values_and_text():
     table = published.load()
     assert list(table.columns) == [*ROWS[0], "printed"]
     assert table["table"].dtype == "int64" and table["value"].dtype == "float64"
@@ -78,7 +78,7 @@ def test_load_gives_whole_tables_finite_values_and_text_without_holes():
     assert (table.drop(columns=["note", "table", "value"]) != "").all().all()
 
 
-def test_every_table_has_its_number_of_cells():
+def test_every_table_has_the_expected_number_of_cells():
     assert Counter((row["paper"], int(row["table"])) for row in ROWS) == COUNTS
 
 
@@ -110,13 +110,13 @@ def test_every_paper_has_a_source():
 
 
 def printed_numbers(paper, table):
-    """The numbers in a table of the paper's text, in order, found without knowing its rows or columns."""
+    """Return the numbers in a table of the paper's text, in order, without knowledge of its rows or columns."""
     lines = (PAPERS / f"{paper}.txt").read_text(encoding="utf-8").split("\n")
     mark = {"visla": f"Table {table}. ", "prsm": f"**Table {table}.**"}.get(
         paper, f"Table {table}: "
     )
     (caption,) = (i for i, line in enumerate(lines) if line.startswith(mark))
-    if paper in ("eqben", "prsm"):  # the caption stands below
+    if paper in ("eqben", "prsm"):  # the caption is below the table
         end = max(i for i in range(caption) if lines[i].strip()) + 1
         start = max(i for i in range(end) if not lines[i].strip()) + 1
     else:
@@ -140,7 +140,7 @@ def printed_numbers(paper, table):
 
 @pytest.mark.skipif(not PAPERS.is_dir(), reason="the texts of the papers are not here")
 @pytest.mark.parametrize(("paper", "table"), COUNTS, ids=lambda part: str(part))
-def test_the_numbers_are_those_of_the_papers_text_in_the_same_order(paper, table):
+def test_the_numbers_match_the_text_of_the_paper_in_order(paper, table):
     ours = [
         row
         for row in ROWS
@@ -161,7 +161,7 @@ def test_rococo_drop_rates_follow_from_the_recalls():
     (key,) = wrong
     rsms = swap(key, metric="i2t_rsms")
     assert is_suspect(key) and is_suspect(rsms)
-    # exchanged with the cell beside it
+    # swapped with the next cell
     assert -VALUE[rsms] == pytest.approx(100 * (65.54 / 81.90 - 1), abs=0.005)
 
 
@@ -186,7 +186,7 @@ def test_rococo_prints_one_clean_recall_per_model():
         assert len(seen) == 14 and all(len(values) == 1 for values in seen.values())
 
 
-def test_eqben_averages_are_the_mean_of_their_row():
+def test_eqben_averages_are_means_of_their_rows_except_known_ones():
     wrong = {}
     for key, value in pick("eqben", range(2, 13), "avg").items():
         row = [v for k, v in VALUE.items() if k[:2] == key[:2] and k[4] == key[4] and k[5] != "avg"]
@@ -216,7 +216,7 @@ def test_eqben_kubric_group_score_is_the_mean_of_its_three_splits():
     assert [key[4] for key in wrong] == ["LXMERT"] and is_suspect(wrong[0])
 
 
-def test_eqben_group_scores_lie_between_what_text_and_image_scores_allow():
+def test_eqben_group_scores_are_within_the_bounds_of_text_and_image_scores():
     checked = 0
     for key, group in pick("eqben", (2, 3, 11), "group_score").items():
         text, image = VALUE[swap(key, metric="text_score")], VALUE[swap(key, metric="image_score")]
@@ -225,11 +225,11 @@ def test_eqben_group_scores_lie_between_what_text_and_image_scores_allow():
     assert checked == 6 + 14 * 5 + 22 * 5
 
 
-def test_eqben_tables_agree_where_they_repeat_a_cell():
+def test_repeated_cells_of_eqben_tables_agree_except_known_ones():
     prints = defaultdict(set)
     for key, value in VALUE.items():
         if key[0] == "eqben" and key[2] != "row_mean":
-            # table 3 leaves the mark out, and CLIP has no other score
+            # table 3 omits the mark, and CLIP has no other score
             name = key[4].replace("CLIP‡", "CLIP")
             prints[key[2], key[3], name, key[5]].add((value, key))
     differ = {cell: keys for cell, keys in prints.items() if len({value for value, _ in keys}) > 1}
@@ -243,8 +243,10 @@ def test_eqben_tables_agree_where_they_repeat_a_cell():
     assert is_suspect(("eqben", "10", "eq_sd", "all", fiber, "group_score"))
 
 
-def test_eqben_gebc_scores_fit_the_size_in_the_code_and_not_the_one_in_the_figure():
-    keys = [key for key in VALUE if key[2] == "eq_gebc" and key[1] != "7"]  # of 20 samples
+def test_eqben_gebc_scores_fit_the_size_in_the_code_and_not_that_in_the_figure():
+    keys = [
+        key for key in VALUE if key[2] == "eq_gebc" and key[1] != "7"
+    ]  # table 7 has only 20 samples
     fits = {size: sum(bool(count_roundings(key, size)) for key in keys) for size in (1378, 1814)}
     assert len(keys) == 130 and fits == {1378: 29, 1814: 126}
     assert all("1,378" in CELLS[key]["note"] for key in keys)
@@ -257,7 +259,7 @@ def test_lgip_relative_increases_follow_from_the_errors():
         assert low - half_step(key) <= value <= high + half_step(key)
 
 
-def test_lgip_overall_error_lies_between_the_simple_and_the_advanced_one():
+def test_lgip_overall_error_is_between_the_simple_and_the_advanced_error():
     overall = defaultdict(list)
     for key, value in pick("lgip", (2, 3), "invariance_error").items():
         overall[key[4].split(" (")[0]].append(value)
@@ -267,7 +269,7 @@ def test_lgip_overall_error_lies_between_the_simple_and_the_advanced_one():
             assert any(low - 0.001 <= value <= high + 0.001 for value in overall[key[4]])
 
 
-def test_lgip_tables_6_and_7_agree_to_two_digits_or_say_that_they_do_not():
+def test_lgip_tables_6_and_7_agree_to_two_digits_or_have_a_note():
     for key, value in pick("lgip", [7], "positive_rate").items():
         other = swap(key, table="6")
         assert abs(VALUE[other] - value) <= 0.02
@@ -277,7 +279,7 @@ def test_lgip_tables_6_and_7_agree_to_two_digits_or_say_that_they_do_not():
             )
 
 
-def test_lgip_strengths_say_that_quarters_do_not_give_the_rate_of_table_2():
+def test_notes_of_lgip_strengths_state_the_mismatch_with_table_2():
     for key, whole in pick("lgip", [2], "positive_rate").items():
         row = [swap(key, table="5", split=split) for split in ("weak", "medium", "strong")]
         weak, medium, strong = (VALUE[cell] for cell in row)
@@ -288,7 +290,7 @@ def test_lgip_strengths_say_that_quarters_do_not_give_the_rate_of_table_2():
 
 
 def test_prsm_sets_of_versions_are_means_of_their_pairs():
-    # (set, its pairs that have a row of their own, all its pairs): the other pairs must be possible overlaps
+    # (set, its pairs with a separate row, all its pairs): the other pairs must be possible overlaps
     sets = [
         ("p1/o-c1-c2", ("p1/o-c1", "p1/o-c2"), 3),
         ("p2/p1-p2-p3-np", ("p2/p1-p2", "p2/p1-np"), 6),
@@ -319,7 +321,7 @@ def test_prsm_sets_of_versions_are_means_of_their_pairs():
         (("prsm", "1", "socialcounterfactuals", "female/p2/p1-np", "CLIP", "global"), "Spearman"),
     ],
 )
-def test_doubted_cells_say_why(key, word):
+def test_notes_of_doubted_cells_give_the_reason(key, word):
     assert is_suspect(key) and word in CELLS[key]["note"]
 
 

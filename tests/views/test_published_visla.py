@@ -1,4 +1,4 @@
-"""What VISLA prints against itself and its text."""
+"""VISLA's published numbers, checked against each other and against its text."""
 
 from collections import defaultdict
 
@@ -6,18 +6,18 @@ from tests.views.printed_cells import CELLS, VALUE, count_roundings, has_note, p
 
 
 def visla_name(model):
-    """One spelling for the models that VISLA's tables spell differently."""
+    """Return one spelling for models that VISLA's tables spell differently."""
     name = model.lower().replace("/", "-").replace("xvlm-itr-", "xvlm-16m-")
     return name.replace("large(custom", "large (custom")
 
 
-def test_visla_tables_agree_where_they_repeat_a_cell():
+def test_repeated_cells_of_visla_tables_agree_or_have_a_note():
     prints = defaultdict(list)
     for key in VALUE:
         if key[0] == "visla" and key[2] != "none":
             prints[key[2], key[3], visla_name(key[4]), key[5]].append(key)
     repeated = [keys for keys in prints.values() if len(keys) > 1]
-    # 3 with 5; 4, but for BLIP's cells, with 8 or 9; all of 7 with 8 or 9, of which two models stand in 4 too
+    # 3 with 5; 4, except BLIP's cells, with 8 or 9; all of 7 with 8 or 9, of which two models are also in 4
     assert len(repeated) == 80 + (76 - 4) + (60 - 8)
     for keys in repeated:
         values = [VALUE[key] for key in keys]
@@ -36,7 +36,7 @@ def test_visla_tables_give_a_model_the_same_size_and_data():
     assert all("print" in CELLS[key]["note"] for keys in differ.values() for _, key in keys)
 
 
-def test_visla_accuracies_lie_between_what_their_two_comparisons_allow():
+def test_visla_accuracies_are_within_the_bounds_of_their_two_comparisons():
     checked = 0
     for metric in ("t2t_accuracy", "i2t_accuracy"):
         for key, both in pick("visla", (2, 8, 9), metric).items():
@@ -48,7 +48,7 @@ def test_visla_accuracies_lie_between_what_their_two_comparisons_allow():
     assert checked == 20 * 2 + 34 * 2
 
 
-def test_visla_models_that_do_no_better_on_images_than_on_text_say_so():
+def test_visla_models_not_better_on_images_than_on_text_have_a_note():
     worse = set()
     for key, value in pick("visla", (4, 7, 8, 9), "i2t_accuracy").items():
         text = swap(key, split="t2t", metric="t2t_accuracy")
@@ -58,7 +58,7 @@ def test_visla_models_that_do_no_better_on_images_than_on_text_say_so():
     assert worse == has_note("the text says that all models do better on I2T than on T2T")
 
 
-def test_visla_models_that_do_no_worse_on_spatial_texts_than_on_generic_ones_say_so():
+def test_visla_models_not_worse_on_spatial_than_on_generic_texts_have_a_note():
     rising = set()
     for key, generic in pick("visla", (4, 7, 8), "t2t_accuracy").items():
         table = {"8": "9"}.get(key[1], key[1])
@@ -69,7 +69,7 @@ def test_visla_models_that_do_no_worse_on_spatial_texts_than_on_generic_ones_say
     assert rising == has_note("the text says that all models do worse at T2T on the spatial part")
 
 
-def test_visla_negclip_below_clip_at_spatial_texts_says_so():
+def test_visla_negclip_below_clip_on_spatial_texts_has_a_note():
     spatial = {
         key: value
         for key, value in pick("visla", (4, 9), "t2t_accuracy").items()
@@ -85,7 +85,7 @@ def test_visla_negclip_below_clip_at_spatial_texts_says_so():
     assert len(below) == 2 and below == has_note("the text says that NegCLIP does better at T2T")
 
 
-def test_visla_names_blip_otherwise_in_its_appendix_and_both_say_so():
+def test_both_names_of_blip_in_visla_have_a_note():
     facts = defaultdict(dict)
     for key, value in VALUE.items():
         if key[0] == "visla" and key[4] in ("BLIP", "BLIP-Caption-COCO"):
@@ -101,9 +101,11 @@ def test_visla_names_blip_otherwise_in_its_appendix_and_both_say_so():
     assert all(name[2].endswith("accuracy") for name in set(blip) - same)
 
 
-def test_scores_that_no_count_of_their_dataset_gives_say_so():
+def test_scores_that_no_count_of_their_dataset_can_give_have_a_note():
     sizes = {"visla_generic": 973, "visla_spatial": 640, "eq_gebc": 1814}
-    keys = [key for key in VALUE if key[2] in sizes and key[:2] != ("eqben", "7")]  # of 20 samples
+    keys = [
+        key for key in VALUE if key[2] in sizes and key[:2] != ("eqben", "7")
+    ]  # table 7 has only 20 samples
     roundings = {key: count_roundings(key, sizes[key[2]]) for key in keys}
     n_without = dict.fromkeys(sizes, 0)
     n_up = dict.fromkeys(sizes, 0)

@@ -1,4 +1,4 @@
-"""Questions of the quiz are what a loop over stored cases says, and people are compared on the same ones."""
+"""Questions of the quiz match a loop over stored cases, and people are compared on the same questions."""
 
 import dataclasses
 import math
@@ -33,7 +33,7 @@ def sets(every_probe: Store) -> dict[str, QuestionSet]:
     }
 
 
-def test_only_kinds_with_a_true_caption_and_a_lie_beside_a_picture_are_asked(sets):
+def test_the_quiz_uses_only_kinds_with_a_true_and_a_wrong_caption_for_a_picture(sets):
     kinds = {probe: quiz.quiz_kinds(probe) for probe in sets}
     assert kinds["lgip"] == ("flip", "combined")
     assert kinds["rococo"] == kinds["prsm"] == ()
@@ -67,7 +67,7 @@ def test_a_question_has_its_case_s_captions_and_every_model_s_verdict(
     assert drawn.shares == pytest.approx([(flips[name] > 0).mean() for name in MODELS])
 
 
-def test_hard_questions_fooled_two_models_in_three_and_are_about_different_pictures(
+def test_hard_questions_fooled_two_thirds_of_the_models_on_different_pictures(
     filled: Store, question_set: QuestionSet
 ):
     drawn = quiz.quiz_round(filled, question_set, "flip", "hard", seed=1, count=3)
@@ -77,7 +77,7 @@ def test_hard_questions_fooled_two_models_in_three_and_are_about_different_pictu
     assert len(set(pictures)) == len(pictures)
 
 
-def test_where_too_few_are_hard_easier_ones_are_taken_and_that_is_said(
+def test_a_round_with_too_few_hard_questions_lowers_the_required_number_of_models(
     filled: Store, question_set: QuestionSet
 ):
     six = quiz.quiz_round(filled, question_set, "flip", "hard", seed=1, count=6)
@@ -93,7 +93,7 @@ def test_the_same_seed_gives_the_same_questions_in_the_same_order(
     assert again[0] == again[1] != other
 
 
-def test_the_true_caption_stands_first_half_of_the_time_and_every_case_is_drawn_alike(
+def test_the_true_caption_is_first_half_of_the_time_and_cases_are_drawn_uniformly(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
     drawn = [quiz.quiz_round(filled, question_set, "flip", "fair", seed) for seed in range(60)]
@@ -101,13 +101,13 @@ def test_the_true_caption_stands_first_half_of_the_time_and_every_case_is_drawn_
     assert np.mean([question.true_index for question in questions]) == pytest.approx(0.5, abs=0.08)
     counts = pd.Series([question.case for question in questions]).value_counts()
     n_cases = int((rows["kind"] == "flip").sum())
-    assert len(counts) == n_cases  # none is never drawn
+    assert len(counts) == n_cases  # every case is drawn
     expected = len(questions) / n_cases
     # chi square, mean n_cases - 1
     assert ((counts - expected) ** 2 / expected).sum() < 1.5 * n_cases
 
 
-def test_where_a_case_compares_several_things_the_verdict_is_that_of_this_question_alone(
+def test_the_quiz_margin_of_a_case_compares_only_the_two_shown_captions(
     every_probe: Store, sets: dict[str, QuestionSet]
 ):
     for probe, kind in (("eqben", "pair"), ("visla", "i2t")):
@@ -127,14 +127,14 @@ def test_where_a_case_compares_several_things_the_verdict_is_that_of_this_questi
         assert margins[0] == pytest.approx(expected, abs=1e-6)
 
 
-def test_controls_answer_no_quiz(every_probe: Store, sets: dict[str, QuestionSet]):
+def test_controls_take_no_part_in_the_quiz(every_probe: Store, sets: dict[str, QuestionSet]):
     drawn = quiz.quiz_round(every_probe, sets["lgip"], "flip", "fair")
     assert drawn.models == () and drawn.questions and not drawn.questions[0].verdicts
     hard = quiz.quiz_round(every_probe, sets["lgip"], "flip", "hard")
     assert hard.questions == ()
 
 
-def test_a_picture_that_is_gone_is_not_asked(
+def test_a_missing_picture_is_not_used_in_the_quiz(
     filled: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
     gone = quiz.quiz_round(filled, question_set, "flip", "fair", seed=2).questions[0].picture
@@ -147,7 +147,7 @@ def test_a_picture_that_is_gone_is_not_asked(
 
 
 def ballots(rows: pd.DataFrame, right: float, n_people: int = 20) -> list[Ballot]:
-    """Everybody about every flip, right as often as said."""
+    """Return one ballot per person and flip, right at the given rate."""
     flips = rows[rows["kind"] == "flip"]
     codes = np.unique(flips["item"], return_inverse=True)[1]
     coins = np.random.default_rng(0).random((n_people, len(flips)))
@@ -161,12 +161,12 @@ def ballots(rows: pd.DataFrame, right: float, n_people: int = 20) -> list[Ballot
 def test_people_are_compared_with_each_model_on_the_same_questions(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
-    given = ballots(rows, 0.95)
-    baseline = quiz.human_baseline(filled, question_set, "flip", given, MODELS)
+    answers = ballots(rows, 0.95)
+    baseline = quiz.human_baseline(filled, question_set, "flip", answers, MODELS)
     flips = rows[rows["kind"] == "flip"]
     assert (baseline.n_people, baseline.n_cases) == (20, len(flips))
-    assert baseline.n_votes == len(given) and baseline.n_pictures == len(set(flips["item"]))
-    right = np.mean([ballot.is_right for ballot in given])
+    assert baseline.n_votes == len(answers) and baseline.n_pictures == len(set(flips["item"]))
+    right = np.mean([ballot.is_right for ballot in answers])
     assert baseline.right.value == pytest.approx(right)
     for model in baseline.models:
         rate = (flips[model.model] > 0).mean()
@@ -177,7 +177,7 @@ def test_people_are_compared_with_each_model_on_the_same_questions(
     assert [model.p_holm for model in baseline.models] == pytest.approx(estimate.holm(p_values))
 
 
-def test_guessing_people_are_tied_with_models_that_guess(
+def test_people_who_guess_are_tied_with_models_that_guess(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
     baseline = quiz.human_baseline(filled, question_set, "flip", ballots(rows, 0.5), MODELS)
@@ -187,18 +187,18 @@ def test_guessing_people_are_tied_with_models_that_guess(
 def test_only_a_person_s_first_vote_on_a_case_counts(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
-    given = ballots(rows, 0.7)
-    changed = [dataclasses.replace(ballot, is_right=not ballot.is_right) for ballot in given]
+    answers = ballots(rows, 0.7)
+    changed = [dataclasses.replace(ballot, is_right=not ballot.is_right) for ballot in answers]
     baselines = [
         quiz.human_baseline(filled, question_set, "flip", votes, MODELS)
-        for votes in (given, given + changed)
+        for votes in (answers, answers + changed)
     ]
     assert baselines[0] == baselines[1]
 
 
-def test_below_thirty_cases_nothing_is_said(filled: Store, question_set: QuestionSet, rows):
-    given = ballots(rows, 0.9)
-    baseline = quiz.human_baseline(filled, question_set, "flip", given, MODELS)
+def test_people_are_compared_only_from_thirty_cases(filled: Store, question_set: QuestionSet, rows):
+    answers = ballots(rows, 0.9)
+    baseline = quiz.human_baseline(filled, question_set, "flip", answers, MODELS)
     assert baseline.n_cases == 28 and not baseline.says_something
     assert not dataclasses.replace(baseline, n_cases=29).says_something
     assert dataclasses.replace(baseline, n_cases=30).says_something

@@ -1,4 +1,4 @@
-"""Before, control and after: every number is one of `compare`, asked the other way round where need be."""
+"""Before, control and after: every number is one of `compare`, with the models swapped where necessary."""
 
 import json
 import math
@@ -38,23 +38,23 @@ CONTROLS = ("control:random", "control:constant")
 @pytest.mark.parametrize(
     ("step", "base", "model"), [("loss", CONTROL, AFTER), ("training", BEFORE, CONTROL)]
 )
-def test_each_step_is_what_the_two_models_alone_would_give(
+def test_each_step_equals_the_comparison_of_its_two_models(
     filled: Store, key: str, unit: str, step: str, base: str, model: str
 ):
-    found = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
-    found = found[found["step"] == step].set_index("metric")
-    alone = views.paired_tests.compare_metrics(
+    steps = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
+    steps = steps[steps["step"] == step].set_index("metric")
+    table = views.paired_tests.compare_metrics(
         filled, views.runs.question_set(filled, key), (base, model), "micro", unit
     ).set_index("metric")
-    assert tuple(found.index) == NUMBERS[0][1]
-    for name, row in found.iterrows():
+    assert tuple(steps.index) == NUMBERS[0][1]
+    for name, row in steps.iterrows():
         for column in ("base", "value", "difference", "low", "high", "p", "n_items", "left_out"):
-            assert row[column] == pytest.approx(alone.loc[name, column]), (name, column)
+            assert row[column] == pytest.approx(table.loc[name, column]), (name, column)
 
 
-def test_p_is_raised_for_the_whole_table_and_decides_the_word(filled: Store):
+def test_p_is_corrected_for_the_whole_table_and_decides_the_verdict(filled: Store):
     table = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS)
-    assert len(table) == 6  # three numbers, two steps; nobody was asked for pairs
+    assert len(table) == 6  # three metrics, two steps; no model has answers to pairs
     assert table["p_holm"].to_numpy() == pytest.approx(estimate.holm(table["p"]))
     known = views.runs.metrics("lgip")
     for row in table.itertuples():
@@ -63,10 +63,10 @@ def test_p_is_raised_for_the_whole_table_and_decides_the_word(filled: Store):
         assert row.verdict == word
 
 
-def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key: str):
+def test_levels_are_the_estimates_in_the_requested_order(filled: Store, key: str):
     table = repair_levels(filled, MODELS, NUMBERS, "spread")
-    asked = [(name, model) for name in NUMBERS[0][1] for model in MODELS]
-    assert list(zip(table["metric"], table["model"], strict=True)) == asked
+    order = [(name, model) for name in NUMBERS[0][1] for model in MODELS]
+    assert list(zip(table["metric"], table["model"], strict=True)) == order
     known = views.estimates.estimates(
         filled, views.runs.question_set(filled, key), "all", "micro", "spread"
     ).set_index(["metric", "model"])
@@ -75,7 +75,7 @@ def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key
             assert getattr(row, column) == known.loc[(row.metric, row.model), column]
 
 
-def test_every_probe_that_all_models_answered_is_there_and_no_other(every_probe: Store):
+def test_repair_uses_exactly_the_probes_that_all_models_answered(every_probe: Store):
     keys = repair_sets(every_probe, CONTROLS)
     assert set(keys) == set(registry.names("probes"))
     assert keys == dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
@@ -86,7 +86,7 @@ def test_every_probe_that_all_models_answered_is_there_and_no_other(every_probe:
     assert repair_levels(every_probe, (*CONTROLS, "demo:softmax"), NUMBERS).empty
 
 
-def test_of_several_question_sets_it_is_the_newest_that_all_answered(
+def test_repair_uses_the_newest_question_set_that_all_models_answered(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     rows = [
@@ -95,7 +95,7 @@ def test_of_several_question_sets_it_is_the_newest_that_all_answered(
         ("2", "lgip", ["a", "b"]),
         ("1", "prsm", ["a"]),
     ]
-    sets = [  # newest first, as `question_set_rows` has them
+    sets = [  # newest first, as from `question_set_rows`
         QuestionSetRow(key, key, "d", probe, models, 1, 1, False) for key, probe, models in rows
     ]
     monkeypatch.setattr("vlprobe.views.repair.question_set_rows", lambda _: sets)
@@ -103,9 +103,7 @@ def test_of_several_question_sets_it_is_the_newest_that_all_answered(
     assert repair_sets(store, ("a",)) == {"lgip": "4", "prsm": "1"}
 
 
-def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(
-    filled: Store, key: str
-):
+def test_seeds_have_differences_of_estimates_with_mean_and_deviation(filled: Store, key: str):
     pairs = ((BEFORE, CONTROL), (AFTER, CONTROL), (BEFORE, AFTER))
     table = repair_seeds(filled, pairs, NUMBERS).set_index("metric")
     known = views.estimates.estimates(
@@ -113,10 +111,10 @@ def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(
     ).set_index(["metric", "model"])["value"]
     assert tuple(table.index) == NUMBERS[0][1]
     for name, row in table.iterrows():
-        found = [known[name, after] - known[name, control] for control, after in pairs]
-        assert row["differences"] == pytest.approx(tuple(found))
-        assert row["mean"] == pytest.approx(statistics.mean(found))
-        assert row["sd"] == pytest.approx(statistics.stdev(found))
+        gains = [known[name, after] - known[name, control] for control, after in pairs]
+        assert row["differences"] == pytest.approx(tuple(gains))
+        assert row["mean"] == pytest.approx(statistics.mean(gains))
+        assert row["sd"] == pytest.approx(statistics.stdev(gains))
     assert math.isnan(repair_seeds(filled, pairs[:1], NUMBERS)["sd"].iloc[0])
     assert repair_seeds(filled, (*pairs, ("nobody", AFTER)), NUMBERS).empty
 
@@ -126,7 +124,7 @@ def test_three_models_are_needed(filled: Store):
         repair_moves(filled, BEFORE, BEFORE, AFTER, NUMBERS)
 
 
-def test_a_control_differs_by_its_loss_alone_or_it_is_told(tmp_path: Path):
+def test_training_differences_other_than_the_loss_are_reported(tmp_path: Path):
     assert (
         training_differences(
             "demo:softmax", "demo:weak", f"demo:softmax@{tmp_path / 'none.safetensors'}"
@@ -155,7 +153,7 @@ def test_a_control_differs_by_its_loss_alone_or_it_is_told(tmp_path: Path):
     assert training_differences("demo:softmax", names[0], names[2]) == []
 
 
-def test_a_log_is_read_as_far_as_it_is_written(tmp_path: Path):
+def test_an_incomplete_log_is_read_up_to_its_last_full_line(tmp_path: Path):
     path = tmp_path / "tuned.safetensors"
     assert loss_curves(path).empty
     assert math.isnan(seconds_per_step(path))
@@ -182,7 +180,7 @@ def test_a_log_is_read_as_far_as_it_is_written(tmp_path: Path):
     ]
 
 
-def test_a_dumbbell_has_a_mark_a_model_with_its_interval_and_leaves_out_what_is_unknown():
+def test_a_dumbbell_has_one_mark_per_model_with_its_interval_and_omits_unknown_values():
     values = {"a": 0.2, "b": 0.4, "c": math.nan}
     levels = pd.DataFrame(
         [
@@ -199,6 +197,6 @@ def test_a_dumbbell_has_a_mark_a_model_with_its_interval_and_leaves_out_what_is_
     assert [list(trace.x) for trace in figure.data[1:]] == [[0.2], [0.4], []]
     assert np.allclose(figure.data[1].error_x.array, 0.2)
     assert np.allclose(figure.data[1].error_x.arrayminus, 0.1)
-    # the axis runs downwards: before stands above the control
+    # the axis runs downward: "before" is above the control
     assert figure.data[1].y[0] < figure.data[2].y[0]
     assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data[1:]}) == 3

@@ -1,4 +1,4 @@
-"""Answers that are right or wrong only: counted, never measured. One model was asked in both orders."""
+"""Answers that are only right or wrong are counted and have no margin. One model was run in both orders."""
 
 import csv
 import json
@@ -52,7 +52,7 @@ def keys() -> list[str]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Questions about absent pictures, and the files of answers."""
+    """Write questions on missing pictures, and the files of answers."""
     folder = tmp_path_factory.mktemp("right_or_wrong")
     (folder / "valse").mkdir()
     for part, subset in enumerate(SUBSETS):
@@ -66,7 +66,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def names(data: Path) -> dict[str, str]:
-    """The models: asked twice, asked once, and one with scores."""
+    """Return the models: one with both orders, one with one order, and one with scores."""
     twice = [
         {"case": key, "correct_first": first, "correct_second": second}
         for key, first, second in zip(keys(), FIRST, SECOND, strict=True)
@@ -97,7 +97,7 @@ def question_set(store: Store) -> QuestionSet:
 
 
 def case_numbers(store: Store, question_set: QuestionSet) -> dict[int, int]:
-    """The number of the case of each question."""
+    """Return the case number of each question."""
     table = views.rows.questions(store, question_set, range(N))
     return {
         int(item.rpartition("k")[2]): int(case)
@@ -105,21 +105,21 @@ def case_numbers(store: Store, question_set: QuestionSet) -> dict[int, int]:
     }
 
 
-def test_a_run_knows_that_it_has_no_scores_and_how_often_it_was_asked(question_set, names):
+def test_a_run_stores_its_type_of_score_and_the_number_of_orders(question_set, names):
     facts = {run.model: (run.score_type, run.n_orders, run.is_scored) for run in question_set.runs}
     assert facts == {
         names["twice"]: ("verdict", 2, False),
         names["once"]: ("verdict", 1, False),
         names["scored"]: ("probability", 1, True),
     }
-    assert len(question_set.runs) == 3  # metrics of the order do not part them
+    assert len(question_set.runs) == 3  # metrics of the order do not separate them
     assert question_set.is_scored
     assert not any(run.older for run in question_set.runs)
     assert "both orders" in question_set.run(names["twice"]).note
     assert "both orders" not in question_set.run(names["once"]).note
 
 
-def test_the_headline_of_a_model_asked_twice_is_the_mean_of_both_orders(store, question_set, names):
+def test_the_headline_of_a_model_with_both_orders_is_their_mean(store, question_set, names):
     table = views.estimates.estimates(store, question_set, "all", "micro").set_index(
         ["model", "metric"]
     )
@@ -149,7 +149,7 @@ def test_the_headline_of_a_model_asked_twice_is_the_mean_of_both_orders(store, q
         )
 
 
-def test_shares_of_a_comparison_count_both_answers_and_its_cases_either(store, question_set, names):
+def test_shares_count_both_answers_and_buckets_count_either_failure(store, question_set, names):
     compared = views.paired_tests.compare_models(
         store, question_set, (names["twice"], names["once"]), "foil"
     )
@@ -182,7 +182,7 @@ def test_shares_of_a_comparison_count_both_answers_and_its_cases_either(store, q
     assert count == wrong
 
 
-def test_types_of_edits_count_each_model_once_per_case_in_one_order_or_both(store, question_set):
+def test_shares_by_type_of_edit_count_each_model_once_per_case(store, question_set):
     ranked = views.paired_tests.rank_models(store, question_set, "foil")
     n_fooled = 1 - (FIRST + 0.0 + SECOND) / 2 + ~ONCE + (SCORES[:, 0] <= SCORES[:, 1])
     assert {row.subtype for row in ranked.shares} == set(SUBSETS)
@@ -223,7 +223,7 @@ def test_a_quiz_gives_half_a_point_to_an_answer_that_changes_with_the_order(
 
 
 @pytest.mark.parametrize("outcome", ["fooled", "all"])
-def test_cases_can_be_sorted_by_how_many_models_fail(store, question_set, names, outcome):
+def test_cases_can_be_sorted_by_the_number_of_fooled_models(store, question_set, names, outcome):
     fails = ~(FIRST & SECOND) + (~ONCE).astype(int) + (SCORES[:, 0] <= SCORES[:, 1]).astype(int)
     number_of = case_numbers(store, question_set)
     by_case = {number_of[question]: int(count) for question, count in enumerate(fails)}
@@ -279,17 +279,17 @@ def test_no_text_about_an_answer_without_a_score_has_a_margin(store, question_se
     )
     only_choices = replace(card, verdicts=tuple(v for v in card.verdicts if not v.is_scored))
     assert model_bars(case_card(only_choices, kind)).title == ""
-    told = views.story.story(store, question_set, "foil")
-    told = replace(told, models=(names["twice"], names["once"]))
-    slides = case_slides(told.models, only_choices, kind, {name: name for name in told.models})
-    said = slides[-1]
-    assert "Each model has a scale" not in said.note and said.notes == ()
+    talk = views.story.story(store, question_set, "foil")
+    talk = replace(talk, models=(names["twice"], names["once"]))
+    slides = case_slides(talk.models, only_choices, kind, {name: name for name in talk.models})
+    bars_slide = slides[-1]
+    assert "Each model has a scale" not in bars_slide.note and bars_slide.notes == ()
     assert not any("cannot decide" in slide.title for slide in slides)
-    words = {bar.text for bar in said.bars}
+    words = {bar.text for bar in bars_slide.bars}
     assert words <= {"fooled", "not fooled", "right in one order only"}
 
 
-def test_the_table_of_a_case_says_what_was_chosen(store, question_set, names):
+def test_the_table_of_a_case_names_the_chosen_caption(store, question_set, names):
     kind = presentations()["eqben"].kind("foil")
     assert outcome(kind, 1.0, False) == ("true", "chose the true caption")
     assert outcome(kind, -1.0, False) == ("lie", "chose the wrong caption")
@@ -330,7 +330,7 @@ def test_a_file_that_is_not_right_or_wrong_is_refused_in_one_line(fault, tmp_pat
     assert "\n" not in str(error.value)
 
 
-def test_an_answer_in_one_order_only_is_missing(data, tmp_path, store):
+def test_an_answer_in_one_order_only_counts_as_missing(data, tmp_path, store):
     rows = [
         {"case": key, "correct_first": True, "correct_second": "" if number == 3 else True}
         for number, key in enumerate(keys())

@@ -1,4 +1,4 @@
-"""RoCOCO's tables: several draws of a number, deletions, more words, and four released files in one table."""
+"""RoCOCO's tables: several draws per number, deletions, more words, and four released files in one table."""
 
 import json
 import math
@@ -41,13 +41,13 @@ def cells_of(store, manifest, number):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> Store:
-    """One for all runs of this file."""
+    """Return a store for all runs of this file."""
     return Store(tmp_path_factory.mktemp("rococo_tables") / "cache")
 
 
 @pytest.fixture(scope="module")
 def rococo_run(tmp_path_factory, store):
-    """A run with deletions and more words, three draws of each."""
+    """Return a run with deletions and more words, three draws each."""
     tiny = make_tiny(tmp_path_factory.mktemp("drawn") / "tiny")
     options = {
         "policies": POLICIES,
@@ -58,9 +58,7 @@ def rococo_run(tmp_path_factory, store):
     return execute(Request((RANDOM,), tiny, "rococo", options, examine=False), store)[0]
 
 
-def test_deletions_and_more_words_stand_in_their_tables_with_the_spread_over_their_draws(
-    rococo_run, store
-):
+def test_deletions_and_more_words_fill_their_tables_with_the_spread_over_draws(rococo_run, store):
     answers = answers_of(store, rococo_run)
     for number in (5, 6, 7):
         _, cells = cells_of(store, rococo_run, number)
@@ -93,7 +91,7 @@ def test_deletions_and_more_words_stand_in_their_tables_with_the_spread_over_the
         assert filled
 
 
-def test_the_command_line_has_mean_and_spread_of_every_draw(rococo_run, store):
+def test_the_command_prints_mean_and_spread_over_draws(rococo_run, store):
     key = rococo_run["key"]
     shown = CliRunner().invoke(
         main, ["--cache", str(store.root), "show", key, "--by", "seeds", "--format", "json"]
@@ -119,7 +117,7 @@ def test_one_draw_has_no_spread(tiny, store):
     assert set(cells["n_seeds"]) == {0}
 
 
-def test_a_table_says_how_many_draws_a_number_is_the_mean_of(rococo_run, store):
+def test_a_table_shows_the_number_of_draws_behind_a_mean(rococo_run, store):
     question_set, _ = cells_of(store, rococo_run, 6)
     table = next(each for each in views.published.TABLES["rococo"] if each.number == 6)
     cells = views.papers.remade(store, question_set, 6)
@@ -129,7 +127,7 @@ def test_a_table_says_how_many_draws_a_number_is_the_mean_of(rococo_run, store):
 
 
 @pytest.mark.full  # test_papers.py has one file at a time
-def test_the_four_released_files_fill_one_table_each_its_own_columns(store, tmp_path):
+def test_the_four_released_files_fill_different_columns_of_one_table(store, tmp_path):
     names = {
         "rand_voca": "Random word",
         "same_concept": "Same concept",
@@ -166,7 +164,7 @@ def test_the_four_released_files_fill_one_table_each_its_own_columns(store, tmp_
         {"pictures": [], "normalise": False},
         examine=False,
     )
-    execute(raw, store)  # another way of asking: not of this table
+    execute(raw, store)  # other options: not part of this table
     for file in names:
         _, cells = cells_of(store, manifests[file], 3)
         for column, cell in cells:

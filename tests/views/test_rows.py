@@ -1,4 +1,4 @@
-"""Rows by number are those that a plain read of the whole file has, whatever is kept; orders are those of `sorted`."""
+"""Rows by number match a plain read of the whole file, cached or not; orders match those of `sorted`."""
 
 import math
 import os
@@ -19,10 +19,10 @@ ROWS = 23
 
 @pytest.fixture
 def store(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """One run and its questions, in row groups of five."""
+    """Return a store with one run and its questions, in row groups of five."""
     monkeypatch.setattr(entry, "GROUP_ROWS", 5)
-    there = Store(tmp_path / "cache")
-    there.run("a").finish({"scores": answers(0)}, {})
+    cache = Store(tmp_path / "cache")
+    cache.run("a").finish({"scores": answers(0)}, {})
     words = pa.table(
         {
             "case": range(ROWS),
@@ -34,8 +34,8 @@ def store(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Store:
             ),
         }
     )
-    there.cases("b").finish({"cases": words}, {})
-    return there
+    cache.cases("b").finish({"cases": words}, {})
+    return cache
 
 
 def answers(seed: int) -> pa.Table:
@@ -44,13 +44,11 @@ def answers(seed: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("few", [100, 0], ids=["from row groups", "by DuckDB"])
-def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(
-    store: Store, monkeypatch, few: int
-):
+def test_rows_are_those_of_the_file_in_the_requested_order(store: Store, monkeypatch, few: int):
     monkeypatch.setattr(views.rows, "FEW", few)
     cases = CaseTable(store, "b")
     whole = pd.read_parquet(cases.path)
-    for _ in range(2):  # read, and kept
+    for _ in range(2):  # once read and once from the cache
         found = cases.rows([22, 3, 99, 14, 4, -1], ("kind",))
         assert found.columns.tolist() == ["case", "texts", "tags"]
         assert found["case"].tolist() == [22, 3, 14, 4]
@@ -67,7 +65,7 @@ def test_cases_and_margins_are_by_number(store: Store):
     assert AnswerTable(store, "a").margins.tolist() == answers(0)["margin"].to_pylist()
 
 
-def test_a_table_that_was_made_anew_is_read_anew(store: Store):
+def test_a_rewritten_table_is_read_again(store: Store):
     before = AnswerTable(store, "a")
     before.margins, before.rows([3], ())
     store.run("a").finish({"scores": answers(1)}, {})
@@ -77,7 +75,7 @@ def test_a_table_that_was_made_anew_is_read_anew(store: Store):
     assert after.rows([3], ())["margin"].tolist() == expected[3:4]
 
 
-def test_a_file_that_becomes_another_while_it_is_read_is_one_line(
+def test_a_file_that_changes_while_it_is_read_is_refused_in_one_line(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     answered = AnswerTable(store, "a")
@@ -88,7 +86,7 @@ def test_a_file_that_becomes_another_while_it_is_read_is_one_line(
         answered.rows([3], ())
 
 
-def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_to_the_wrong_case(
+def test_answers_in_another_order_than_the_questions_are_refused(
     store: Store,
 ):
     mixed = answers(0).take(pa.array([1, 0, *range(2, ROWS)]))
@@ -98,14 +96,14 @@ def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_t
 
 
 def sorted_keys(keys: np.ndarray, is_pictured: np.ndarray | None) -> np.ndarray:
-    """The keys of the cases 0, 1, ..., of which these have pictures."""
+    """Return the sort keys of the cases 0, 1, ..., of which these have pictures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(views.rows, "are_pictured", lambda *_: is_pictured)
         return views.rows.pictured_first(*[None] * 4, keys)
 
 
 @pytest.mark.parametrize("sort", views.filter.SORTS)
-def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
+def test_a_page_is_a_slice_of_the_sorted_cases(sort: str):
     rng = np.random.default_rng(0)
     margin, other = rng.choice([-0.5, -0.0, 0.0, 0.25, 0.5, math.nan], size=(2, 200)).astype(
         np.float32

@@ -1,4 +1,4 @@
-"""Which failures Home shows, and what it counts: held against a loop over the stored rows."""
+"""The failures and counts of Home match a loop over the stored rows."""
 
 import json
 import math
@@ -25,7 +25,7 @@ def question_set(filled: Store, key: str) -> views.runs.QuestionSet:
     return views.runs.question_set(filled, key)
 
 
-def test_controls_do_not_count_where_there_are_other_models(filled, question_set, every_probe):
+def test_controls_are_not_rated_if_other_models_have_results(filled, question_set, every_probe):
     assert question_set.rated_models == DEALT
     known = question_set_of(every_probe, "lgip")
     rated = known.rated_models
@@ -33,7 +33,7 @@ def test_controls_do_not_count_where_there_are_other_models(filled, question_set
     assert set(rated) == set(others or known.models)
 
 
-def test_each_picture_is_shown_once_and_fools_as_many_models_as_are_told(
+def test_each_picture_is_shown_once_with_the_number_of_fooled_models(
     filled, question_set, rows: pd.DataFrame
 ):
     flips = rows[rows["kind"] == "flip"]
@@ -53,7 +53,7 @@ def test_each_picture_is_shown_once_and_fools_as_many_models_as_are_told(
     assert counts == sorted(counts, reverse=True)
 
 
-def test_above_the_most_pictures_none_is_known_to_be_here(tmp_path, monkeypatch):
+def test_above_the_limit_of_pictures_it_is_unknown_which_are_local(tmp_path, monkeypatch):
     name = make_tiny(tmp_path / "tiny") + "+unpictured"
     store = Store(tmp_path / "cache")
     models = {each: Dealt(each) for each in DEALT}
@@ -68,14 +68,14 @@ def test_above_the_most_pictures_none_is_known_to_be_here(tmp_path, monkeypatch)
     assert drawn.n_cases == drawn.n_all > 0
 
 
-def test_where_some_pictures_are_not_here_those_that_are_come_alone(tmp_path):
+def test_if_some_pictures_are_missing_only_local_ones_are_shown(tmp_path):
     name = make_tiny(tmp_path / "tiny") + "+unpictured"
     store = Store(tmp_path / "cache")
     execute(Request(("control:constant",), name, "lgip", examine=False), store)
     question_set = views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
 
     def displayed_pictures() -> tuple[set[str], set[str]]:
-        """Pictures of Home's failures, and of the examples of a page of Lab."""
+        """Return the pictures of Home's failures, and of the examples of a page of Lab."""
         cases = views.showcase.showcases(store, question_set, "flip", "control:constant")
         first = Filter("control:constant", "flip")
         cards, _, _ = views.wall.wall(store, question_set, first, 1, 3)
@@ -93,7 +93,7 @@ def test_where_some_pictures_are_not_here_those_that_are_come_alone(tmp_path):
     assert failures == {f"{number}.png" for number in range(6)} and len(examples) == 3
 
 
-def test_neighbours_differ_in_type_where_they_can(filled, question_set):
+def test_consecutive_failures_differ_in_type_if_possible(filled, question_set):
     shown = views.showcase.showcases(filled, question_set, "flip", DEALT[0])
     for place in range(1, len(shown)):
         before, one = shown[place - 1], shown[place]
@@ -101,7 +101,7 @@ def test_neighbours_differ_in_type_where_they_can(filled, question_set):
         assert one.card.subtype != before.card.subtype or alike == {before.card.subtype}
 
 
-def test_the_same_seed_gives_the_same_order_and_another_one_another(filled, question_set):
+def test_the_order_of_failures_depends_on_the_seed_only(filled, question_set):
     orders = [
         [
             one.card.id
@@ -133,25 +133,25 @@ def test_lies_are_counted_by_type_and_model(filled, question_set):
             assert (outcomes["fooled"], outcomes["all"]) == (one.n_believed, one.n_lies)
 
 
-def test_what_only_moves_is_believed_by_nobody(filled, question_set):
+def test_rewordings_never_count_as_fooled(filled, question_set):
     counts = views.showcase.lie_counts(filled, question_set, "paraphrase")
     assert counts and all(one.n_believed == 0 for one in counts)
     (run,) = [run for run in question_set.runs if run.model == DEALT[0]]
     table = filled.run(run.key).table("scores").to_pandas()
     moved = -table[table["kind"] == "paraphrase"]["margin"]
-    own = [one for one in counts if one.model == DEALT[0]]
-    mean = sum(one.moved * one.n_lies for one in own) / sum(one.n_lies for one in own)
+    of_model = [one for one in counts if one.model == DEALT[0]]
+    mean = sum(one.moved * one.n_lies for one in of_model) / sum(one.n_lies for one in of_model)
     assert mean == pytest.approx(moved.mean(), abs=1e-6)
 
 
-def test_pictures_that_fool_are_those_of_the_wall(filled, question_set):
+def test_the_number_of_fooling_pictures_is_that_of_the_wall(filled, question_set):
     for model in DEALT:
         _, n_pictures, _ = views.wall.wall(filled, question_set, Filter(model, "flip"))
         found = views.showcase.n_fooling_pictures(filled, question_set, "flip", model)
         assert found == n_pictures > 0
 
 
-def test_the_kind_that_comes_first_fools_and_has_pictures_where_there_is_one(every_probe):
+def test_the_first_kind_of_each_probe_has_failures_with_pictures(every_probe):
     first = {}
     for row in views.runs.question_sets(every_probe).itertuples():
         question_set = views.runs.question_set(every_probe, row.case_key)
@@ -176,7 +176,7 @@ def test_the_kind_that_comes_first_fools_and_has_pictures_where_there_is_one(eve
 
 @pytest.fixture(scope="module")
 def half_answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, views.runs.QuestionSet]:
-    """Two files of scores over three foils; each lacks the score of another one."""
+    """Return the results of two score files on three foils; each file lacks the score of a different foil."""
     folder = tmp_path_factory.mktemp("half")
     rows = {str(number): valse(image_file=f"{number}.png") for number in range(3)}
     (folder / "valse.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -194,9 +194,9 @@ def test_a_case_without_an_answer_is_not_counted_among_the_lies(half_answered):
     store, question_set = half_answered
     counts = views.showcase.lie_counts(store, question_set, "foil")
     assert sorted((count.n_lies, count.n_believed) for count in counts) == [(2, 0), (2, 1)]
-    for run in question_set.runs:  # DuckDB reads one file by other rules than several
-        alone = replace(question_set, runs=(run,))
-        (count,) = views.showcase.lie_counts(store, alone, "foil")
+    for run in question_set.runs:  # DuckDB reads a single file by other rules than several files
+        single = replace(question_set, runs=(run,))
+        (count,) = views.showcase.lie_counts(store, single, "foil")
         assert count.n_lies == 2
 
 

@@ -1,4 +1,4 @@
-"""Accuracy over size and data: printed facts read by hand, parameters counted from the model itself."""
+"""Accuracy by model size and training data: published facts from the file, parameters counted in the model."""
 
 import csv
 import json
@@ -38,21 +38,23 @@ def visla(store: Store) -> views.runs.QuestionSet:
     return views.runs.question_set(store, keys["visla"])
 
 
-def test_a_runs_parameters_are_those_of_its_model_and_its_accuracy_is_the_estimate(store, visla):
+def test_a_run_has_the_parameters_of_its_model_and_the_estimated_accuracy(store, visla):
     model = registry.load_model(MODEL, "cpu")
     counted = sum(weights.numel() for weights in model._model.parameters())
     table = figures.sizes(store, visla, "i2t_accuracy", "spatial")
     (row,) = table[(table["source"] == "run") & (table["model"] == MODEL)].itertuples()
     assert row.parameters == pytest.approx(counted / 1e6)
-    assert math.isnan(row.samples)  # no paper prints what it was trained on
+    assert math.isnan(row.samples)  # no paper publishes its training data
     estimates = views.estimates.estimates(store, visla, "subtype")
-    own = estimates.query("model == @MODEL and metric == 'i2t_accuracy' and slice == 'spatial'")
-    assert (row.value, row.low, row.high) == tuple(own[["value", "low", "high"]].iloc[0])
+    estimate = estimates.query(
+        "model == @MODEL and metric == 'i2t_accuracy' and slice == 'spatial'"
+    )
+    assert (row.value, row.low, row.high) == tuple(estimate[["value", "low", "high"]].iloc[0])
 
 
 @pytest.mark.parametrize(("metric", "kind"), [("t2t_accuracy", "t2t"), ("i2t_accuracy", "i2t")])
 @pytest.mark.parametrize(("subset", "number"), [("generic", "8"), ("spatial", "9")])
-def test_printed_models_have_the_size_and_data_that_their_table_prints(
+def test_published_models_have_the_size_and_data_of_their_table(
     store, visla, metric, kind, subset, number
 ):
     table = figures.sizes(store, visla, metric, subset).query("source == 'published'")
@@ -74,14 +76,14 @@ def test_printed_models_have_the_size_and_data_that_their_table_prints(
         if (row["table"], row["dataset"], row["split"], row["metric"])
         == (number, f"visla_{subset}", kind, metric)
     }
-    found = {row.model: (row.value, row.parameters, row.samples) for row in table.itertuples()}
+    facts = {row.model: (row.value, row.parameters, row.samples) for row in table.itertuples()}
     assert len(expected) >= 30
     for model, numbers in expected.items():
-        assert found[model] == pytest.approx(numbers, nan_ok=True)
+        assert facts[model] == pytest.approx(numbers, nan_ok=True)
 
 
-def test_text_encoders_are_printed_in_sizes_of_bert_base(store, visla):
-    """Caption of table 2: relative to BERT-base, 109.5 million parameters."""
+def test_text_encoder_sizes_are_published_relative_to_bert_base(store, visla):
+    """Check the sizes of table 2, which are relative to BERT-base with 109.5 million parameters."""
     table = figures.sizes(store, visla, "t2t_accuracy", "generic").set_index("model")
     (printed,) = (
         row["value"]
@@ -89,11 +91,11 @@ def test_text_encoders_are_printed_in_sizes_of_bert_base(store, visla):
         if (row["table"], row["model"], row["metric"]) == ("2", "GTE-large", "parameters")
     )
     assert table.loc["GTE-large", "parameters"] == pytest.approx(float(printed) * 109.5)
-    assert table.loc["GTE-large", "samples"] != table.loc["GTE-large", "samples"]  # not printed
+    assert table.loc["GTE-large", "samples"] != table.loc["GTE-large", "samples"]  # not published
     assert "GTE-large" not in set(figures.sizes(store, visla, "i2t_accuracy", "generic")["model"])
 
 
-def test_facts_of_a_runs_model_stand_beside_the_printed_ones_in_their_unit(store, visla):
+def test_facts_of_a_run_s_model_are_shown_next_to_published_ones_in_their_unit(store, visla):
     cells = views.papers.beside(store, visla, MODEL)
     counted = views.papers.passport_facts(store, MODEL, visla.run(MODEL).model_digest)
     facts = cells[(cells["dataset"] == "none") & (cells["table"] == 6)]
@@ -107,8 +109,8 @@ def test_facts_of_a_runs_model_stand_beside_the_printed_ones_in_their_unit(store
     )
 
 
-def test_table_6_has_the_models_of_the_run_above_the_printed_ones(store, visla):
-    """The printed values are read from the paper by hand, in millions."""
+def test_table_6_has_the_model_of_the_run_above_the_published_ones(store, visla):
+    """Check the published values, read from the paper by hand, in millions."""
     cells = views.papers.remade(store, visla, 6)
     values = {name: rows["value"].tolist() for name, rows in cells.groupby(["source", "model"])}
     weights = views.papers.passport_facts(store, MODEL, visla.run(MODEL).model_digest)["parameters"]
@@ -135,7 +137,7 @@ def test_table_6_has_the_models_of_the_run_above_the_printed_ones(store, visla):
     assert drawn.remark.endswith("- = unknown.")
 
 
-def test_the_data_of_a_printed_model_is_known_by_its_weights():
+def test_the_training_data_of_a_published_model_is_known_by_its_weights():
     assert figures._samples("openclip:RN50/openai") == 400
     assert math.isnan(figures._samples(MODEL))
 
@@ -143,12 +145,12 @@ def test_the_data_of_a_printed_model_is_known_by_its_weights():
 @pytest.mark.parametrize(
     ("metric", "subset"), [("pair_accuracy", "generic"), ("t2t_accuracy", "x")]
 )
-def test_what_is_not_printed_is_refused(store, visla, metric, subset):
+def test_an_unpublished_metric_or_subset_is_refused(store, visla, metric, subset):
     with pytest.raises(NotFound):
         figures.sizes(store, visla, metric, subset)
 
 
-def test_the_command_line_prints_all_of_them():
+def test_the_command_prints_all_sizes():
     from tests.cli.test_main import call
 
     store = Store(shipped.FOLDER)
@@ -165,25 +167,27 @@ def test_the_command_line_prints_all_of_them():
     assert {row["source"] for row in listed} == {"run", "published"}
 
 
-def test_runs_on_visla_s_own_file_names_are_found(tmp_path: Path):
+def test_runs_on_visla_s_released_file_names_are_found(tmp_path: Path):
     header = "filename\tcaption\tsecond positive\tnegative_caption\n"
     triplets = [
         f"{n}.jpg\tA {thing} on a bench.\tOn a bench is a {thing}.\tA bench on a {thing}.\n"
         for n, thing in enumerate(("cat", "dog", "bird", "bus", "boat", "horse"))
     ]
-    found = Store(tmp_path / "cache")
+    results = Store(tmp_path / "cache")
     for name in ("Generic_VISLA", "Spatial_VISLA"):
         file = tmp_path / f"{name}.tsv"
         file.write_text(header + "".join(triplets), encoding="utf-8")
-        (manifest,) = execute(Request((MODEL,), f"triplets:{file}", "visla", examine=False), found)
-        question_set = views.runs.question_set(found, manifest["case_key"])
+        (manifest,) = execute(
+            Request((MODEL,), f"triplets:{file}", "visla", examine=False), results
+        )
+        question_set = views.runs.question_set(results, manifest["case_key"])
         (estimate,) = (
-            views.estimates.estimates(found, question_set)
+            views.estimates.estimates(results, question_set)
             .query("metric == 't2t_accuracy'")["value"]
             .tolist()
         )
         for subset in figures.SIZE_TABLES:
-            table = figures.sizes(found, question_set, "t2t_accuracy", subset)
+            table = figures.sizes(results, question_set, "t2t_accuracy", subset)
             values = table.loc[table["source"] == "run", "value"].tolist()
             assert values == ([estimate] if name.lower().startswith(subset) else [])
-        assert (figures.all_sizes(found, question_set)["source"] == "run").sum() == 1
+        assert (figures.all_sizes(results, question_set)["source"] == "run").sum() == 1

@@ -1,4 +1,4 @@
-"""What is known of a run while it goes on, against what is stored of it in the end."""
+"""The results of a running run, against its final stored results."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ KIND = "flip"
 
 
 class Watching(Progress):
-    """Asks for what is known at every step, as a page does."""
+    """Progress that reads the results so far at every step, as a page does."""
 
     def __init__(self, store: Store) -> None:
         self.store, self.keys, self.known = store, RunKeys("", ""), {}
@@ -34,7 +34,7 @@ class Watching(Progress):
 
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watching:
-    """A run that was watched to its end, in parts of about sixteen cases."""
+    """Return a run that was watched to its end, in parts of about sixteen cases."""
     monkeypatch.setattr(answers, "PART_CASES", 16)
     store = Store(tmp_path / "cache")
     watching = Watching(store)
@@ -43,7 +43,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watching:
     return watching
 
 
-def test_so_far_is_what_the_whole_run_says_of_the_cases_that_are_finished(watched: Watching):
+def test_the_result_so_far_equals_that_of_the_complete_run_on_the_finished_cases(watched: Watching):
     keys = watched.keys
     kinds = np.array(watched.store.cases(keys.cases).table("cases")["kind"].to_pylist())
     margins = watched.store.run(keys.run).table("scores")["margin"].to_numpy()
@@ -59,13 +59,13 @@ def test_so_far_is_what_the_whole_run_says_of_the_cases_that_are_finished(watche
     assert 0 < watched.known[ends[0]].n_answered < watched.known[ends[0]].n_cases
 
 
-def test_without_parts_and_of_damaged_ones_nothing_is_known(watched: Watching):
+def test_without_readable_parts_the_result_so_far_is_empty(watched: Watching):
     store, keys = watched.store, watched.keys
 
     def count_answered() -> int:
         return views.progress.so_far(store, keys.run, keys.cases, KIND).n_answered
 
-    assert count_answered() == 0  # the parts of a complete run are gone
+    assert count_answered() == 0  # the parts of a complete run are deleted
     folder = store.run(keys.run).folder / "parts"
     folder.mkdir(exist_ok=True)
     for name in ("000000000-000000016", "copy of 1", "000000000-99999999999999999999"):

@@ -23,21 +23,21 @@ QUERIES = re.findall(r"```sql\n(.*?)```", DOCS, re.DOTALL)
 
 @pytest.fixture(scope="module")
 def store(every_probe: Store, tmp_path_factory) -> Store:
-    """Results of every probe in a folder with a quote and a blank in its name; one case has a tag."""
+    """Return results of every probe in a folder with a quote and a space in its name; one case has a tag."""
     copied = Store(
         shutil.copytree(every_probe.root, tmp_path_factory.mktemp("a 'quoted' one") / "c")
     )
     annotations.write(
         copied, copied.runs()[0]["case_key"], Annotation(0, "first", ("odd",), "note")
     )
-    asked = views.runs.question_set(copied, copied.runs()[0]["case_key"])
-    views.named_slices.save(copied, asked, "Two", {"contains": "a"}, np.array([0, 2]))
+    questions = views.runs.question_set(copied, copied.runs()[0]["case_key"])
+    views.named_slices.save(copied, questions, "Two", {"contains": "a"}, np.array([0, 2]))
     return copied
 
 
 @pytest.fixture(scope="module")
 def exported(store: Store, tmp_path_factory):
-    """The same results as `vlprobe export` writes them: the second route."""
+    """Return the same results from `vlprobe export`, as a second computation."""
     file = tmp_path_factory.mktemp("exported") / "all.duckdb"
     views.export.export(store, file)
     with duckdb.connect(str(file), read_only=True) as connection:
@@ -46,7 +46,7 @@ def exported(store: Store, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shell(store: Store):
-    """What `duckdb -init` opens."""
+    """Return the database that `duckdb -init` opens."""
     with duckdb.connect() as connection:
         connection.execute(views.sql.init_script(store).read_text("utf-8"))
         yield connection
@@ -57,7 +57,7 @@ def rows_of(connection: duckdb.DuckDBPyConnection, statement: str) -> list[str]:
 
 
 def printed(rows: list) -> list[str]:
-    """Rows in one order, as text; NULL and NaN are both unknown."""
+    """Return sorted rows as text; NULL and NaN are both unknown."""
     return sorted(repr([*row]).replace("None", "nan") for row in rows)
 
 
@@ -69,7 +69,7 @@ def test_the_docs_have_ten_queries():
 def test_a_query_of_the_docs_returns_the_rows_of_an_export(store, exported, shell, statement):
     rows = views.sql.query(store, statement).astype(object).to_numpy().tolist()
     assert rows
-    if "LIMIT" not in statement:  # which row is last is open where several are equal
+    if "LIMIT" not in statement:  # among equal rows, the last one is undefined
         assert printed(rows) == rows_of(exported, statement) == rows_of(shell, statement)
 
 
@@ -97,7 +97,7 @@ def test_the_command_prints_json_and_a_table_and_marks_bundled_results(
     assert "no rows" in call(tmp_path, "sql", "SELECT * FROM runs WHERE false").stderr
 
 
-def test_values_that_json_lacks_are_printed(store):
+def test_values_without_a_json_type_are_printed(store):
     statement = """SELECT '\\xff'::BLOB AS a, 1.5 AS a, 1e30::HUGEINT AS b, INTERVAL 1 DAY AS c,
         [{'x': '\\xff'::BLOB}] AS d,
         DATE '2020-01-02' AS e, 'NaN'::DOUBLE AS f, NULL AS g, 7::HUGEINT AS h"""
@@ -166,7 +166,7 @@ def test_a_column_that_only_some_runs_have_is_null_in_others(store):
     assert counts.pop("rococo") > 0 and set(counts.values()) == {0}
 
 
-def test_no_statement_no_results_and_a_read_only_cache_are_one_line_each(
+def test_a_missing_statement_an_empty_store_and_a_read_only_cache_are_one_line_each(
     store, tmp_path, monkeypatch
 ):
     assert "Pass either a SQL statement or --init" in call(tmp_path, "sql", code=2).stderr

@@ -1,4 +1,4 @@
-"""Every pair of models, corrected together; and the case that a talk begins with."""
+"""Every pair of models with one joint correction, and the first case of a talk."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ KINDS = ("flip", "combined", "paraphrase")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shares_are_those_of_a_loop_and_pairs_those_of_compare(
+def test_shares_match_a_loop_and_pairs_match_compare(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     question_set = views.runs.question_set(filled, key)
@@ -54,7 +54,7 @@ def test_pairs_are_corrected_together(mixed_store: Store):
     assert everyone.verdict("control:random", "hue:1") == "unknown"
 
 
-def test_types_are_counted_over_the_models_that_are_fit(
+def test_shares_by_type_count_only_models_with_passed_checks(
     filled: Store, key: str, rows: pd.DataFrame
 ):
     question_set = views.runs.question_set(filled, key)
@@ -69,7 +69,7 @@ def test_types_are_counted_over_the_models_that_are_fit(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_talk_begins_with_what_fools_most_models_one_case_a_picture(
+def test_a_talk_begins_with_the_cases_that_fool_most_models_one_per_picture(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     question_set = views.runs.question_set(filled, key)
@@ -82,7 +82,7 @@ def test_a_talk_begins_with_what_fools_most_models_one_case_a_picture(
     assert len(np.unique(codes)) == len(codes)
 
 
-def test_another_one_goes_round_and_a_chosen_case_is_kept(filled: Store, key: str):
+def test_another_one_cycles_through_the_cases(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     first = story.opener(filled, question_set, "flip")
     assert first is not None
@@ -97,21 +97,21 @@ def test_another_one_goes_round_and_a_chosen_case_is_kept(filled: Store, key: st
 
 
 def talk_of(store: Store) -> tuple[str, list[str]]:
-    """The dataset and the models of the first question set."""
+    """Return the dataset and the models of the first question set."""
     row = views.runs.question_set_rows(store)[0]
     return row.dataset, row.models
 
 
-def test_a_mixture_is_of_the_same_pictures_where_they_have_one(mixed_store: Store):
-    told = story.mixture(mixed_store, *talk_of(mixed_store))
-    assert told is not None
-    assert told.n_models == 3 and 1 <= told.n_fooled <= 3
-    assert told.case.is_lost_to_own and told.case.mixture
-    assert told.case.ranks_of(told.model).clean == 1
-    assert 0 < told.n_lost <= told.n_found
+def test_a_talk_has_a_mixture_of_its_pictures(mixed_store: Store):
+    mixture = story.mixture(mixed_store, *talk_of(mixed_store))
+    assert mixture is not None
+    assert mixture.n_models == 3 and 1 <= mixture.n_fooled <= 3
+    assert mixture.case.is_lost_to_own and mixture.case.mixture
+    assert mixture.case.ranks_of(mixture.model).clean == 1
+    assert 0 < mixture.n_lost <= mixture.n_found
 
 
-def test_without_mixed_pictures_there_is_none(filled: Store):
+def test_a_talk_without_mixed_pictures_has_no_mixture(filled: Store):
     assert story.mixture(filled, *talk_of(filled)) is None
 
 

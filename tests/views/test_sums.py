@@ -1,4 +1,4 @@
-"""Sums of a run as measures: the same rows as DuckDB selects from the file, whatever row group they are in."""
+"""Sums of a run as measures: the rows that DuckDB selects from the file, from any row group."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ N_ROWS = 3 * GROUP_ROWS + 5
 
 @pytest.fixture
 def sums_store(store: Store) -> Store:
-    """A run whose first row group lacks a metric of the later ones, with weights of 0."""
+    """Return a run whose first row group lacks a metric of the later ones, with weights of 0."""
     random = np.random.default_rng(3)
     metrics = np.array(["drop_rate", "recall", "rsms"])[random.integers(0, 3, N_ROWS)]
     metrics[:GROUP_ROWS] = "recall"
@@ -30,7 +30,7 @@ def sums_store(store: Store) -> Store:
     return store
 
 
-def test_measures_are_the_rows_that_duckdb_selects_in_their_order(sums_store: Store):
+def test_measures_are_the_rows_that_duckdb_selects_in_order(sums_store: Store):
     wanted = [("recall", "micro"), ("rsms", "macro")]
     measures = paired_tests.read_measures(sums_store, KEY, wanted)
     assert list(measures) == wanted
@@ -54,7 +54,7 @@ def test_a_metric_that_a_run_lacks_has_a_measure_without_rows(sums_store: Store)
     assert len(measure.value) == len(measure.weight) == len(measure.item) == 0
 
 
-def test_sums_that_go_while_they_are_read_are_damage(
+def test_sums_that_are_deleted_while_they_are_read_count_as_damage(
     monkeypatch: pytest.MonkeyPatch, sums_store: Store
 ):
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Suspect labels: ranked by rejections, judged as tags, shared as errata, left out by runs."""
+"""Suspect labels: ranked by rejections, judged by tags, shared as errata, and excluded by runs."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from vlprobe.storage.store import Store
 from vlprobe.views.runs import QuestionSet
 
 N = 12
-# Which questions each model gets right: case 0 fools all three good models, case 1 two of them.
+# The questions that each model answers correctly: case 0 fools all three good models, case 1 two of them.
 RIGHT = {
     "first": [False, False, *[True] * 10],
     "second": [False, False, *[True] * 10],
@@ -43,7 +43,7 @@ def dataset(folder: Path) -> str:
 def models(folder: Path) -> list[str]:
     names = []
     for number, (name, right) in enumerate(RIGHT.items()):
-        high = 0.9 + number / 100  # no two files have the same bytes: they would be one model
+        high = 0.9 + number / 100  # files with equal bytes would be one model
         lines = [
             f"pairs/{k}/i2t-pair,{high if ok else 0.1},{0.1 if ok else high}"
             for k, ok in enumerate(right)
@@ -69,11 +69,11 @@ def question_set(store: Store) -> QuestionSet:
 
 
 def kind_of(store: Store) -> str:
-    asked = question_set(store)
-    return views.runs.default_kind(store, asked, asked.models)
+    questions = question_set(store)
+    return views.runs.default_kind(store, questions, questions.models)
 
 
-def test_cases_are_ranked_by_how_many_strong_models_reject_them(store: Store):
+def test_cases_are_ranked_by_the_number_of_strong_models_that_reject_them(store: Store):
     ranking = views.suspects.suspects(store, question_set(store), kind_of(store), 0.8)
     assert {Path(name.removeprefix("scores:")).stem for name in ranking.strong} == {
         "first",
@@ -91,17 +91,17 @@ def test_cases_are_ranked_by_how_many_strong_models_reject_them(store: Store):
     } == expected
 
 
-def test_one_strong_model_says_nothing_about_labels(store: Store):
+def test_a_single_strong_model_gives_no_suspect_labels(store: Store):
     ranking = views.suspects.suspects(store, question_set(store), kind_of(store), 0.9)
     assert len(ranking.strong) == 1 and ranking.suspects == ()
 
 
-def test_only_rejected_labels_are_left_out_of_the_second_accuracy(store: Store):
-    asked, kind = question_set(store), kind_of(store)
-    first, second = views.suspects.suspects(store, asked, kind, 0.8).suspects
-    views.suspects.judge(store, asked, first.case, first.id, "wrong")
-    views.suspects.judge(store, asked, second.case, second.id, "right")
-    ranking = views.suspects.suspects(store, asked, kind, 0.8)
+def test_only_rejected_labels_are_excluded_from_the_second_accuracy(store: Store):
+    questions, kind = question_set(store), kind_of(store)
+    first, second = views.suspects.suspects(store, questions, kind, 0.8).suspects
+    views.suspects.judge(store, questions, first.case, first.id, "wrong")
+    views.suspects.judge(store, questions, second.case, second.id, "right")
+    ranking = views.suspects.suspects(store, questions, kind, 0.8)
     assert [each.verdict for each in ranking.suspects] == ["wrong", "right"]
     without = {
         Path(each.model.removeprefix("scores:")).stem: each.without for each in ranking.accuracies
@@ -110,14 +110,14 @@ def test_only_rejected_labels_are_left_out_of_the_second_accuracy(store: Store):
 
 
 def test_a_verdict_replaces_the_earlier_one_and_keeps_other_tags(store: Store):
-    asked = question_set(store)
-    suspect = views.suspects.suspects(store, asked, kind_of(store), 0.8).suspects[0]
+    questions = question_set(store)
+    suspect = views.suspects.suspects(store, questions, kind_of(store), 0.8).suspects[0]
     annotations.write(
-        store, asked.key, annotations.Annotation(suspect.case, suspect.id, ("telling",), "look")
+        store, questions.key, annotations.Annotation(suspect.case, suspect.id, ("telling",), "look")
     )
     for verdict in ("wrong", "both", ""):
-        views.suspects.judge(store, asked, suspect.case, suspect.id, verdict)
-        (current,) = annotations.read(store, asked.key).current
+        views.suspects.judge(store, questions, suspect.case, suspect.id, verdict)
+        (current,) = annotations.read(store, questions.key).current
         expected = {"telling", errata.TAGS[verdict]} if verdict else {"telling"}
         assert set(current.tags) == expected and current.note == "look"
 
@@ -128,13 +128,13 @@ def run_with_errata(cache: Path, dataset: str, model: str, errata_file: Path) ->
     return CliRunner().invoke(main, command)
 
 
-def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_out(
+def test_errata_are_imported_into_another_cache_and_a_run_excludes_their_questions(
     store: Store, tmp_path: Path, dataset: str, models: list[str]
 ):
-    asked = question_set(store)
-    suspect = views.suspects.suspects(store, asked, kind_of(store), 0.8).suspects[0]
-    views.suspects.judge(store, asked, suspect.case, suspect.id, "wrong")
-    key = asked.runs[0].key
+    questions = question_set(store)
+    suspect = views.suspects.suspects(store, questions, kind_of(store), 0.8).suspects[0]
+    views.suspects.judge(store, questions, suspect.case, suspect.id, "wrong")
+    key = questions.runs[0].key
     path = tmp_path / "errata.jsonl"
     command = ["--cache", str(store.root), "errata", "export", key, str(path), "--reviewer", "Ann"]
     assert CliRunner().invoke(main, command).exit_code == 0
@@ -146,7 +146,7 @@ def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_ou
     execute(Request((models[0],), dataset, "visla"), other)
     result = CliRunner().invoke(main, ["--cache", str(other.root), "errata", "import", str(path)])
     assert "1 verdicts read; 1 cases tagged." in result.output
-    assert annotations.read(other, asked.key).tags == {"wrong label": 1}
+    assert annotations.read(other, questions.key).tags == {"wrong label": 1}
 
     result = run_with_errata(other.root, dataset, models[0], path)
     assert result.exit_code == 0, result.output
@@ -155,7 +155,7 @@ def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_ou
     assert rows["pair_accuracy"]["value"] == pytest.approx(np.mean(RIGHT["first"][1:]))
 
 
-def test_errata_of_other_questions_are_one_line(tmp_path: Path, dataset: str, models: list[str]):
+def test_errata_of_other_questions_give_one_line(tmp_path: Path, dataset: str, models: list[str]):
     path = tmp_path / "errata.jsonl"
     path.write_text(errata.lines([Erratum("0" * 32, "wrong", "Ann")]))
     result = run_with_errata(tmp_path / "cache", dataset, models[0], path)
@@ -165,7 +165,7 @@ def test_errata_of_other_questions_are_one_line(tmp_path: Path, dataset: str, mo
     )
 
 
-def test_a_label_that_a_reviewer_calls_right_is_kept():
+def test_a_label_that_a_reviewer_accepts_is_not_rejected():
     disputed = [Erratum("a" * 32, "wrong", "Ann"), Erratum("a" * 32, "right", "Bo")]
     assert errata.rejected(
         [*disputed, Erratum("b" * 32, "both", "Ann"), Erratum("c" * 32, "unsure", "Ann")]
@@ -183,7 +183,7 @@ def test_a_label_that_a_reviewer_calls_right_is_kept():
         '{"digest": "' + "0" * 32 + '", "verdict": "wrong", "reviewer": 3}',
     ],
 )
-def test_a_line_that_is_not_an_erratum_is_named(tmp_path: Path, line: str):
+def test_the_error_names_a_line_that_is_not_an_erratum(tmp_path: Path, line: str):
     path = tmp_path / "errata.jsonl"
     path.write_text(f"\n{line}\n")
     with pytest.raises(InvalidInput, match="line 2"):
@@ -200,19 +200,21 @@ def test_the_command_lists_suspects_and_accuracies(store: Store):
     assert "right in 91.67%" in result.stderr
 
 
-def test_a_model_asked_in_both_orders_has_the_accuracy_that_home_shows():
+def test_a_model_with_both_orders_has_the_accuracy_that_home_shows():
     store = Store(shipped.PUBLISHED_FOLDER)
     row = next(row for row in views.runs.question_set_rows(store) if "SugarCrepe" in row.dataset)
-    asked = views.runs.question_set(store, row.case_key)
-    kind = views.runs.default_kind(store, asked)
-    shares = {  # of wrong answers, as Home counts them
+    questions = views.runs.question_set(store, row.case_key)
+    kind = views.runs.default_kind(store, questions)
+    shares = {  # shares of wrong answers, as Home counts them
         model: sum(count.n_believed for count in counts) / sum(count.n_lies for count in counts)
-        for model in asked.models
+        for model in questions.models
         if (
-            counts := [c for c in views.showcase.lie_counts(store, asked, kind) if c.model == model]
+            counts := [
+                c for c in views.showcase.lie_counts(store, questions, kind) if c.model == model
+            ]
         )
     }
-    ranking = views.suspects.suspects(store, asked, kind)
+    ranking = views.suspects.suspects(store, questions, kind)
     assert len(ranking.accuracies) == 5
     for each in ranking.accuracies:
         assert each.all_cases == pytest.approx(1 - shares[each.model]), each.model

@@ -1,4 +1,4 @@
-"""Published totals of known checkpoints, and a run compared with them."""
+"""Published totals of known checkpoints, and their comparison with a run."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ MODEL = "openclip:ViT-B-32/openai"
 
 
 @pytest.mark.skipif(not SHARED.is_file(), reason="../shared/data/real is not here")
-def test_the_shipped_totals_are_those_that_mteb_publishes():
+def test_the_bundled_totals_are_those_that_mteb_publishes():
     with SHARED.open() as rows:
         published = {
             (row["model"], row["task"], row["metric"]): float(row["value"])
@@ -39,7 +39,7 @@ def test_the_shipped_totals_are_those_that_mteb_publishes():
     assert len({model for model, _, _ in shipped}) == 49
 
 
-def test_every_checkpoint_of_openclip_that_is_named_exists_in_openclip():
+def test_every_named_checkpoint_exists_in_openclip():
     known = {f"{arch}/{tag}" for arch, tag in open_clip.list_pretrained()}
     assert set(totals.OPENCLIP) <= known
     assert set(totals.OPENCLIP.values()) <= set(totals.load()["model"])
@@ -69,7 +69,7 @@ def test_the_command_lists_the_totals_of_a_checkpoint():
     ]
 
 
-def test_a_model_without_totals_is_one_line():
+def test_a_model_without_totals_is_refused_in_one_line():
     with pytest.raises(NotFound, match="No model with published totals named 'demo:weak'"):
         totals.of_model("demo:weak")
     assert CliRunner().invoke(main, ["list", "models", "--model", MODEL]).exit_code == 2
@@ -111,7 +111,7 @@ def test_a_run_on_all_of_winoground_is_compared_with_the_published_totals(
     dataset, scores = winoground(tmp_path / "data", n, right)
     store = Store(tmp_path / "cache")
     execute(Request((scores,), dataset, "eqben"), store)
-    # The scores solve a pair in both directions or in none: all three metrics are n_right / n.
+    # The scores solve a pair in both directions or not at all, so all three metrics are n_right / n.
     table = totals.load()
     table.loc[table["task"] == "Winoground", "value"] = 0.1
     monkeypatch.setattr(totals, "load", lambda: table)
@@ -143,7 +143,7 @@ def test_sugarcrepe_as_foil_sets_is_compared_with_the_published_totals(
         "SugarCrepe 76.61 published (mteb results (CC0)); by the answers of Miranda et al., BiVLC "
         "76.56: within sampling error"
     )
-    assert totals.compare(store, "published:CLIP_COCO", key) == []  # no checkpoint of mteb's
+    assert totals.compare(store, "published:CLIP_COCO", key) == []  # not a checkpoint in mteb
     run = views.runs.question_set(store, key).run("published:CLIP ViT-B/32")
     result = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "show", run.key])
     assert "SugarCrepe 76.61 published" in result.output
@@ -151,14 +151,14 @@ def test_sugarcrepe_as_foil_sets_is_compared_with_the_published_totals(
 
 @pytest.fixture
 def bundled_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Question sets with what came with vlprobe, by dataset."""
+    """Return a store of bundled results, and a function from a dataset to its question set."""
     monkeypatch.delenv(shipped.SETTING)
     store = shipped.opened(tmp_path / "cache")
     keys = {row.dataset: row.case_key for row in views.runs.question_set_rows(store)}
     return store, lambda dataset: views.runs.question_set(store, keys[dataset])
 
 
-def test_totals_are_shown_only_with_questions_that_mean_the_same(bundled_set):
+def test_totals_are_shown_only_with_equivalent_questions(bundled_set):
     store, question_set = bundled_set
     model = "published:CLIP ViT-B/32"
     rows = totals.of_questions(store, question_set("bundled:SugarCrepe"), "foil", model)
@@ -193,7 +193,7 @@ def test_a_pair_of_winoground_is_compared_by_its_group_score(tmp_path: Path):
 @pytest.mark.parametrize(
     ("probe", "kind"), tiers([("visla", "i2t-pair"), ("eqben", "foil")], [("visla", "i2t-pair")])
 )
-def test_sugarcrepe_has_totals_by_each_probe_that_asks_its_questions(
+def test_sugarcrepe_has_totals_for_each_probe_on_its_full_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: str, kind: str
 ):
     folder = tmp_path / "SugarCrepe"
@@ -204,31 +204,31 @@ def test_sugarcrepe_has_totals_by_each_probe_that_asks_its_questions(
     store = Store(tmp_path / "cache")
     (manifest,) = execute(Request((model,), dataset, probe), store)
     question_set = views.runs.question_set(store, manifest["case_key"])
-    assert totals.of_questions(store, question_set, kind, model) == ()  # 6 of 7,511 questions
+    assert totals.of_questions(store, question_set, kind, model) == ()  # only 6 of 7,511 questions
     (sugarcrepe,) = (each for each in totals.BENCHMARKS if each.task == "SugarCrepe")
     whole = replace(sugarcrepe, sizes=frozenset({6}))
     monkeypatch.setattr(totals, "BENCHMARKS", (whole,))
     assert len(totals.of_questions(store, question_set, kind, model)) == 42
 
 
-def test_compare_marks_published_totals_where_they_are_on_its_axis(bundled_set):
+def test_compare_marks_the_published_totals_that_fit_on_its_axis(bundled_set):
     store, question_set = bundled_set
     models = ("published:CLIP ViT-B/32", "published:CLIP_COCO", "published:CLIP_TROHN-Text")
-    stored = question_set("bundled:SugarCrepe")
-    comparison = views.paired_tests.compare_models(store, stored, models, "foil")
-    rows = totals.of_questions(store, stored, "foil", models[0])
+    questions = question_set("bundled:SugarCrepe")
+    comparison = views.paired_tests.compare_models(store, questions, models, "foil")
+    rows = totals.of_questions(store, questions, "foil", models[0])
     kind = presentations()["eqben"].kind("foil")
     looks = styles.styles(list(models))
     figure = forest.forest_figure(comparison, kind, looks, {}, rows)
     plain = forest.forest_figure(comparison, kind, looks, {})
     assert all(trace.customdata for trace in plain.data if trace.mode == "markers")
-    assert figure.layout.xaxis.range == plain.layout.xaxis.range  # totals do not stretch the frame
+    assert figure.layout.xaxis.range == plain.layout.xaxis.range  # totals do not extend the axis
     (rings,) = [trace for trace in figure.data if trace.name == "published totals (mteb, CC0)"]
     marks = dict(zip(rings.text, rings.x, strict=True))
     text = "<b>openai/clip-vit-base-patch32</b><br>fooled by 23.4 %, published total (mteb, CC0)"
     # The total of the same checkpoint is within a tenth of a point of the baseline's zero line.
     assert abs(marks[text]) < 0.1
-    assert rings.cliponaxis is False  # a ring at the end of the axis is whole
+    assert rings.cliponaxis is False  # a ring at the end of the axis is not clipped
     low, high = figure.layout.xaxis.range
     assert low <= min(rings.x) and max(rings.x) <= high
     assert figure.layout.yaxis.ticktext[-1] == (

@@ -1,4 +1,4 @@
-"""The trade-off's tables are the estimates side by side, and what the paper prints."""
+"""The trade-off's tables contain the estimates of both metrics and the published values."""
 
 import math
 
@@ -21,7 +21,7 @@ def same(one: float, other: float) -> bool:
     return one == other or (math.isnan(one) and math.isnan(other))
 
 
-def test_the_trade_off_is_the_estimates_side_by_side(every_probe: Store, case_key: str):
+def test_the_trade_off_has_the_estimates_of_both_metrics(every_probe: Store, case_key: str):
     points = views.tradeoff.trade_off(
         every_probe, views.runs.question_set(every_probe, case_key), "positive_rate"
     ).set_index("model")
@@ -39,7 +39,7 @@ def test_the_trade_off_is_the_estimates_side_by_side(every_probe: Store, case_ke
         )
 
 
-def test_a_metric_without_a_case_is_unknown_in_the_trade_off(store: Store, tmp_path):
+def test_a_metric_without_cases_is_unknown_in_the_trade_off(store: Store, tmp_path):
     execute(
         Request(
             ("control:random",), make_tiny(tmp_path / "tiny"), "lgip", {"kinds": ["flip"]}, limit=3
@@ -59,7 +59,7 @@ def test_a_metric_without_a_case_is_unknown_in_the_trade_off(store: Store, tmp_p
     )
 
 
-def test_a_control_is_on_no_front(every_probe: Store, case_key: str):
+def test_a_control_is_never_on_the_front(every_probe: Store, case_key: str):
     assert not views.tradeoff.trade_off(
         every_probe, views.runs.question_set(every_probe, case_key), "positive_rate"
     )["front"].any()
@@ -70,10 +70,10 @@ def test_a_control_is_on_no_front(every_probe: Store, case_key: str):
     [("positive_rate", "combined_positive_rate"), ("sensitivity_gap", "combined_gap")],
 )
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
-def test_by_type_the_height_is_that_of_the_type_and_the_place_that_of_the_whole(
+def test_by_type_y_is_the_estimate_of_the_type_and_x_that_of_all_cases(
     every_probe, case_key, up, combined, unit
 ):
-    found = views.tradeoff.trade_off_by_type(
+    points = views.tradeoff.trade_off_by_type(
         every_probe, views.runs.question_set(every_probe, case_key), up, "macro", unit
     )
     whole = views.estimates.estimates(
@@ -82,33 +82,33 @@ def test_by_type_the_height_is_that_of_the_type_and_the_place_that_of_the_whole(
     parts = views.estimates.estimates(
         every_probe, views.runs.question_set(every_probe, case_key), "subtype", "macro", unit
     ).set_index(["model", "metric", "slice"])
-    assert {"color", "combined"} <= set(found["type"])
-    for row in found.itertuples():
+    assert {"color", "combined"} <= set(points["type"])
+    for row in points.itertuples():
         assert same(row.x, whole.loc[(row.model, "invariance_error"), "value"])
         known = (row.model, combined) if row.type == "combined" else (row.model, up, row.type)
-        own = (whole if row.type == "combined" else parts).loc[known]
-        assert same(row.y, own["value"]) and same(row.y_low, own["low"])
-        assert row.y_n == own["n_items"]
+        estimate = (whole if row.type == "combined" else parts).loc[known]
+        assert same(row.y, estimate["value"]) and same(row.y_low, estimate["low"])
+        assert row.y_n == estimate["n_items"]
 
 
-def test_the_printed_trade_off_is_table_2():
-    found = views.tradeoff.published_trade_off("sensitivity_gap").set_index("model")
-    assert len(found) == 9
-    assert found.loc["CLIP ViT-B/16 (OpenAI)", ["x", "y"]].tolist() == [0.008, 0.024]
-    assert "suspect" in found.loc["SigLIP base-p16-224", "note"]
+def test_the_published_trade_off_is_table_2():
+    points = views.tradeoff.published_trade_off("sensitivity_gap").set_index("model")
+    assert len(points) == 9
+    assert points.loc["CLIP ViT-B/16 (OpenAI)", ["x", "y"]].tolist() == [0.008, 0.024]
+    assert "suspect" in points.loc["SigLIP base-p16-224", "note"]
 
 
-def test_printed_types_lie_over_the_model_s_own_steadiness():
-    found = views.tradeoff.published_by_type("positive_rate").set_index(["type", "model"])
-    assert found.loc[("number", "EVA02-CLIP L/14"), ["x", "y"]].tolist() == [0.005, 0.75]
-    assert found.loc[("combined", "EVA02-CLIP L/14"), "y"] == 0.9
+def test_published_types_have_the_model_s_overall_invariance_error_as_x():
+    points = views.tradeoff.published_by_type("positive_rate").set_index(["type", "model"])
+    assert points.loc[("number", "EVA02-CLIP L/14"), ["x", "y"]].tolist() == [0.005, 0.75]
+    assert points.loc[("combined", "EVA02-CLIP L/14"), "y"] == 0.9
     gaps = views.tradeoff.published_by_type("sensitivity_gap").set_index(["type", "model"])
     assert gaps.loc[("object", "SigLIP base-p16-224"), "y"] == -0.017
-    assert not found["x"].isna().any() and not gaps["x"].isna().any()
+    assert not points["x"].isna().any() and not gaps["x"].isna().any()
 
 
-def test_printed_percentages_are_shares():
-    found = views.tradeoff.published_values("prsm", 1, "local_100")
+def test_published_percentages_are_converted_to_shares():
+    points = views.tradeoff.published_values("prsm", 1, "local_100")
     table = views.published.load().query("paper == 'prsm' and metric == 'local_100'")
     factor = {"percent": 0.01, "share": 1.0}
-    assert found["value"].tolist() == [row.value * factor[row.unit] for row in table.itertuples()]
+    assert points["value"].tolist() == [row.value * factor[row.unit] for row in table.itertuples()]

@@ -1,4 +1,4 @@
-"""Steps of a training: curves and outcomes of cases against a loop over one case at a time."""
+"""Steps of a training: curves and outcomes of cases match a loop over the cases."""
 
 import json
 import math
@@ -32,7 +32,7 @@ NAMES = tuple(f"toy@{step}" for step in STEPS)
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Three steps of one training, dealt at random, and a model that is none of them."""
+    """Return results of three steps of one training, with random answers, and of another model."""
     folder = tmp_path_factory.mktemp("steps")
     store = Store(folder / "cache")
     models = {name: Dealt(f"dealt:{index}") for index, name in enumerate((*NAMES, "toy"))}
@@ -43,7 +43,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def test_each_metric_has_a_row_a_step_as_the_estimates_of_its_run(trained: Store):
+def test_each_metric_has_one_row_per_step_equal_to_the_estimate_of_its_run(trained: Store):
     question_set, models = views.training_steps.find_training(trained, "toy")
     assert models == dict(zip(STEPS, NAMES, strict=True)) and question_set.probe == "lgip"
     curves = views.training_steps.curves(trained, question_set, models, "subtype")
@@ -72,18 +72,20 @@ def test_the_figure_of_a_training_has_a_line_for_all_cases_and_one_for_each_type
     }
     assert figure["layout"]["xaxis"]["ticktext"] == ("0", "20", "100")
     (n_cases,) = whole.query("metric == 'positive_rate'")["n_cases"].unique()
-    assert f"on {n_cases} of the cases" in caption  # those of the metric, not of the question set
+    assert (
+        f"on {n_cases} of the cases" in caption
+    )  # the cases of the metric, not of the question set
     assert "of toy by training step" in caption and "95 % intervals" in caption
 
     monkeypatch.setattr(paper, "rendered", lambda figure, suffix: str(figure).encode())
     line = ["--cache", str(trained.root), "figure", "steps", str(tmp_path / "f.svg"), "--model"]
     result = CliRunner().invoke(main, [*line, "toy"])
     assert result.exit_code == 0 and result.stdout.strip() == caption
-    alone = CliRunner().invoke(main, [*line, "toy@0", "--force"])
-    assert alone.exit_code == 1 and "needs at least two steps of one training" in alone.stderr
+    single = CliRunner().invoke(main, [*line, "toy@0", "--force"])
+    assert single.exit_code == 1 and "needs at least two steps of one training" in single.stderr
 
 
-def test_lab_draws_what_is_learned_and_forgotten_at_each_step(
+def test_repair_draws_the_cases_learned_and_forgotten_at_each_step(
     trained: Store, monkeypatch: pytest.MonkeyPatch
 ):
     question_set, models = views.training_steps.find_training(trained, "toy")
@@ -95,7 +97,7 @@ def test_lab_draws_what_is_learned_and_forgotten_at_each_step(
         assert list(bar.y) == [sign * of_outcome.count(step) for step in STEPS]
         assert sum(bar.y) == sign * len(of_outcome) != 0
     monkeypatch.setenv(shipped.SETTING, "")
-    monkeypatch.setattr(CaseTable, "rows", None)  # questions are read only for the exported table
+    monkeypatch.setattr(CaseTable, "rows", None)  # questions are only read for the exported table
     draw = partial(views.training_steps.outcomes_by_step, trained, question_set, models)
     assert draw("flip")["outcome"].tolist() == table["outcome"].tolist()
     at = open_page(monkeypatch, trained, "repair")
@@ -112,7 +114,7 @@ def test_lab_draws_what_is_learned_and_forgotten_at_each_step(
     assert any(each.value.startswith(f"**{len(combined)} ") for each in at.markdown)
 
 
-def test_a_case_is_learned_or_forgotten_at_the_step_after_which_nothing_changes(trained: Store):
+def test_a_case_is_learned_or_forgotten_at_its_last_change(trained: Store):
     question_set, models = views.training_steps.find_training(trained, "toy")
     table = views.training_steps.cases_by_step(trained, question_set, models, "flip")
     numbers = views.rows.CaseTable(trained, question_set.key).numbers("kind = 'flip'", [])
@@ -146,9 +148,11 @@ def test_the_command_prints_steps_and_cases_and_a_gate_takes_any_step(trained: S
     gate = ("gate", "toy@20", "--against", "toy@0", "--max-drop", "positive_rate=1")
     assert run(*gate).exit_code in (0, 1) and "positive_rate" in run(*gate).stderr
     back = ("gate", "toy@0", "--against", "toy@20", "--max-drop", "positive_rate=1")
-    found = [re.search("(better|worse) by ([.0-9]+)", run(*each).stderr) for each in (gate, back)]
-    assert {each[1] for each in found if each} == {"better", "worse"}
-    assert found[0] and found[1] and found[0][2] == found[1][2]
+    verdicts = [
+        re.search("(better|worse) by ([.0-9]+)", run(*each).stderr) for each in (gate, back)
+    ]
+    assert {each[1] for each in verdicts if each} == {"better", "worse"}
+    assert verdicts[0] and verdicts[1] and verdicts[0][2] == verdicts[1][2]
     assert run("steps", "toy", "--cases", "--outcome", "lerned").exit_code == 1
     with pytest.raises(NotFound, match="Did you mean 'toy'"):
         views.training_steps.find_training(trained, "toi")
@@ -156,7 +160,9 @@ def test_the_command_prints_steps_and_cases_and_a_gate_takes_any_step(trained: S
         views.training_steps.find_training(trained, "toy", "visla")
 
 
-def test_an_unknown_margin_leaves_the_case_open(trained: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_case_with_an_unknown_margin_has_an_unknown_outcome(
+    trained: Store, monkeypatch: pytest.MonkeyPatch
+):
     question_set, models = views.training_steps.find_training(trained, "toy")
     known = views.rows.margins
 

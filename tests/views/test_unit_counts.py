@@ -1,4 +1,4 @@
-"""Counts by type and unit of resampling, against plain loops over the cases and against SQL's order."""
+"""Counts by type and unit of resampling match plain loops over the cases, in SQL's order."""
 
 from collections.abc import Sequence
 
@@ -14,15 +14,17 @@ from vlprobe.views.unit_counts import unit_counts
 
 
 def expected(rows: pd.DataFrame, models: Sequence[str], kind: str) -> pd.DataFrame:
-    """By loops, sorted as SQL would sort it."""
-    own = rows[rows["kind"] == kind]
-    margins = {f"margin_{place}": own[model] for place, model in enumerate(models)}
-    counted = count(pd.DataFrame({"subtype": own["subtype"], "unit": own["item"], **margins}))
+    """Return the counts by loops, sorted as by SQL."""
+    of_kind = rows[rows["kind"] == kind]
+    margins = {f"margin_{place}": of_kind[model] for place, model in enumerate(models)}
+    counted = count(
+        pd.DataFrame({"subtype": of_kind["subtype"], "unit": of_kind["item"], **margins})
+    )
     return counted.sort_values(["subtype", "n_cases", "unit"], ignore_index=True)
 
 
 @pytest.mark.parametrize("kind", ["flip", "combined", "paraphrase"])
-def test_counts_and_their_order_are_those_of_a_loop(
+def test_counts_and_their_order_match_a_loop(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     question_set = views.runs.question_set(filled, key)
@@ -39,7 +41,7 @@ def test_counts_and_their_order_are_those_of_a_loop(
             assert counted[name].tolist() == by_loop[name].tolist(), name
 
 
-def test_a_pair_has_the_same_counts_either_way_round_and_no_movements_where_nobody_asks(
+def test_a_pair_has_the_same_counts_in_either_order_and_no_movements_by_default(
     filled: Store, key: str, rows: pd.DataFrame
 ):
     question_set = views.runs.question_set(filled, key)
@@ -52,7 +54,7 @@ def test_a_pair_has_the_same_counts_either_way_round_and_no_movements_where_nobo
             assert list(counted[name]) == by_loop[name].tolist(), name
 
 
-def test_a_kind_that_was_not_asked_has_no_row(filled: Store, key: str):
+def test_a_kind_without_cases_has_no_row(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     runs = [question_set.run(model) for model in MODELS[:2]]
     counted = unit_counts(filled, key, runs, "not asked")

@@ -1,4 +1,4 @@
-"""Runs of an older version stay visible and marked, and stand beside no run of another version, in any view."""
+"""Runs of an older version remain visible and marked, and no view compares them with runs of another version."""
 
 import shutil
 from pathlib import Path
@@ -18,11 +18,11 @@ from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import report
 
 TODAY = ("control:random", "control:constant")
-VETERANS = ("veteran", "elder")  # asked by the metrics of before
+VETERANS = ("veteran", "elder")  # run with an older version of the metrics
 
 
 def older_copy(store: Store, manifest: dict, key: str, model: str, finished: str) -> None:
-    """The same answers as a run of the metrics before the last change of the first of them."""
+    """Copy a run as if it had the metrics before the last change of the first one."""
     tables = {
         name: own.drop("run").append_column("run", pa.array([key] * len(own)))
         for name, own in (
@@ -40,7 +40,7 @@ def older_copy(store: Store, manifest: dict, key: str, model: str, finished: str
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """LGIP and RoCOCO: both controls of today; of before, two models of other names and the first control."""
+    """Return LGIP and RoCOCO runs: both current controls; older ones of two other models and the first control."""
     folder = tmp_path_factory.mktemp("versions")
     store = Store(folder / "cache")
     options = {
@@ -48,10 +48,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
         "rococo": {"policies": [], "pictures": ["mix:0.9"], "picture_seeds": [1]},
     }
     for place, (probe, chosen) in enumerate(options.items()):
-        asked = Request(TODAY, make_tiny(folder / "tiny"), probe, chosen, examine=False)
-        manifest = execute(asked, store)[0]
+        request = Request(TODAY, make_tiny(folder / "tiny"), probe, chosen, examine=False)
+        manifest = execute(request, store)[0]
         for number, model in enumerate((*VETERANS, TODAY[0])):
-            # that it was asked last makes it no newer
+            # a later finish does not make its version newer
             finished = "2026-01-01" if number else "2099-01-01"
             older_copy(store, manifest, f"{place}{number}" * 8, model, finished)
     return store
@@ -59,7 +59,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture
 def only_older(mixed: Store, tmp_path: Path) -> Store:
-    """The veterans' answers to LGIP alone."""
+    """Return only the veterans' answers to LGIP."""
     store, key = Store(tmp_path / "cache"), case_key_of(mixed, "lgip")
     shutil.copytree(mixed.root / "cases" / key, store.root / "cases" / key)
     for run in ("00" * 8, "01" * 8):
@@ -67,7 +67,7 @@ def only_older(mixed: Store, tmp_path: Path) -> Store:
     return store
 
 
-def test_every_run_is_listed_and_the_older_ones_are_marked(mixed: Store):
+def test_every_run_is_listed_and_older_ones_are_marked(mixed: Store):
     table = views.runs.runs(mixed)
     assert len(table) == 10
     assert table.loc[table["older"] == "", "model"].value_counts().to_dict() == dict.fromkeys(
@@ -117,18 +117,18 @@ def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
 
 
 def test_a_curve_of_severity_has_one_version(mixed: Store):
-    found = views.figures.severity(mixed, question_set_of(mixed, "rococo"), "t2i_r1")
-    assert set(found["model"]) <= set(TODAY)
-    assert len(found) == len(found.drop_duplicates(["model", "slice"])) > 0
+    table = views.figures.severity(mixed, question_set_of(mixed, "rococo"), "t2i_r1")
+    assert set(table["model"]) <= set(TODAY)
+    assert len(table) == len(table.drop_duplicates(["model", "slice"])) > 0
 
 
-def test_a_run_of_an_older_version_can_still_be_looked_at(mixed: Store):
+def test_a_run_of_an_older_version_can_still_be_shown(mixed: Store):
     key = case_key_of(mixed, "lgip")
-    found = views.estimates.estimates(
+    table = views.estimates.estimates(
         mixed, views.runs.question_set(mixed, key, version_of="00" * 8)
     )
-    assert set(found["model"]) == {*VETERANS, TODAY[0]}
-    assert set(found["key"]) == {"00" * 8, "01" * 8, "02" * 8}
+    assert set(table["model"]) == {*VETERANS, TODAY[0]}
+    assert set(table["key"]) == {"00" * 8, "01" * 8, "02" * 8}
     cases, total = views.cases.failures(
         mixed,
         views.runs.question_set(mixed, key, model="veteran"),
@@ -139,20 +139,20 @@ def test_a_run_of_an_older_version_can_still_be_looked_at(mixed: Store):
         ("00" * 8, TODAY[1:]),
         (views.runs.question_set(mixed, key).runs[0].key, VETERANS),
     ):
-        said = CliRunner().invoke(main, ["--cache", str(mixed.root), "show", run])
-        assert said.exit_code == 0
-        assert not any(name in said.stdout for name in others)
-        assert ("veteran was run with an older version: invariance_error@0" in said.stderr) == (
+        result = CliRunner().invoke(main, ["--cache", str(mixed.root), "show", run])
+        assert result.exit_code == 0
+        assert not any(name in result.stdout for name in others)
+        assert ("veteran was run with an older version: invariance_error@0" in result.stderr) == (
             run == "00" * 8
         )
 
 
-def test_show_marks_the_older_runs(mixed: Store):
-    said = CliRunner().invoke(main, ["--cache", str(mixed.root), "show"])
-    assert said.stdout.count("older version: ") == 6
+def test_show_marks_older_runs(mixed: Store):
+    result = CliRunner().invoke(main, ["--cache", str(mixed.root), "show"])
+    assert result.stdout.count("older version: ") == 6
 
 
-def test_a_report_and_a_page_say_what_is_not_beside_the_others(mixed: Store, monkeypatch):
+def test_a_report_and_a_page_name_the_older_runs_that_they_omit(mixed: Store, monkeypatch):
     key = case_key_of(mixed, "lgip")
     text = report.report(mixed, views.runs.question_set(mixed, key))
     assert (
@@ -166,7 +166,7 @@ def test_a_report_and_a_page_say_what_is_not_beside_the_others(mixed: Store, mon
     )
 
 
-def test_where_all_are_older_they_are_shown_and_marked(only_older: Store):
+def test_older_runs_are_shown_and_marked_if_no_newer_run_exists(only_older: Store):
     (row,) = views.runs.question_sets(only_older).itertuples()
     assert set(row.models) == set(VETERANS)
     assert row.label.endswith(" · older version")

@@ -1,4 +1,4 @@
-"""Every view is compared with a plain loop over the Parquet files of a small real store."""
+"""Every view matches a plain loop over the Parquet files of a small real store."""
 
 import dataclasses
 import json
@@ -37,7 +37,7 @@ def case_key(filled: Store) -> str:
 
 @pytest.fixture(scope="module")
 def rows(filled: Store, case_key: str) -> pd.DataFrame:
-    """Questions and the random model's answers, joined without SQL."""
+    """Return the questions and the random model's answers, joined without SQL."""
     run = views.runs.runs(filled).query("case_key == @case_key and model == @RANDOM")["key"].iloc[0]
     questions = pd.read_parquet(filled.root / "cases" / case_key / "cases.parquet")
     answers = pd.read_parquet(filled.root / "runs" / run / "scores.parquet")[
@@ -47,7 +47,7 @@ def rows(filled: Store, case_key: str) -> pd.DataFrame:
 
 
 def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 7) -> list[int]:
-    """All cases of all pages, in order."""
+    """Return all cases of all pages, in order."""
     total = views.cases.failures(store, views.runs.question_set(store, key), chosen, 1, size)[1]
     pages = range(1, -(-total // size) + 1)
     found = [
@@ -62,7 +62,7 @@ def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 
 
 
 def test_the_label_of_a_question_set_has_its_options_in_words(tmp_path):
-    """The picker showed "flips ['color', 'object'] · kinds ['paraphrase', 'flip']"."""
+    """Check the label; the picker once showed "flips ['color', 'object'] · kinds ['paraphrase', 'flip']"."""
     store, dataset = Store(tmp_path / "cache"), make_tiny(tmp_path / "tiny")
     options = {"kinds": ["paraphrase", "flip"], "flips": ["color", "object"], "k_same": 3}
     execute(Request((RANDOM,), dataset, "lgip", options, examine=False), store)
@@ -77,7 +77,7 @@ def test_the_label_of_a_question_set_has_its_options_in_words(tmp_path):
     )
 
 
-def test_question_sets_name_what_was_asked_and_who_answered(filled: Store):
+def test_question_sets_list_their_options_and_models(filled: Store):
     sets = views.runs.question_sets(filled).set_index("n_items")
     assert sets.loc[6, "models"] == ["control:constant", RANDOM] or sets.loc[6, "models"] == [
         RANDOM,
@@ -112,7 +112,7 @@ def test_the_whole_estimates_are_means_of_the_margins(
     assert table.loc["positive_rate", "n_cases"] == len(flips)
 
 
-def test_spreads_divide_cosines_and_leave_rates_alone(filled: Store, case_key: str):
+def test_the_unit_spread_divides_cosines_and_keeps_rates(filled: Store, case_key: str):
     cosine = (
         views.estimates.estimates(filled, views.runs.question_set(filled, case_key))
         .query("model == @RANDOM")
@@ -123,21 +123,21 @@ def test_spreads_divide_cosines_and_leave_rates_alone(filled: Store, case_key: s
         .query("model == @RANDOM")
         .set_index("metric")
     )
-    own = (
+    spread_of = (
         views.runs.runs(filled)
         .query("model == @RANDOM and case_key == @case_key")["spread"]
         .iloc[0]
     )
     for column in ("value", "low", "high"):
         assert spread.loc["invariance_error", column] == pytest.approx(
-            cosine.loc["invariance_error", column] / own
+            cosine.loc["invariance_error", column] / spread_of
         )
         assert spread.loc["positive_rate", column] == cosine.loc["positive_rate", column]
     with pytest.raises(InvalidInput, match="furlong"):
         views.estimates.estimates(filled, views.runs.question_set(filled, case_key), unit="furlong")
 
 
-def test_slices_of_a_metric_hold_all_its_cases(filled: Store, case_key: str):
+def test_slices_of_a_metric_contain_all_its_cases(filled: Store, case_key: str):
     whole = (
         views.estimates.estimates(filled, views.runs.question_set(filled, case_key))
         .query("model == @RANDOM")
@@ -172,7 +172,7 @@ def test_slices_of_a_metric_hold_all_its_cases(filled: Store, case_key: str):
     ],
     ids=str,
 )
-def test_a_filter_passes_what_a_loop_passes_in_its_order(
+def test_a_filter_passes_the_cases_of_a_loop_in_the_same_order(
     filled: Store, case_key: str, rows: pd.DataFrame, given: dict
 ):
     chosen = views.filter.Filter.parse(RANDOM, **given)
@@ -203,7 +203,7 @@ def test_a_filter_passes_what_a_loop_passes_in_its_order(
     assert everything(filled, case_key, chosen) == [row.case for row in expected]
 
 
-def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, case_key: str):
+def test_every_case_that_passes_has_the_rule_of_the_filter(filled: Store, case_key: str):
     for row in views.estimates.choices(
         filled, views.runs.question_set(filled, case_key)
     ).itertuples():
@@ -215,7 +215,7 @@ def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, case_key: str)
         assert set(table["rule"]) == {row.rule}
 
 
-def test_outcomes_count_what_the_lists_hold(filled: Store, case_key: str):
+def test_outcomes_count_the_cases_of_the_lists(filled: Store, case_key: str):
     for model in (RANDOM, "control:constant"):
         chosen = views.filter.Filter(model, contains="bench")
         counts = views.cases.outcomes(filled, views.runs.question_set(filled, case_key), chosen)
@@ -233,7 +233,7 @@ def test_outcomes_count_what_the_lists_hold(filled: Store, case_key: str):
 
 
 @pytest.mark.parametrize("text", ["'; DROP TABLE x; --", "%", "_", '"', "\\", "100 % sure\n"])
-def test_what_people_type_is_looked_for_as_it_is(filled: Store, case_key: str, text: str):
+def test_special_characters_in_a_search_are_literal(filled: Store, case_key: str, text: str):
     for chosen in (
         views.filter.Filter(RANDOM, contains=text),
         views.filter.Filter.parse(RANDOM, tag=f"thing={text}"),
@@ -271,7 +271,7 @@ def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes()
     assert found("コーヒー") == found("2匹") == found("飲む") == {fifth}
 
 
-def test_unknown_names_are_refused_with_what_there_is(filled: Store, case_key: str):
+def test_unknown_names_are_refused_with_a_list_of_known_ones(filled: Store, case_key: str):
     with pytest.raises(NotFound, match="control:constant"):
         views.cases.failures(
             filled,
@@ -288,7 +288,7 @@ def test_unknown_names_are_refused_with_what_there_is(filled: Store, case_key: s
         views.estimates.estimates(filled, views.runs.question_set(filled, "0" * 16))
 
 
-def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store, case_key: str):
+def test_a_page_beyond_the_last_is_empty_and_has_the_total(filled: Store, case_key: str):
     table, total = views.cases.failures(
         filled,
         views.runs.question_set(filled, case_key),
@@ -305,24 +305,24 @@ def test_answers_are_those_of_every_model(filled: Store, case_key: str, rows: pd
     )
     assert len(table) == 4
     for case in (0, 3):
-        own = rows.set_index("case").loc[case]
-        assert table.loc[(case, RANDOM), "margin"] == own["margin"]
-        assert list(table.loc[(case, RANDOM), "scores"]) == list(own["scores"])
+        row = rows.set_index("case").loc[case]
+        assert table.loc[(case, RANDOM), "margin"] == row["margin"]
+        assert list(table.loc[(case, RANDOM), "scores"]) == list(row["scores"])
 
 
-def test_an_export_holds_every_score(filled: Store, tmp_path: Path):
+def test_an_export_contains_every_score(filled: Store, tmp_path: Path):
     import duckdb
 
-    written = views.export.export(filled, tmp_path / "out.duckdb")
+    n_written = views.export.export(filled, tmp_path / "out.duckdb")
     with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as connection:
-        assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(written,)]
+        assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(n_written,)]
     manifests = [json.loads(path.read_text()) for path in filled.root.glob("runs/*/manifest.json")]
-    assert written == sum(manifest["n_cases"] for manifest in manifests)
+    assert n_written == sum(manifest["n_cases"] for manifest in manifests)
     with pytest.raises(InvalidInput, match="exists"):
         views.export.export(filled, tmp_path / "out.duckdb")
 
 
-def test_an_export_holds_what_a_probe_stores_beside_its_scores(every_probe: Store, tmp_path: Path):
+def test_an_export_contains_a_probe_s_further_tables(every_probe: Store, tmp_path: Path):
     import duckdb
 
     views.export.export(every_probe, tmp_path / "out.duckdb")
@@ -332,25 +332,23 @@ def test_an_export_holds_what_a_probe_stores_beside_its_scores(every_probe: Stor
     assert dict(counted) == {run["key"]: run["n_cases"] for run in runs} and len(runs) == 2
 
 
-def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
-    there = Store(tmp_path / "cache")
-    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), there)[
+def test_an_unknown_answer_counts_neither_as_fooled_nor_as_not_fooled(tmp_path):
+    cache = Store(tmp_path / "cache")
+    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), cache)[
         0
     ]
-    margins = there.run(manifest["key"]).table("scores").to_pandas()["margin"]
+    margins = cache.run(manifest["key"]).table("scores").to_pandas()["margin"]
     assert margins.isna().any()
     counts = views.cases.outcomes(
-        there,
-        views.runs.question_set(there, manifest["case_key"]),
+        cache,
+        views.runs.question_set(cache, manifest["case_key"]),
         views.filter.Filter("control:constant", kind="ranking"),
     )
     assert (counts["held"], counts["fooled"]) == ((margins > 0).sum(), (margins <= 0).sum())
     assert counts["all"] == len(margins)
 
 
-def test_a_failed_check_is_a_note_on_the_runs_of_its_own_dataset_and_of_no_other(
-    store: Store, tmp_path: Path
-):
+def test_a_failed_check_is_noted_only_on_runs_of_its_dataset(store: Store, tmp_path: Path):
     first, second = make_tiny(tmp_path / "first"), make_tiny(tmp_path / "second")
     captions = Path(second.removeprefix("csv:"))
     captions.write_text(captions.read_text().replace("bench", "chair"))

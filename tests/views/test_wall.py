@@ -1,4 +1,4 @@
-"""The wall groups what passes a filter by picture, and shows what a plain loop over the tables shows."""
+"""The wall groups the cases that pass a filter by picture, and matches a plain loop over the tables."""
 
 import math
 from pathlib import Path
@@ -30,7 +30,7 @@ def question_set(filled: Store, key: str) -> QuestionSet:
 
 
 def expected_cards(rows: pd.DataFrame, outcome: str, model: str) -> list[tuple[int, int]]:
-    """Case and other cases of its picture, one picture after another, the worst first."""
+    """Return by picture the worst case and the number of other cases, the worst picture first."""
     flips = rows[rows["kind"] == "flip"]
     passing = flips[(flips[model] <= 0) if outcome == "fooled" else (flips[model] > 0)]
     shown = []
@@ -42,7 +42,7 @@ def expected_cards(rows: pd.DataFrame, outcome: str, model: str) -> list[tuple[i
 
 @pytest.mark.parametrize("outcome", ["fooled", "held"])
 @pytest.mark.parametrize("model", MODELS[:2])
-def test_a_wall_has_one_card_a_picture_with_its_worst_case(
+def test_a_wall_has_one_card_per_picture_with_its_worst_case(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame, outcome: str, model: str
 ):
     rows = rows.assign(**{column: rows[model]})
@@ -114,7 +114,7 @@ def test_a_card_has_the_verdict_of_every_model_in_the_pages_order(
         assert card.margin == by_case.loc[card.case, MODELS[1]]
 
 
-def test_neighbours_walk_over_the_whole_wall(filled: Store, question_set: QuestionSet):
+def test_neighbors_lead_through_the_whole_wall(filled: Store, question_set: QuestionSet):
     chosen = Filter(MODELS[0])
     cards, n_pictures, _ = views.wall.wall(filled, question_set, chosen, 1, 500)
     for place, card in enumerate(cards):
@@ -126,13 +126,15 @@ def test_neighbours_walk_over_the_whole_wall(filled: Store, question_set: Questi
         assert beside.n_same_group == card.more
         assert {same.item for same in beside.same_group} <= {card.item}
         assert card.case not in [same.case for same in beside.same_group]
-        for same in beside.same_group[:1]:  # its picture's place, and the shown case beside it
+        for same in beside.same_group[
+            :1
+        ]:  # its picture's place, and the neighbors of the shown case
             other = views.wall.neighbors(filled, question_set, chosen, same.case)
             assert (other.place, other.next) == (beside.place, beside.next)
             assert card.case in [again.case for again in other.same_group]
 
 
-def test_a_case_that_does_not_pass_has_no_place(
+def test_a_case_that_fails_the_filter_has_no_place(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
     held = int(rows[(rows["kind"] == "flip") & (rows[MODELS[0]] > 0)]["case"].iloc[0])
@@ -141,32 +143,32 @@ def test_a_case_that_does_not_pass_has_no_place(
     assert beside.total_groups > 0
 
 
-def test_an_empty_wall_is_empty(filled: Store, question_set: QuestionSet):
+def test_a_wall_without_cases_is_empty(filled: Store, question_set: QuestionSet):
     nothing = Filter(MODELS[0], contains="no caption says this")
     assert views.wall.wall(filled, question_set, nothing) == ((), 0, 0)
     assert views.wall.neighbors(filled, question_set, nothing, 0).total_groups == 0
 
 
-def test_disagreements_are_what_only_one_of_two_believes(
+def test_disagreements_are_the_cases_that_fool_only_one_of_two_models(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
     first, second = MODELS[:2]
     flips = rows[rows["kind"] == "flip"]
     sides = views.wall.disagreements(filled, question_set, first, second, Filter(first), 5)
-    for model, there, cards, count in (
+    for model, other, cards, count in (
         (first, second, sides.only_base, sides.n_only_base),
         (second, first, sides.only_other, sides.n_only_other),
     ):
-        alone = flips[(flips[model] <= 0) & (flips[there] > 0)]
-        gap = (alone[there] - alone[model]).astype(np.float32)
-        largest = alone.assign(gap=gap).sort_values(["gap", "case"], ascending=[False, True])
-        assert count == len(alone)
+        fooled = flips[(flips[model] <= 0) & (flips[other] > 0)]
+        gap = (fooled[other] - fooled[model]).astype(np.float32)
+        largest = fooled.assign(gap=gap).sort_values(["gap", "case"], ascending=[False, True])
+        assert count == len(fooled)
         assert [card.case for card in cards] == largest["case"].tolist()[:5]
         assert all(card.margin <= 0 and len(card.verdicts) == 3 for card in cards)
     assert sides.n_cases == len(flips)
 
 
-def test_the_first_of_each_group_is_what_a_loop_finds():
+def test_the_first_case_of_each_group_matches_a_loop():
     rng = np.random.default_rng(3)
     for _ in range(50):
         n = int(rng.integers(1, 40))
@@ -205,7 +207,7 @@ def test_whole_captions_are_compared_word_by_word():
     assert len(changed("a " * 5000, "b " * 5000)[1]) < 1000
 
 
-def test_a_rows_texts_stand_for_what_its_kind_asks():
+def test_a_row_has_the_two_texts_that_its_kind_compares():
     row = CaseRow(
         *(0, "id", "item", "t2t", "", "", "", "", (), ("near", "far", "wrong")),
         ("original", "same", "different"),
@@ -240,7 +242,7 @@ def test_every_kind_of_every_probe_has_a_wall(every_probe: Store, probe: str):
             groups.setdefault(name, []).append(card.case)
         if probe == "rococo" and kind.endswith(
             "i2t"
-        ):  # pictures with the same winner have one card
+        ):  # pictures with the same first candidate share a card
             tops = {card.case: card.answer.columns["top"] for card in flat if card.answer}
             pictures, groups = groups, {}
             for numbers in pictures.values():
@@ -255,7 +257,7 @@ def test_every_kind_of_every_probe_has_a_wall(every_probe: Store, probe: str):
 
 
 def check_texts(card: WallCard, probe: str, row: pd.Series) -> None:
-    """What stands against each other on a card, by what the probe is about."""
+    """Check the texts that a card compares, by probe."""
     assert card.true_text in row["texts"]
     if probe == "rococo" and card.kind == "t2i":
         assert card.wrong_text == "" and card.wrong_image and card.answer is not None
@@ -272,7 +274,7 @@ def check_texts(card: WallCard, probe: str, row: pd.Series) -> None:
         assert row["source"] in ("", card.source) and row["target"] in ("", card.target)
 
 
-def test_answers_of_another_length_are_damage_and_no_other_cases(
+def test_answers_of_another_length_are_reported_as_damage(
     filled: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
     short = question_set.run(MODELS[1]).key
@@ -286,7 +288,7 @@ def test_answers_of_another_length_are_damage_and_no_other_cases(
         views.wall.wall(filled, question_set, Filter(MODELS[0], outcome="all", sort="best"))
 
 
-def test_cases_whose_pictures_are_here_are_counted(filled: Store, question_set: QuestionSet):
+def test_cases_with_local_pictures_are_counted(filled: Store, question_set: QuestionSet):
     path = filled.files([question_set.key], "cases")[0]
     table = pd.read_parquet(path)
     flips = table[table["kind"] == "flip"]
