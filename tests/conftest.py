@@ -33,6 +33,7 @@ os.environ["VLPROBE_SHIPPED"] = ""
 os.environ["VLPROBE_CACHE"] = tempfile.mkdtemp(prefix="vlprobe-cache-")
 
 import pytest
+from click.testing import CliRunner, Result
 from PIL import Image, ImageDraw
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import local_script_runner
@@ -40,6 +41,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from vlprobe import views
+from vlprobe.cli.main import main
 from vlprobe.datasets.world import items
 from vlprobe.scoring import pictures
 from vlprobe.storage.store import Store
@@ -204,6 +206,13 @@ def serving_http(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
+
+
+def call(cache: Path | str, *words: str, code: int = 0) -> Result:
+    """Run a command of vlprobe on a cache, and return what it printed. It has to end with this exit code."""
+    result = CliRunner().invoke(main, ["--cache", str(cache), *words])
+    assert result.exit_code == code, result.output
+    return result
 
 
 def make_tiny(folder: Path, replaced: Sequence[Mapping[str, str]] = ()) -> str:
@@ -389,6 +398,12 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     tables["scores"] = table
     store_again(store, manifest, key, tables, model="guess")
     return store
+
+
+@pytest.fixture
+def store_copy(compared: Store, tmp_path: Path) -> Store:
+    """Return a copy of `compared` that a test may write to."""
+    return Store(shutil.copytree(compared.root, tmp_path / "cache"))
 
 
 def tiers(values: Iterable[Any], quick: Container[Any]) -> list:

@@ -7,11 +7,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.conftest import call
 from tests.models.test_answer_logs import spreadsheet
 from vlprobe import views
-from vlprobe.cli.main import main
 from vlprobe.storage.store import Store
 from vlprobe.views.runs import run_rows
 
@@ -36,8 +35,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for command in COMMANDS:
-            result = CliRunner().invoke(main, ["--cache", "cache", *shlex.split(command)])
-            assert result.exit_code == 0, f"{command}: {result.output}"
+            result = call("cache", *shlex.split(command))
             printed[command] = result.output
     return Store(folder / "cache"), printed
 

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import call
 from tests.dashboard.walls import card_ids, wall
 from vlprobe import registry, views
 from vlprobe.cli.main import main
@@ -50,8 +51,7 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 def printed(*words: str) -> list[dict]:
     """Run a command and return its JSON output."""
-    outcome = CliRunner().invoke(main, ["--cache", "stored", *words, "--format", "json"])
-    assert outcome.exit_code == 0, outcome.output
+    outcome = call("stored", *words, "--format", "json")
     return json.loads(outcome.stdout)
 
 

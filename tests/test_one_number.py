@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.test_main import call
-from tests.conftest import tiers
+from tests.conftest import call, tiers
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import component_values, figure_of, marks_of, wall
 from tests.surfaces.test_site import PIXEL, tables

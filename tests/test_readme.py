@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import click
 import pytest
 import yaml
-from click.testing import CliRunner
 from packaging.requirements import Requirement
 
+from tests.conftest import call
 from tools import reference
 from tools.train_demo import main as train_demo
 from vlprobe import __version__, registry, views
@@ -174,8 +174,8 @@ def test_the_first_run_in_getting_started_works(tmp_path: Path):
     for line in commands:
         words = next(parts(line))[1:]
         words += ["--limit", "8"] if words[0] == "run" else []
-        outcome = CliRunner().invoke(main.main, ["--cache", str(tmp_path), *words])
-        assert outcome.exit_code == 0 and outcome.output, (line, outcome.output)
+        outcome = call(tmp_path, *words)
+        assert outcome.output, (line, outcome.output)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
@@ -244,8 +244,7 @@ def test_the_shown_output_of_a_command_is_its_actual_output(page: Path, tmp_path
     for session in SESSION.findall(text_of(page)):
         for part in session.split("$ vlprobe ")[1:]:
             line, _, printed = part.partition("\n")
-            outcome = CliRunner().invoke(main.main, ["--cache", str(tmp_path), *shlex.split(line)])
-            assert outcome.exit_code == 0, outcome.output
+            outcome = call(tmp_path, *shlex.split(line))
             assert printed and outcome.stdout.startswith(printed), (line, outcome.stdout)
 
 

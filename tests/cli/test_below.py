@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from tests.cli.test_compare import keys
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from tests.cli.test_main import call, frame_of, rows_of
-from tests.conftest import store_again
+from tests.cli.test_main import frame_of, rows_of
+from tests.conftest import call, store_again
 from vlprobe import registry, views
 from vlprobe.cli import output
 from vlprobe.metrics.tie_groups import group_letters

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import vlprobe
-from tests.cli.test_main import call, frame_of, rows_of
-from tests.conftest import run_key_of, tiers
+from tests.cli.test_main import frame_of, rows_of
+from tests.conftest import call, run_key_of, tiers
 from tests.datasets.test_pairs import valse
 from tests.views.test_causes import MODEL, Towers, write_pairs
 from tools import ship

@@ -12,19 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 import vlprobe
-from tests.conftest import make_tiny
+from tests.conftest import call, make_tiny
 from vlprobe import registry
 from vlprobe.cli import main
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb.lgip import ALL_KINDS
 from vlprobe.storage import memo
 from vlprobe.views.published import SOURCES
-
-
-def call(cache, *words: str, code: int = 0):
-    result = CliRunner().invoke(main.main, ["--cache", str(cache), *words])
-    assert result.exit_code == code, result.output
-    return result
 
 
 def rows_of(cache, *words: str, code: int = 0) -> list[dict]:

@@ -8,8 +8,8 @@ import pytest
 
 import vlprobe
 from tests.cli.test_failures import FIRST, SECOND, run_models, scores_file
-from tests.cli.test_main import call, rows_of
-from tests.conftest import draw_fewer, run_key_of, store_again
+from tests.cli.test_main import rows_of
+from tests.conftest import call, draw_fewer, run_key_of, store_again
 from tests.datasets.test_pairs import valse
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound

@@ -36,12 +36,6 @@ SIZE = 12  # cards on a page, so that few cases are several pages
 
 
 @pytest.fixture
-def store_copy(compared: Store, tmp_path: Path) -> Store:
-    """Return a copy that a test may write to."""
-    return Store(shutil.copytree(compared.root, tmp_path / "cache"))
-
-
-@pytest.fixture
 def key(compared: Store) -> str:
     return case_key_of(compared)
 

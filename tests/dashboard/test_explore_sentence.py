@@ -1,6 +1,5 @@
 """Explore's sentence: a kind opens its question set, and every choice has a different label."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +16,12 @@ from vlprobe.views.filter import region_text
 ONE = "control:random"
 
 
-def test_a_kind_of_another_probe_opens_its_question_set(show_page, tmp_path: Path, compared: Store):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    execute(Request((ONE,), make("visla", tmp_path / "visla", 4), "visla"), store)
-    at = show_page(store, "explore", kind="flip", type="color")
-    sets = views.runs.question_sets(store)
+def test_a_kind_of_another_probe_opens_its_question_set(
+    show_page, tmp_path: Path, store_copy: Store
+):
+    execute(Request((ONE,), make("visla", tmp_path / "visla", 4), "visla"), store_copy)
+    at = show_page(store_copy, "explore", kind="flip", type="color")
+    sets = views.runs.question_sets(store_copy)
     visla = sets[sets["probe"] == "visla"]["case_key"].iloc[0]
     at.selectbox(key="kind").set_value(f"{visla}:t2t").run()
     assert not at.exception and not at.warning
@@ -35,17 +35,18 @@ def test_a_kind_of_another_probe_opens_its_question_set(show_page, tmp_path: Pat
 
 
 def test_a_kind_of_another_dataset_is_listed_with_the_dataset_and_a_changed_model(
-    show_page, tmp_path: Path, compared: Store
+    show_page, tmp_path: Path, store_copy: Store
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    execute(Request(("control:constant",), make("visla", tmp_path / "other", 4), "visla"), store)
-    at = show_page(store, "explore", kind="flip", model=ONE, pictured="here")
+    execute(
+        Request(("control:constant",), make("visla", tmp_path / "other", 4), "visla"), store_copy
+    )
+    at = show_page(store_copy, "explore", kind="flip", model=ONE, pictured="here")
     options = at.selectbox(key="kind").options
     own, others = options[:3], options[3:]  # each opens a kind
     assert own == ["a wrong word", "a reworded wrong caption", "a rewording"]
     assert others and all(" in " in option for option in others)
     assert all(option.endswith(f", for {model_name('control:constant')}") for option in others)
-    visla = next(row for row in views.runs.question_set_rows(store) if row.probe == "visla")
+    visla = next(row for row in views.runs.question_set_rows(store_copy) if row.probe == "visla")
     at.selectbox(key="kind").set_value(f"{visla.case_key}:t2t").run()
     assert at.query_params["set"] == visla.case_key and "pictured" not in at.query_params
 
@@ -63,12 +64,15 @@ def test_choosing_another_question_set_clears_filters_by_cases(show_page, tmp_pa
     assert not {"region", "unseen", "not"} & set(at.query_params)
 
 
-def test_only_kinds_with_cases_are_listed(show_page, tmp_path: Path, compared: Store):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    execute(Request((ONE,), make("eqben", tmp_path / "eqben", 4), "eqben"), store)
-    eqben = next(row for row in views.runs.question_set_rows(store) if row.probe == "eqben")
-    kinds = set(views.estimates.choices(store, views.runs.question_set(store, eqben.case_key)).kind)
-    at = show_page(store, "explore", kind="flip", model=ONE)
+def test_only_kinds_with_cases_are_listed(show_page, tmp_path: Path, store_copy: Store):
+    execute(Request((ONE,), make("eqben", tmp_path / "eqben", 4), "eqben"), store_copy)
+    eqben = next(row for row in views.runs.question_set_rows(store_copy) if row.probe == "eqben")
+    kinds = set(
+        views.estimates.choices(
+            store_copy, views.runs.question_set(store_copy, eqben.case_key)
+        ).kind
+    )
+    at = show_page(store_copy, "explore", kind="flip", model=ONE)
     values = at.selectbox(key="kind").proto.options
     assert len([value for value in values if " in " in value]) == len(kinds)
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
@@ -217,14 +216,13 @@ def test_a_number_on_home_needs_at_least_30_cases(show_page, compared: Store):
 
 
 @pytest.fixture
-def two_photographers(compared: Store, tmp_path: Path) -> Store:
+def two_photographers(store_copy: Store) -> Store:
     """Return results of `guess` and `other` on the same pictures; `guess` failed a check against chance."""
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    manifest = next(one for one in store.runs() if one["run"]["model"] == "guess")
+    manifest = next(one for one in store_copy.runs() if one["run"]["model"] == "guess")
     for key, name in (("e" * 16, "other"), ("d" * 16, "third")):
-        store_again(store, manifest, key, model=name, model_digest=name)
-    fail_chance(store, manifest["run"])
-    return store
+        store_again(store_copy, manifest, key, model=name, model_digest=name)
+    fail_chance(store_copy, manifest["run"])
+    return store_copy
 
 
 def fail_chance(store: Store, run: dict) -> None:

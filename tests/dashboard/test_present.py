@@ -110,21 +110,20 @@ def test_a_case_of_another_kind_opens_the_first_case_of_the_chosen_kind(show_pag
 
 
 def test_a_deck_keeps_its_first_case_when_the_url_names_a_case_of_another_kind(
-    show_page, compared: Store, tmp_path: Path
+    show_page, store_copy: Store
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    name = f"{views.runs.question_sets(store)['case_key'].iloc[0]} flip"
-    at = show_page(store, "present", kind="flip")
+    name = f"{views.runs.question_sets(store_copy)['case_key'].iloc[0]} flip"
+    at = show_page(store_copy, "present", kind="flip")
     sent_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Thanks"}})
     at.button(key="another").click().run()
     opening, first = decks.read(name).opening, talk(at)["slides"][0]
     assert opening == first_of(at.query_params["case"])
     foreign = views.cases.failures(
-        store,
-        views.runs.question_set(store, name.split()[0]),
+        store_copy,
+        views.runs.question_set(store_copy, name.split()[0]),
         views.filter.Filter("guess", "paraphrase", outcome="all"),
     )[0]["id"].iloc[0]
-    at = show_page(store, "present", kind="flip", case=foreign)
+    at = show_page(store_copy, "present", kind="flip", case=foreign)
     assert talk(at)["slides"][0] == first
     sent_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Bye"}})
     assert decks.read(name).opening == opening
@@ -145,10 +144,9 @@ def sent_deck(at: AppTest, sent: dict) -> AppTest:
 
 
 def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
-    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    show_page, store_copy: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = show_page(store, "present", kind="flip")
+    at = show_page(store_copy, "present", kind="flip")
     ids = [slide["id"] for slide in talk(at)["slides"]]
     keys = [slide["key"] for slide in talk(at)["slides"]]
     suggested = talk(at)["suggestions"][0]["id"]
@@ -162,21 +160,20 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
             "notes": {keys[0]: "One\nTwo"},
         },
     )
-    again = talk(show_page(store, "present", kind="flip"))["slides"]
+    again = talk(show_page(store_copy, "present", kind="flip"))["slides"]
     assert [slide["id"] for slide in again] == order
     by_id = {slide["id"]: slide for slide in again}
     assert by_id[ids[1]]["heading"] == [["Ours", ""]] and by_id[ids[0]]["notes"] == ["One", "Two"]
     assert not by_id[ids[2]]["on"] and by_id[suggested]["on"]
     assert suggested not in [
-        one["id"] for one in talk(show_page(store, "present", kind="flip"))["suggestions"]
+        one["id"] for one in talk(show_page(store_copy, "present", kind="flip"))["suggestions"]
     ]
-    other = talk(show_page(store, "present", kind="paraphrase"))["slides"]
+    other = talk(show_page(store_copy, "present", kind="paraphrase"))["slides"]
     assert suggested not in [slide["id"] for slide in other]
 
 
-def test_a_deck_is_reset_and_the_reset_is_undone(show_page, compared: Store, tmp_path: Path):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = show_page(store, "present", kind="flip")
+def test_a_deck_is_reset_and_the_reset_is_undone(show_page, store_copy: Store):
+    at = show_page(store_copy, "present", kind="flip")
     assert "reset" not in [button.key for button in at.button]
     slides = talk(at)["slides"]
     ids = [slide["id"] for slide in slides]
@@ -186,7 +183,7 @@ def test_a_deck_is_reset_and_the_reset_is_undone(show_page, compared: Store, tmp
     changed = talk(at)["slides"]
     assert [slide["id"] for slide in changed] == order
     # Another page changes the deck meanwhile: Undo restores what is stored, not what was drawn
-    elsewhere = show_page(store, "present", kind="flip")
+    elsewhere = show_page(store_copy, "present", kind="flip")
     again = {"order": order, "included": {ids[0]: False}, "titles": {}, "notes": {}}
     sent_deck(elsewhere, again | {"known": order})
     changed = talk(elsewhere)["slides"]
@@ -194,34 +191,30 @@ def test_a_deck_is_reset_and_the_reset_is_undone(show_page, compared: Store, tmp
         assert at.button(key="reset").label == label
         at.button(key="reset").click().run()
         assert talk(at)["slides"] == expected
-        assert talk(show_page(store, "present", kind="flip"))["slides"] == expected
+        assert talk(show_page(store_copy, "present", kind="flip"))["slides"] == expected
 
 
-def test_a_slide_with_text_has_a_title_and_lines_and_is_removed(
-    show_page, compared: Store, tmp_path: Path
-):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = show_page(store, "present", kind="flip")
+def test_a_slide_with_text_has_a_title_and_lines_and_is_removed(show_page, store_copy: Store):
+    at = show_page(store_copy, "present", kind="flip")
     ids = [slide["id"] for slide in talk(at)["slides"]]
     order = ["text:1", *ids]
     sent_deck(at, {"order": order, "included": {}, "titles": {}, "notes": {}})
     assert talk(at)["slides"][0]["heading"] == [["Your title", ""]]
     titles = {"text:1": "What models see\nA talk\n26 November"}
     sent_deck(at, {"order": order, "included": {}, "titles": titles, "notes": {}})
-    added = talk(show_page(store, "present", kind="flip"))["slides"][0]
+    added = talk(show_page(store_copy, "present", kind="flip"))["slides"][0]
     assert added["heading"] == [["What models see", ""]] and added["on"]
     assert added["detail"] == "A talk\n26 November"
     sent_deck(at, {"order": ids, "included": {}, "titles": {}, "notes": {}})
     assert [
-        slide["id"] for slide in talk(show_page(store, "present", kind="flip"))["slides"]
+        slide["id"] for slide in talk(show_page(store_copy, "present", kind="flip"))["slides"]
     ] == ids
 
 
 def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
-    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    show_page, store_copy: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = show_page(store, "present", kind="flip")
+    at = show_page(store_copy, "present", kind="flip")
     first = talk(at)["slides"][0]["case"]
 
     def first_two() -> list[tuple[object, object]]:
@@ -240,22 +233,21 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     give("Theirs")
     assert first_two()[0] == ("Theirs", "Theirs")
     again = show_page(
-        store, "present", kind="flip"
+        store_copy, "present", kind="flip"
     )  # as the navigation leads there, without a case
     assert talk(again)["slides"][0]["titled"] == "Theirs"
     again.button(key="another").click().run()
     third = talk(again)["slides"][0]
     assert third["titled"] is None
-    assert talk(show_page(store, "present", kind="flip"))["slides"][0] == third
-    opened = talk(show_page(store, "present", kind="flip", case=first))["slides"]
+    assert talk(show_page(store_copy, "present", kind="flip"))["slides"][0] == third
+    opened = talk(show_page(store_copy, "present", kind="flip", case=first))["slides"]
     assert opened[0]["titled"] == opened[0]["noted"] == "Ours"
 
 
 def test_after_another_one_the_previous_case_returns_with_its_title_order_and_notes(
-    show_page, compared: Store, tmp_path: Path
+    show_page, store_copy: Store
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = show_page(store, "present", kind="flip")
+    at = show_page(store_copy, "present", kind="flip")
     slides = talk(at)["slides"]
     texts = {slides[0]["key"]: "Ours"}
     assert "browsers" not in talk(at)["detail"]
@@ -270,23 +262,22 @@ def test_after_another_one_the_previous_case_returns_with_its_title_order_and_no
     for _ in range(2):
         at.button(key="previous").click().run()
     assert talk(at)["slides"] == edited and "previous" not in [each.key for each in at.button]
-    assert talk(show_page(store, "present", kind="flip"))["slides"] == edited
+    assert talk(show_page(store_copy, "present", kind="flip"))["slides"] == edited
 
 
 @pytest.mark.parametrize("n_before", [0, 1])
 def test_cases_that_the_deck_chooses_are_never_those_that_the_user_added(
-    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_before: int
+    show_page, store_copy: Store, monkeypatch: pytest.MonkeyPatch, n_before: int
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    monkeypatch.setattr(decks, "store", lambda: store)
-    at = show_page(store, "present", kind="flip")
+    monkeypatch.setattr(decks, "store", lambda: store_copy)
+    at = show_page(store_copy, "present", kind="flip")
     for _ in range(n_before):
         at.button(key="another").click().run()
     cases = {slide["id"]: slide["case"] for slide in talk(at)["slides"]}
-    key = case_key_of(store)
+    key = case_key_of(store_copy)
     decks.add_cases(key, "flip", [cases["more"], cases["vote"]][: 2 - n_before])
     at.run()
-    for page in (at, at, at, show_page(store, "present", kind="flip")):
+    for page in (at, at, at, show_page(store_copy, "present", kind="flip")):
         if page is at:
             at.button(key="another").click().run()
         slides = [slide for slide in talk(page)["slides"] if slide["id"] not in ("vote", "said")]
@@ -295,16 +286,15 @@ def test_cases_that_the_deck_chooses_are_never_those_that_the_user_added(
 
 
 def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_is_one_line(
-    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    show_page, store_copy: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = show_page(store, "present", kind="flip")
+    at = show_page(store_copy, "present", kind="flip")
     case_id = talk(at)["suggestions"][0]["id"].removeprefix(CASE)
-    key = case_key_of(store)
-    monkeypatch.setattr(decks, "store", lambda: store)
+    key = case_key_of(store_copy)
+    monkeypatch.setattr(decks, "store", lambda: store_copy)
     for _ in range(2):  # the second one changes nothing
         decks.add_cases(key, "flip", [case_id])
-    added = show_page(store, "present", kind="flip")
+    added = show_page(store_copy, "present", kind="flip")
     ids = [slide["id"] for slide in talk(added)["slides"]]
     assert ids.index(f"{CASE}{case_id}") == ids.index("closing") - 1
     for sent in ({"order": [str(number) for number in range(241)]}, {"order": 3}, "deck"):
@@ -336,16 +326,15 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
 
 
 def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its_deck(
-    show_page, compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    show_page, store_copy: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    at = show_page(store, "present", kind="flip")
+    at = show_page(store_copy, "present", kind="flip")
     ids = [slide["id"] for slide in talk(at)["slides"]]
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
     sent_deck(at, sent | {"titles": {talk(at)["slides"][0]["key"]: "The presenter's title"}})
     assert talk(at)["kept"] is None
     monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())
-    phone = show_page(store, "present", kind="flip")
+    phone = show_page(store_copy, "present", kind="flip")
     assert [slide["id"] for slide in talk(phone)["slides"]] == ids
     assert "The presenter's title" not in json.dumps(talk(phone))
     assert talk(phone)["kept"]["text"] == ""
@@ -355,7 +344,7 @@ def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its
     monkeypatch.setattr(present, "file_button", lambda *given, **_: files.append(given[1]))
     phone.run()
     assert kept["text"] and '"kept":null' in files[-1]()
-    again = show_page(store, "present", kind="flip")  # after a reload
+    again = show_page(store_copy, "present", kind="flip")  # after a reload
     sent_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # a slide added before the deck arrived
     send(again, "slides", "kept", json.loads(kept["text"]))
     expected = [*ids[:2], f"{TEXT}1", *ids[2:-1], f"{TEXT}2", ids[-1]]
@@ -363,7 +352,7 @@ def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its
     send(again, "slides", "kept", {"order": 3})
     assert len(again.error) == 1 and not again.exception
     monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ("localhost",))
-    presenter = show_page(store, "present", kind="flip")
+    presenter = show_page(store_copy, "present", kind="flip")
     assert [slide["id"] for slide in talk(presenter)["slides"]] == ids[::-1]
 
 

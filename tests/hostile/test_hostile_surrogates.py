@@ -8,13 +8,11 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import call, make_tiny, tiers
 from tests.dashboard.test_pages import bodies, open_page
 from tests.hostile.test_hostile_datasets import refusal
-from vlprobe.cli import main
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 from vlprobe.runs.request import Request
@@ -117,8 +115,7 @@ def test_commands_succeed_on_a_store_with_a_lone_surrogate(older: Store, tmp_pat
         ["export", str(tmp_path / "csv"), "--format", "csv"],
         ["export", str(tmp_path / "x.duckdb")],
     ):
-        ended = CliRunner().invoke(main.main, ["--cache", str(older.root), *words])
-        assert ended.exit_code == 0, (words, ended.output, ended.exception)
+        ended = call(older.root, *words)
         ended.output.encode()
     assert "�" in (tmp_path / "report.html").read_text()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe import registry
 from vlprobe.datasets import audit
 from vlprobe.errors import InvalidInput

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.cli.test_main import call
-from tests.conftest import make_foils
+from tests.conftest import call, make_foils
 from tests.models.test_answer_logs import archive, sample, spreadsheet
 from vlprobe import views
 from vlprobe.errors import InvalidInput

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe.errors import InvalidInput
 from vlprobe.models import writers as writers
 from vlprobe.models.endpoint.budget import Budget

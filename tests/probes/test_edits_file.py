@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_main import call
-from tests.conftest import CAPTIONS, tiers
+from tests.conftest import CAPTIONS, call, tiers
 from vlprobe import registry
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput

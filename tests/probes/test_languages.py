@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import vlprobe
-from tests.cli.test_main import call
+from tests.conftest import call
 from tests.dashboard.test_pages import open_page
 from tests.perturb.test_language import FOREIGN
 from tests.runs.test_run import pictured
@@ -15,6 +16,7 @@ from tools.world.captions import captions
 from tools.world.contrasts import KINDS, contrasts
 from tools.world.scenes import draw
 from vlprobe import registry
+from vlprobe.cli.main import main
 from vlprobe.datasets import languages
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput
@@ -144,7 +146,8 @@ def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
     assert answered.stderr.startswith("1 of 2 captions are not in English. The rules do not edit")
     assert "except for colors and numbers in eight languages" in answered.stderr
     for options in (["--rules", "paper"], ["--kind", "paraphrase"]):  # neither uses the tables
-        told = call(tmp_path / "cache", "perturb", name, *options)
+        given = ["--cache", str(tmp_path / "cache"), "perturb", name, *options]
+        told = CliRunner().invoke(main, given)
         assert "The rules do not edit these captions (see docs/limits.md)." in told.stderr
     english, german = (json.loads(line) for line in answered.stdout.splitlines())
     assert english["same_caps"]["0"]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_main import call
-from tests.conftest import make_tiny
+from tests.conftest import call, make_tiny
 from tests.registry.conftest import FILES, TRAP, Install
 from vlprobe import registry
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.test_main import call
-from tests.conftest import make_tiny, tiers
+from tests.conftest import call, make_tiny, tiers
 from tests.dashboard.test_pages import open_page
 from tests.registry.conftest import EXAMPLE, FILES, TRAP, Install
 from vlprobe import registry, views

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.cli.test_main import call
-from tests.conftest import estimates_of
+from tests.conftest import call, estimates_of
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.probes.released_layout import image_names

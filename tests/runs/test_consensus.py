@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution

@@ -5,8 +5,7 @@ cases.
 import numpy as np
 import pytest
 
-from tests.cli.test_main import call
-from tests.conftest import estimates_of
+from tests.conftest import call, estimates_of
 from tests.runs.test_run import request
 from vlprobe import views
 from vlprobe.dashboard.lab.page import _request

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 import vlprobe
-from tests.cli.test_main import call
-from tests.conftest import CAPTIONS, make_tiny
+from tests.conftest import CAPTIONS, call, make_tiny
 from tests.models.answered import questions, vectors
 from vlprobe import registry
 from vlprobe.cli import main

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_main import call
-from tests.conftest import tiers
+from tests.conftest import call, tiers
 from tests.datasets.test_pairs import picture
 from tests.runs.test_run import StopAt, stored_bytes
 from vlprobe import registry

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from tests.cli.test_main import call
-from tests.conftest import estimates_of, image_vector, make_tiny, text_vector, tiers
+from tests.conftest import call, estimates_of, image_vector, make_tiny, text_vector, tiers
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.controls import ControlEncoder

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from tests.runs.test_run import request
 from vlprobe import views
 from vlprobe.dashboard.lab.page import _request

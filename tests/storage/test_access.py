@@ -9,7 +9,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import free_port, make_tiny
+from tests.conftest import call, free_port, make_tiny
 from tests.demo_folder import export_local_dir
 from vlprobe import registry
 from vlprobe.cli import serve
@@ -178,8 +178,7 @@ def test_the_server_is_told_its_limits(
     )
     places = {"root": str(tmp_path), "cache": str(tmp_path / "cache")}
     given = [word.format(**places) for word in given]
-    answer = CliRunner().invoke(main, ["--cache", places["cache"], "dashboard", *given])
-    assert answer.exit_code == 0
+    call(places["cache"], "dashboard", *given)
     limits = {name: told[name] for name in names if name in told}
     assert limits == {name: value.format(**places) for name, value in expected.items()}
     settings = json.loads(told["command"][-1])
@@ -226,8 +225,8 @@ BAD_VISITORS = ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"]
     ],
 )
 def test_a_dashboard_that_cannot_be_served_so_is_refused_in_one_line(options, said, tmp_path: Path):
-    answer = CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", *options])
-    assert answer.exit_code == 1 and answer.stderr.count("\n") == 1
+    answer = call(tmp_path, "dashboard", *options, code=1)
+    assert answer.stderr.count("\n") == 1
     assert said in answer.stderr
 
 

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 import vlprobe
-from tests.cli.test_main import call, rows_of
-from tests.conftest import make_tiny
+from tests.cli.test_main import rows_of
+from tests.conftest import call, make_tiny
 from vlprobe.surfaces import agent
 
 MODELS = ["control:random", "control:constant"]

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import vlprobe
-from tests.cli.test_main import call
-from tests.conftest import make_tiny
+from tests.conftest import call, make_tiny
 from vlprobe import views
 from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper

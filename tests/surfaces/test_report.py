@@ -14,8 +14,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.test_main import call, rows_of
-from tests.conftest import case_key_of, make_tiny, question_set_of, tiers
+from tests.cli.test_main import rows_of
+from tests.conftest import call, case_key_of, make_tiny, question_set_of, tiers
 from tests.surfaces.test_site import unpacked
 from vlprobe import views
 from vlprobe.cli.main import main

@@ -17,8 +17,7 @@ import pandas as pd
 import pytest
 from huggingface_hub import SpaceCard
 
-from tests.cli.test_main import call
-from tests.conftest import question_set_of, store_again
+from tests.conftest import call, question_set_of, store_again
 from vlprobe import registry, views
 from vlprobe.case.card import case_card
 from vlprobe.datasets.credits import credits_of
@@ -95,14 +94,13 @@ def scenes_site(tmp_path_factory) -> bundle.Site:
 
 
 @pytest.fixture
-def cache(compared, tmp_path):
+def cache(store_copy: Store):
     """A cache with lgip's answers of two models about pictures that vlprobe did not draw, one of them tagged."""
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    key = store.runs()[0]["case_key"]
-    question_set = views.runs.question_set(store, key)
-    row = views.rows.questions(store, question_set, [0]).iloc[0]
-    annotations.write(store, key, Annotation(0, row["id"], ("ambiguous",), NOTE))
-    return store.root
+    key = store_copy.runs()[0]["case_key"]
+    question_set = views.runs.question_set(store_copy, key)
+    row = views.rows.questions(store_copy, question_set, [0]).iloc[0]
+    annotations.write(store_copy, key, Annotation(0, row["id"], ("ambiguous",), NOTE))
+    return store_copy.root
 
 
 def answers() -> list[pd.DataFrame]:
@@ -283,15 +281,14 @@ def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp
     assert open_tables["pictures-0"][0].startswith("data:image/webp;base64,")
 
 
-def test_two_models_of_files_are_told_apart_without_their_folders(compared, tmp_path):
-    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
-    manifest = store.runs()[0]
+def test_two_models_of_files_are_told_apart_without_their_folders(store_copy: Store):
+    manifest = store_copy.runs()[0]
     for letter in "ab":
         model = f"hf:/srv/secret/{letter}/own.pt"
-        store_again(store, manifest, letter * 16, model=model, dataset="csv:/srv/secret/d.csv")
-    question_set = views.runs.question_set(store, manifest["case_key"])
+        store_again(store_copy, manifest, letter * 16, model=model, dataset="csv:/srv/secret/d.csv")
+    question_set = views.runs.question_set(store_copy, manifest["case_key"])
     runs = tuple(question_set.run(f"hf:/srv/secret/{letter}/own.pt") for letter in "ab")
-    files = bundle.site(store, [replace(question_set, runs=runs)], Limits(n_cases=1)).files
+    files = bundle.site(store_copy, [replace(question_set, runs=runs)], Limits(n_cases=1)).files
     names = [mark["name"] for mark in tables(files)["index"]["sets"][0]["models"]]
     assert set(names) == {"own.pt", "own.pt (2)"}
     assert "secret" not in all_text(files) and "/srv" not in all_text(files)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe.cli import main
 
 

@@ -196,7 +196,7 @@ def test_every_released_prompt_has_its_comparisons():
 
 
 def test_show_prints_the_comparisons_and_the_page_rankings_draws_them(comparison_runs, monkeypatch):
-    from tests.cli.test_main import call
+    from tests.conftest import call
     from tests.dashboard.test_pages import open_page
 
     store, manifests = comparison_runs

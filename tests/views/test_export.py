@@ -13,8 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.test_main import call
-from tests.conftest import tiers
+from tests.conftest import call, tiers
 from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import annotations, shipped

@@ -4,6 +4,7 @@ import json
 
 from click.testing import CliRunner
 
+from tests.conftest import call
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.cli.main import main
@@ -78,7 +79,5 @@ def test_the_command_prints_both_lists_and_refuses_other_runs(mixed_store: Store
     rows = json.loads(answered.stdout)
     lists = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 3)
     assert [row["first_after"] for row in rows] == [" ".join(row.tuned) for row in lists]
-    lone = CliRunner().invoke(
-        main, ["--cache", str(mixed_store.root), "first-lists", keys[0], "nope"]
-    )
-    assert lone.exit_code == 1 and len(lone.stderr.splitlines()) == 1
+    lone = call(mixed_store.root, "first-lists", keys[0], "nope", code=1)
+    assert len(lone.stderr.splitlines()) == 1

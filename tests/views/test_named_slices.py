@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import make_tiny
+from tests.conftest import call, make_tiny
 from tests.views.conftest import MODELS, Dealt
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -179,10 +179,8 @@ def test_commands_with_a_slice_use_its_question_set(
     )
     listed = run("failures", MODELS[0], "--outcome", "all", "--size", "99")
     assert [row["id"] for row in listed] == every["id"].tolist()
-    other = CliRunner().invoke(
-        main, ["--cache", str(store.root), "failures", newest["key"], "--slice", "Colors"]
-    )
-    assert other.exit_code == 1 and "have changed" in other.output
+    other = call(store.root, "failures", newest["key"], "--slice", "Colors", code=1)
+    assert "have changed" in other.output
 
 
 def test_the_finding_of_a_comparison_in_a_slice_rests_on_its_cases(
@@ -239,14 +237,13 @@ def test_the_commands_save_show_check_export_and_remove_a_slice(
     store: Store, question_set: QuestionSet, tmp_path: Path
 ):
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(main, ["--cache", str(store.root), *arguments])
-        assert result.exit_code == 0, result.output
+        result = call(store.root, *arguments)
         return result.stdout
 
     keys = [question_set.run(model).key for model in MODELS[:2]]
     wrong = ["slice", "save", "Wrong", keys[0], "--kind", "flip", "--exclude", "subtype=colour"]
-    refused = CliRunner().invoke(main, ["--cache", str(store.root), *wrong])
-    assert refused.exit_code == 1 and "'colour'" in refused.stderr
+    refused = call(store.root, *wrong, code=1)
+    assert "'colour'" in refused.stderr
     assert not views.named_slices.read(store)
     run("slice", "save", "Most flips", keys[0], "--kind", "flip", "--contains", "a")
     numbers, _, _ = views.cases.passing(

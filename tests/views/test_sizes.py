@@ -151,7 +151,7 @@ def test_an_unpublished_metric_or_subset_is_refused(store, visla, metric, subset
 
 
 def test_the_command_prints_all_sizes():
-    from tests.cli.test_main import call
+    from tests.conftest import call
 
     store = Store(shipped.FOLDER)
     manifest = next(

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe import views
 from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe.datasets import audit, table
 from vlprobe.datasets.tables import lint
 from vlprobe.errors import InvalidInput

@@ -15,7 +15,7 @@ from open_clip.tokenizer import SimpleTokenizer
 from open_clip.transform import PreprocessCfg, image_transform_v2
 from PIL import Image
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from vlprobe.models import controls
 from vlprobe.models.doctor import checks, examine, passport
 from vlprobe.models.doctor.checks import Check

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.cli.test_main import call
+from tests.conftest import call
 from tests.models.endpoint.conftest import Server
 from tests.probes.test_common import make
 from vlprobe.errors import InvalidInput

@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 import vlprobe
-from tests.cli.test_main import call
-from tests.conftest import make_tiny
+from tests.conftest import call, make_tiny
 from tests.models.endpoint.conftest import Server
 
 
