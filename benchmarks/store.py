@@ -164,7 +164,7 @@ def tables(root: Path, key: str) -> None:
     store = Store(root)
     question_set = views.runs.question_set(store, key)
     color = Filter("made-up:3", "flip", "color")
-    shown = views.cases.failures(store, question_set, color, 2, 24)[0]["case"].tolist()
+    shown = views.cases.failures(question_set, color, 2, 24)[0]["case"].tolist()
     keys = [manifest["key"] for manifest in store.runs()]
 
     def aggregate() -> None:
@@ -176,20 +176,18 @@ def tables(root: Path, key: str) -> None:
 
     pages = itertools.count(1, 50)
     tasks = {
-        "a new page": lambda: views.cases.failures(store, question_set, color, next(pages), 24),
-        "page again": lambda: views.cases.failures(store, question_set, color, 1, 24),
-        "page, any flip": lambda: views.cases.failures(
-            store, question_set, Filter("made-up:4"), 1, 24
-        ),
+        "a new page": lambda: views.cases.failures(question_set, color, next(pages), 24),
+        "page again": lambda: views.cases.failures(question_set, color, 1, 24),
+        "page, any flip": lambda: views.cases.failures(question_set, Filter("made-up:4"), 1, 24),
         "page, words": lambda: views.cases.failures(
-            store, question_set, replace(color, contains="dog"), 1, 24
+            question_set, replace(color, contains="dog"), 1, 24
         ),
-        "outcomes": lambda: views.cases.outcomes(store, question_set, color),
+        "outcomes": lambda: views.cases.outcomes(question_set, color),
         "aggregate": aggregate,
-        "estimates": lambda: views.estimates.estimates(store, question_set),
-        "estimates by subtype": lambda: views.estimates.estimates(store, question_set, "subtype"),
-        "answers": lambda: views.rows.answers(store, question_set, shown),
-        "choices": lambda: views.estimates.choices(store, question_set),
+        "estimates": lambda: views.estimates.estimates(question_set),
+        "estimates by subtype": lambda: views.estimates.estimates(question_set, "subtype"),
+        "answers": lambda: views.rows.answers(question_set, shown),
+        "choices": lambda: views.estimates.choices(question_set),
         "runs": lambda: views.runs.question_sets(store),
     }
     print(f"{'':22}{'first ms':>10}{'median ms':>11}{'goal':>7}")

@@ -86,7 +86,7 @@ def walls(root: Path) -> None:
     plain = Filter("made-up:3")
 
     def wall(chosen: Filter) -> tuple:
-        return views.wall.wall(store, question_set, chosen, 1, PAGE)
+        return views.wall.wall(question_set, chosen, 1, PAGE)
 
     print_times("wall, first in a process", clock(lambda: wall(plain)))
     print_times("wall, again", *(clock(lambda: wall(plain)) for _ in range(5)))
@@ -108,7 +108,7 @@ def walls(root: Path) -> None:
     print_times(
         "neighbours",
         *(
-            clock(lambda card=card: views.wall.neighbors(store, question_set, plain, card.case))
+            clock(lambda card=card: views.wall.neighbors(question_set, plain, card.case))
             for card in cards[:5]
         ),
     )
@@ -117,7 +117,7 @@ def walls(root: Path) -> None:
         *(
             clock(
                 lambda n=n: views.wall.disagreements(
-                    store, question_set, "made-up:3", f"made-up:{n}", plain
+                    question_set, "made-up:3", f"made-up:{n}", plain
                 )
             )
             for n in (0, 1, 2, 4, 5)
@@ -125,16 +125,16 @@ def walls(root: Path) -> None:
     )
     print_times(
         "patterns, first in a process",
-        clock(lambda: views.patterns.patterns(store, question_set, plain)),
+        clock(lambda: views.patterns.patterns(question_set, plain)),
     )
     print_times(
         "patterns, another model",
         *(
-            clock(lambda n=n: views.patterns.patterns(store, question_set, Filter(f"made-up:{n}")))
+            clock(lambda n=n: views.patterns.patterns(question_set, Filter(f"made-up:{n}")))
             for n in (0, 1, 2, 4, 5)
         ),
     )
-    everything = views.patterns.candidates(store, question_set, plain)
+    everything = views.patterns.candidates(question_set, plain)
     print(f"{'':34}{everything.n_groups} pairs of {everything.n_lies:,} lies")
     key = everything.patterns[0].key
     print_times("wall of a pattern", clock(lambda: wall(replace(plain, pair=(key,)))))

@@ -288,7 +288,7 @@ def estimates_of(
     `choices` are arguments of `views.estimates.estimates`.
     """
     question_set = views.runs.question_set(store, manifest["case_key"])
-    found = views.estimates.estimates(store, question_set, **choices)
+    found = views.estimates.estimates(question_set, **choices)
     return found.set_index(list(columns) or "metric")
 
 

@@ -51,7 +51,7 @@ def test_every_command_of_the_guide_reads_a_file_that_the_guide_saves():
 def test_every_example_answers_two_of_three_questions_correctly(ran):
     store, _ = ran
     (key,) = {row.case_key for row in run_rows(store) if row.probe == "eqben"}
-    table = views.estimates.estimates(store, views.runs.question_set(store, key))
+    table = views.estimates.estimates(views.runs.question_set(store, key))
     accuracy = table.loc[table["metric"] == "foil_accuracy"].set_index("model")
     assert len(accuracy) == 6
     assert accuracy["value"].tolist() == pytest.approx([2 / 3] * 6)
@@ -67,7 +67,7 @@ def test_compare_finds_a_model_name_with_spaces_and_a_slash(ran):
 def test_scores_of_text_pairs_give_text_accuracy_and_crossed_answers(ran):
     store, printed = ran
     (row,) = [row for row in run_rows(store) if row.probe == "visla"]
-    table = views.estimates.estimates(store, views.runs.question_set(store, row.case_key))
+    table = views.estimates.estimates(views.runs.question_set(store, row.case_key))
     values = table.set_index("metric")["value"]
     assert (values["i2t_accuracy"], values["t2t_accuracy"]) == (1.0, 0.0)
     (crossed,) = [text for command, text in printed.items() if command.startswith("show")]

@@ -164,7 +164,6 @@ def test_the_worst_cases_are_unchanged_and_their_pictures_are_found(old, key):
     case_key = stored_run(key)["case_key"]
     kind = next(iter(views.runs.kinds(stored_run(key)["probe"])))
     table, total = views.cases.failures(
-        old,
         views.runs.question_set(old, case_key),
         views.filter.Filter(stored_run(key)["model"], kind, outcome="all"),
         size=1000,
@@ -181,7 +180,6 @@ def test_saved_views_are_read_and_their_question_sets_and_models_exist(old):
     for query in map(parse_qs, known.values()):
         if "set" in query:
             table, total = views.cases.failures(
-                old,
                 views.runs.question_set(old, query["set"][0]),
                 views.filter.Filter(
                     query["model"][0], query["kind"][0], outcome="all", sort="best"
@@ -199,12 +197,12 @@ def test_tags_and_notes_are_on_their_original_cases(old):
             (one["case"], one["id"], one["tags"], one["note"]) for one in stored
         ]
         assert views.rows.questions(
-            old, views.runs.question_set(old, case_key), [one.case for one in found.current]
+            views.runs.question_set(old, case_key), [one.case for one in found.current]
         )["id"].tolist() == [one["id"] for one in stored]
         model = views.runs.question_set(old, case_key).models[0]
         tagged = views.filter.Filter(model, kind="", outcome="all", tagged="größe")
         assert (
-            views.cases.failures(old, views.runs.question_set(old, case_key), tagged)[1]
+            views.cases.failures(views.runs.question_set(old, case_key), tagged)[1]
             == sum("größe" in one["tags"] for one in stored)
             == 1
         )
@@ -311,7 +309,6 @@ def test_a_saved_view_opens_an_old_question_set_on_a_page(old, monkeypatch, page
     shown = " ".join(element.proto.body for element in app.get("html"))
     if page == "failures":
         table, _ = views.cases.failures(
-            old,
             views.runs.question_set(old, query["set"][0]),
             views.filter.Filter(query["model"][0], outcome="all", sort="best"),
             size=500,
@@ -332,7 +329,7 @@ def test_a_run_with_the_removed_approximate_option_is_shown_but_cannot_be_repeat
     options = manifest["run"]["options"]
     assert options["approximate"] == 10
     question_set = views.runs.question_set(store, manifest["case_key"])
-    table = views.estimates.estimates(store, question_set).set_index("metric")
+    table = views.estimates.estimates(question_set).set_index("metric")
     assert table.loc["i2t_r1_new", "value"] == pytest.approx(
         store.run(manifest["key"]).table("scores").to_pandas()["rank"].eq(1).mean()
     )

@@ -133,7 +133,7 @@ def of_two_models(store: Store) -> views.runs.QuestionSet:
 
 
 def report_file(show_page: Callable, store: Store) -> Shares:
-    page = report.report(store, of_two_models(store))
+    page = report.report(of_two_models(store))
     yield from table_row(page, "Headline numbers of each model")
     yield from table_row(page, "Each model against the baseline")
     winner = re.findall(rf"<h2>({NAME}) is fooled less often", page)
@@ -145,7 +145,7 @@ def report_file(show_page: Callable, store: Store) -> Shares:
 def site(show_page: Callable, store: Store) -> Shares:
     with pytest.MonkeyPatch.context() as patch:  # drawing the pictures would take most of the time
         patch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
-        values = tables(bundle.site(store, [of_two_models(store)], Limits(n_cases=3)).files)
+        values = tables(bundle.site([of_two_models(store)], Limits(n_cases=3)).files)
     for name, page in values.items():
         if name.endswith("-index-0"):
             for model in page["figures"]["strip"]["models"]:

@@ -73,7 +73,7 @@ def question_set(name: str) -> views.runs.QuestionSet:
 @cache
 def estimates(name: str, by: str) -> pd.DataFrame:
     """Return values by model, metric and slice."""
-    table = views.estimates.estimates(STORE, question_set(name), by, "micro")
+    table = views.estimates.estimates(question_set(name), by, "micro")
     return table.set_index(["model", "metric", "slice"]).sort_index()
 
 
@@ -135,7 +135,7 @@ def test_gpt_4v_changes_its_answer_with_the_order_on_694_of_7506_questions():
     row = estimates("bundled:SugarCrepe", "all").loc[("published:GPT-4V", "order_flips", "")]
     assert row["value"] == pytest.approx(694 / 7512)
     assert 0.08 < row["low"] < row["value"] < row["high"] < 0.11
-    facts = views.runs.facts(STORE, question_set("bundled:SugarCrepe"))
+    facts = views.runs.facts(question_set("bundled:SugarCrepe"))
     assert "7,512 rows, 7,506 distinct" in facts["notes"][0]
     (withdrawn,) = table.loc[
         [dict(tags).get("withdrawn") == "yes" for tags in table["tags"]], "item"
@@ -189,7 +189,7 @@ def test_147_questions_on_30_photographs_have_a_bundled_photograph():
     names = here["images"].map(lambda images: images[0])
     assert names.nunique() == 30
     assert (len(here), len(set(names + here["texts"].map(tuple).map(str)))) == (148, 147)
-    assert views.rows.with_pictures(STORE, questions, "foil") == (148, 7512)
+    assert views.rows.with_pictures(questions, "foil") == (148, 7512)
     for name in names.unique():
         assert len(pictures.read_bytes(Path(name))) > 10_000
         credit = credits.picture_credit(name)
@@ -200,10 +200,10 @@ def test_147_questions_on_30_photographs_have_a_bundled_photograph():
 def test_a_wall_filtered_to_available_pictures_shows_the_bundled_photographs(tmp_path):
     questions = question_set("bundled:SugarCrepe")
     chosen = Filter.parse("published:GPT-4V", "foil", sort="models", pictured="here")
-    cards, n_pictures, n_cases = views.wall.wall(STORE, questions, chosen, 1, 60)
+    cards, n_pictures, n_cases = views.wall.wall(questions, chosen, 1, 60)
     assert 0 < n_pictures <= 30 and n_cases >= n_pictures
     assert cards[0].n_believed == max(card.n_believed for card in cards)
-    quiz = views.quiz.quiz_round(STORE, questions, "foil", "fair")
+    quiz = views.quiz.quiz_round(questions, "foil", "fair")
     assert quiz.questions and all(bundled.is_bundled(Path(q.picture)) for q in quiz.questions)
 
 
@@ -264,11 +264,11 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
 
     for sort in ("models", "best"):
         chosen = Filter(first, "foil", sort=sort)
-        cards, n_pictures, n_cases = views.wall.wall(STORE, questions, chosen, 1, 100)
-        every, total = views.cases.failures(STORE, questions, chosen, 1, 100)
+        cards, n_pictures, n_cases = views.wall.wall(questions, chosen, 1, 100)
+        every, total = views.cases.failures(questions, chosen, 1, 100)
         only = replace(chosen, pictured=True)
-        pictured_cards, n_pictured, _ = views.wall.wall(STORE, questions, only, 1, 100)
-        n_pictured_cases = views.cases.failures(STORE, questions, only)[1]
+        pictured_cards, n_pictured, _ = views.wall.wall(questions, only, 1, 100)
+        n_pictured_cases = views.cases.failures(questions, only)[1]
         assert are_here(card.images for card in cards) == [
             place < n_pictured for place in range(min(100, n_pictures))
         ]
@@ -279,7 +279,7 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
         without = [card.n_believed for card in cards[n_pictured:]]
         assert sort != "models" or without == sorted(without, reverse=True)
         assert n_cases == total > 900
-    sides = views.wall.disagreements(STORE, questions, first, second, Filter(first, "foil"), 60)
+    sides = views.wall.disagreements(questions, first, second, Filter(first, "foil"), 60)
     for side in (sides.only_base, sides.only_other):
         here = are_here(card.images for card in side)
         assert here == sorted(here, reverse=True) and True in here
@@ -306,9 +306,9 @@ def test_a_photograph_downloaded_into_the_cache_is_shown(tmp_path: Path):
 
 def test_home_and_slides_start_with_a_gpt_4v_failure_and_show_no_suspect_labels():
     questions = question_set("bundled:SugarCrepe")
-    suspects = {each.id for each in views.suspects.suspects(STORE, questions, "foil").suspects}
-    failures = views.showcase.showcases(STORE, questions, "foil", "published:GPT-4V", 196)
-    opener = story.opener(STORE, questions, "foil")
+    suspects = {each.id for each in views.suspects.suspects(questions, "foil").suspects}
+    failures = views.showcase.showcases(questions, "foil", "published:GPT-4V", 196)
+    opener = story.opener(questions, "foil")
     assert opener is not None
     for card in (failures[0].card, opener.card):
         fooled = {each.model for each in card.verdicts if each.verdict == "fooled"}
@@ -322,11 +322,11 @@ def test_home_and_slides_start_with_a_gpt_4v_failure_and_show_no_suspect_labels(
     counts = [len(names) + 1.5 * ("published:GPT-4V" in names) for names in fooled]
     assert counts == sorted(counts, reverse=True) and all(fooled)
     for seed in range(3):
-        quiz = views.quiz.quiz_round(STORE, questions, "foil", "hard", seed)
+        quiz = views.quiz.quiz_round(questions, "foil", "hard", seed)
         assert len(quiz.questions) == 10 and quiz.n_fooled == 2
         for question in quiz.questions:
             assert sum(each.verdict == "fooled" for each in question.verdicts) >= 2
         assert not suspects & {each.id for each in quiz.questions}
     everything = views.rows.CaseTable(STORE, questions.key).numbers("kind = ?", ["foil"])
-    is_suspect = views.suspects.are_suspect(STORE, questions, "foil", everything)
+    is_suspect = views.suspects.are_suspect(questions, "foil", everything)
     assert np.count_nonzero(is_suspect) == len(suspects) == 468

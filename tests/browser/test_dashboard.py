@@ -118,15 +118,12 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, server_store: 
     )
     assert (
         inside
-        == views.cases.outcomes(
-            server_store, views.runs.question_set(server_store, SETS["lgip"]), both
-        )["all"]
+        == views.cases.outcomes(views.runs.question_set(server_store, SETS["lgip"]), both)["all"]
     )
     assert (
         0
         < inside
         < views.cases.outcomes(
-            server_store,
             views.runs.question_set(server_store, SETS["lgip"]),
             views.filter.Filter("demo:sigmoid", "flip"),
         )["all"]
@@ -194,9 +191,9 @@ def test_the_download_contains_the_shown_cases(page, url: str, server_store: Sto
     chosen = views.filter.Filter("demo:weak", "flip", subtype="number")
     assert (
         len(rows)
-        == views.cases.outcomes(
-            server_store, views.runs.question_set(server_store, SETS["lgip"]), chosen
-        )["fooled"]
+        == views.cases.outcomes(views.runs.question_set(server_store, SETS["lgip"]), chosen)[
+            "fooled"
+        ]
         > 0
     )
     assert {row["subtype"] for row in rows} == {"number"}
@@ -244,8 +241,8 @@ def saved_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     execute(Request(("control:constant", "control:random"), dataset, "lgip"), store)
     questions = question_set_of(store)
     pages = {
-        "report": report.report(store, questions),
-        "case": report.case_page(store, questions, "control:random", 0),
+        "report": report.report(questions),
+        "case": report.case_page(questions, "control:random", 0),
     }
     # The page's policy forbids what a mistake in our escaping would let through.
     pages["spoilt"] = pages["case"].replace("</main>", f"{NASTY}</main>")

@@ -33,7 +33,7 @@ def swaps_that_fool_gpt4v_only() -> set[str]:
     key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
     chosen = Filter(GPT4V, "foil", "swap_obj", other=TUNED, other_outcome="held")
     question_set = views.runs.question_set(store, key)
-    return set(views.cases.failures(store, question_set, chosen, 1, 1000)[0]["id"])
+    return set(views.cases.failures(question_set, chosen, 1, 1000)[0]["id"])
 
 
 def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_a_few_clicks_from_home(fresh):

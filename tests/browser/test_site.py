@@ -38,8 +38,8 @@ def hostile_site(folder, hostile_key, tmp_path_factory) -> Path:
     display_names.rename(store, "control:random", NAME)
     output = here / "hostile site"
     question_sets = [views.runs.question_set(store, hostile_key)]
-    bundle.write(bundle.site(store, question_sets, Limits(may_publish=True)), output)
-    (here / "report.html").write_text(report.report(store, question_sets[0]), encoding="utf-8")
+    bundle.write(bundle.site(question_sets, Limits(may_publish=True)), output)
+    (here / "report.html").write_text(report.report(question_sets[0]), encoding="utf-8")
     return output
 
 
@@ -278,7 +278,7 @@ def test_every_page_of_every_bundled_question_set_opens_from_the_disk(offline, t
     store = StoreAboveShipped(tmp_path / "cache", shipped.FOLDER)
     keys = views.runs.question_sets(store)["case_key"]
     sets = [views.runs.question_set(store, key) for key in keys]
-    bundle.write(bundle.site(store, sets, Limits(n_cases=2)), tmp_path / "site")
+    bundle.write(bundle.site(sets, Limits(n_cases=2)), tmp_path / "site")
     opened(offline, tmp_path / "site", "index.html")
     index = offline.evaluate("table('index')")
     pages = [

@@ -54,7 +54,7 @@ def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
     )
     store = Store(cache)
     question_set = views.runs.select(store, names)
-    comparison = views.paired_tests.compare_models(store, question_set, tuple(names), "flip")
+    comparison = views.paired_tests.compare_models(question_set, tuple(names), "flip")
     finding = verdict(comparison, presentations()["lgip"].kind("flip"))
     words = call(cache, "compare", *names, "--kind", "flip", "--probe", "lgip")
     assert words.stdout.splitlines()[:2] == [finding.heading, finding.detail]
@@ -380,7 +380,7 @@ def test_words_are_no_markup_in_markdown():
 def test_show_groups_tied_models_for_papers(dealt_store):
     run, key = next((manifest["key"], manifest["case_key"]) for manifest in dealt_store.runs())
     question_set = views.runs.question_set(dealt_store, key)
-    groups = views.paired_tests.metric_tie_groups(dealt_store, question_set)["positive_rate"]
+    groups = views.paired_tests.metric_tie_groups(question_set)["positive_rate"]
     letters = group_letters(groups)
     for how, separator in (("markdown", " | "), ("latex", " & ")):
         answer = call(dealt_store.root, "show", run, "--format", how)

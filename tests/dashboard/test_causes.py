@@ -59,11 +59,11 @@ def test_the_drawer_says_which_tower_hardly_moved(show_page, two_towers):
     (row,) = views.runs.question_set_rows(two_towers)
     question_set = views.runs.question_set(two_towers, row.case_key)
     chosen = views.filter.Filter(MODEL, "pair", unseen_by=("words",))
-    case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
+    case = views.cases.failures(question_set, chosen)[0]["id"].iloc[0]
     assert "The captions look alike to" in words(
         show_page(two_towers, "explore", model=MODEL, case=case)
     )
     chosen = replace(chosen, unseen_by=("match",), outcome="held")
-    case = views.cases.failures(two_towers, question_set, chosen)[0]["id"].iloc[0]
+    case = views.cases.failures(question_set, chosen)[0]["id"].iloc[0]
     at = show_page(two_towers, "explore", model=MODEL, case=case, outcome="all")
     assert "look alike to" not in words(at).partition("Neither: they are matched wrongly")[0]

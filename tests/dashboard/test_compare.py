@@ -67,7 +67,7 @@ def test_with_one_model_the_page_asks_for_a_second_one(monkeypatch, tmp_path: Pa
 def test_the_heading_is_the_finding(show_compare, filled: Store, key: str):
     at = show_compare(**ALL)
     compared = views.paired_tests.compare_models(
-        filled, views.runs.question_set(filled, key), MODELS, "flip"
+        views.runs.question_set(filled, key), MODELS, "flip"
     )
     finding = verdict(compared, presentations()["lgip"].kind("flip"))
     assert f"<h1>{html.escape(unbroken(finding.heading))}</h1>" in bodies(at)
@@ -88,7 +88,7 @@ def opened(at: AppTest) -> tuple[str, str]:
 def test_the_forest_has_the_rows_of_the_view(show_compare, filled: Store, key: str):
     figure = figure_of(show_compare(**ALL), "forest")
     compared = views.paired_tests.compare_models(
-        filled, views.runs.question_set(filled, key), MODELS, "flip"
+        views.runs.question_set(filled, key), MODELS, "flip"
     )
     marks = marks_of(figure)
     assert set(marks) == {(row.subtype, row.model) for row in compared.rows}
@@ -117,7 +117,7 @@ def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove
     at = open_page(monkeypatch, bundled, "compare", tab="differences")
     question_set = views.runs.question_set(bundled, one(at, "set"))
     answers: dict[str, list[int]] = {}
-    for row in views.showcase.lie_counts(bundled, question_set, "flip"):
+    for row in views.showcase.lie_counts(question_set, "flip"):
         fooled, n_lies = answers.get(row.model, (0, 0))
         answers[row.model] = [fooled + row.n_believed, n_lies + row.n_lies]
     shares = {model: fooled / n_lies for model, (fooled, n_lies) in answers.items()}
@@ -166,7 +166,7 @@ def test_a_clicked_row_shows_its_pictures_and_see_all_opens_the_counted_cases(
     assert (one(at, "type"), one(at, "other")) == (subtype, MODELS[2])
     assert opened(at) == (subtype, MODELS[2])
     compared = views.paired_tests.compare_models(
-        filled, views.runs.question_set(filled, key), MODELS, "flip"
+        views.runs.question_set(filled, key), MODELS, "flip"
     )
     row = compared.row(MODELS[2], subtype)
     text = words(at)
@@ -205,7 +205,7 @@ def test_each_column_has_the_cases_that_fool_only_its_model_with_one_card_per_pi
     question_set = views.runs.question_set(filled, key)
     for part, pair in (("left_cards", MODELS[:2]), ("right_cards", MODELS[1::-1])):
         chosen = side_filter("flip", *pair, "")
-        cards, _, total = views.wall.wall(filled, question_set, chosen, 1, compare.SHOWN)
+        cards, _, total = views.wall.wall(question_set, chosen, 1, compare.SHOWN)
         values = values_of(at, part)
         assert [card["id"] for card in values["cards"]] == [card.id for card in cards]
         assert f"{total:,}" in re.findall(r"vp-big[^>]*>([\d,]+)<", bodies(at))

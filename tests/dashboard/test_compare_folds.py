@@ -35,9 +35,7 @@ def shown_cases(at: AppTest) -> list[str]:
 
 
 def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:
-    table, _ = views.cases.failures(
-        store, views.runs.question_set(store, key), chosen, 1, compare.CARDS
-    )
+    table, _ = views.cases.failures(views.runs.question_set(store, key), chosen, 1, compare.CARDS)
     return table["id"].tolist()
 
 
@@ -58,14 +56,14 @@ def test_the_table_has_the_numbers_of_the_view(show_compare, filled: Store, key:
     assert not at.error
     text = words(at)
     for row in views.paired_tests.compare_metrics(
-        filled, views.runs.question_set(filled, key), MODELS, average, unit
+        views.runs.question_set(filled, key), MODELS, average, unit
     ).itertuples():
         shown_unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         size = f"{numbers.signed(row.difference, shown_unit)} ({numbers.between(row.low, row.high, shown_unit)})"
         cell = f"{numbers.number(row.value, shown_unit)} {compare_tables.WORDS[row.verdict]}{size}"
         assert cell + numbers.chance(row.p_holm) in text
     compared = views.paired_tests.compare_models(
-        filled, views.runs.question_set(filled, key), MODELS, "flip"
+        views.runs.question_set(filled, key), MODELS, "flip"
     )
     for row in compared.rows:
         assert numbers.chance(row.p_holm) in text
@@ -117,11 +115,11 @@ def test_a_fold_is_computed_only_if_the_url_lists_it_as_open(show_compare):
 def test_the_scatter_groups_the_cases_by_the_fooled_models(show_compare, filled: Store, key: str):
     at = show_compare(**ALL, open="measured|map")
     row = views.paired_tests.compare_models(
-        filled, views.runs.question_set(filled, key), MODELS[:2], "flip"
+        views.runs.question_set(filled, key), MODELS[:2], "flip"
     ).rows[0]
     traces = {trace["name"]: trace["x"] for trace in figure(at)["data"]}
     points, total = views.paired_outcomes.scatter(
-        filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
+        views.runs.question_set(filled, key), *MODELS[:2], "flip"
     )
     assert list(traces) == [
         "neither fooled",
@@ -156,13 +154,13 @@ def test_a_marked_box_fills_the_gallery_with_every_case_inside(
     chosen = views.filter.Filter(
         MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA
     )
-    counts = views.paired_outcomes.buckets(filled, views.runs.question_set(filled, key), chosen)
+    counts = views.paired_outcomes.buckets(views.runs.question_set(filled, key), chosen)
     assert (
         0
         < counts["all"]
-        < views.paired_outcomes.scatter(
-            filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
-        )[1]
+        < views.paired_outcomes.scatter(views.runs.question_set(filled, key), *MODELS[:2], "flip")[
+            1
+        ]
     )
     assert f"{counts['all']} of" in words(at)
     assert shown_cases(at) == expected_cases(filled, key, chosen)
@@ -211,7 +209,7 @@ def test_the_scorecard_lists_all_models_with_intervals_and_letters_for_ties(
 ):
     at = show_compare(tab="scorecard")
     assert not at.error and "Models that share a letter are tied." in words(at)
-    tests = views.paired_tests.rank_models(filled, views.runs.question_set(filled, key), "flip")
+    tests = views.paired_tests.rank_models(views.runs.question_set(filled, key), "flip")
     for each in tests.contestants:
         share = numbers.number(each.share, "rate")
         interval = numbers.interval(each.low, each.high, "rate")

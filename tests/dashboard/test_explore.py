@@ -72,11 +72,11 @@ def test_with_a_second_model_each_bucket_is_counted_and_shown(
     at = show_page(compared, "explore", model=ONE, other=OTHER, bucket=name, cards="every")
     chosen = bucket(views.filter.Filter(ONE, other=OTHER, sort="difference"), name)
     expected, total = views.cases.failures(
-        compared, views.runs.question_set(compared, key), chosen, 1, PAGE_SIZE
+        views.runs.question_set(compared, key), chosen, 1, PAGE_SIZE
     )
     assert card_ids(at) == expected["id"].tolist()
     assert not any(card["badge"] for card in wall(at)["cards"])  # every case has a card
-    counts = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)
+    counts = views.cases.outcomes(views.runs.question_set(compared, key), chosen)
     assert counts[chosen.outcome] == total
     assert any(option.endswith(f" {total:,}") for option in at.get_by_key("bucket").options)
 
@@ -85,13 +85,9 @@ def test_the_drawer_shows_both_margins_and_their_difference(show_page, compared:
     at = show_page(compared, "explore", model=ONE, other=OTHER, bucket="all")
     at = send(at, "wall", "open", card_ids(at)[0])
     question_set = views.runs.question_set(compared, key)
-    case = views.rows.case_number(compared, question_set, card_ids(at)[0])
+    case = views.rows.case_number(question_set, card_ids(at)[0])
     assert case is not None
-    margins = (
-        views.rows.answers(compared, question_set, [case])
-        .set_index("model")["margin"]
-        .astype(float)
-    )
+    margins = views.rows.answers(question_set, [case]).set_index("model")["margin"].astype(float)
     text = words(at)
     for margin in margins[[ONE, OTHER]]:
         assert f"{margin:+.3f}" in text
@@ -101,8 +97,8 @@ def test_the_drawer_shows_both_margins_and_their_difference(show_page, compared:
 def test_the_heading_counts_lies_and_pictures(show_page, compared: Store, key: str):
     at = show_page(compared, "explore", model=ONE)
     question_set = views.runs.question_set(compared, key)
-    counts = views.cases.outcomes(compared, question_set, views.filter.Filter(ONE))
-    _, n_pictures, n_cases = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
+    counts = views.cases.outcomes(question_set, views.filter.Filter(ONE))
+    _, n_pictures, n_cases = views.wall.wall(question_set, views.filter.Filter(ONE))
     assert counts["fooled"] == n_cases
     heading = wall(at)["heading"]
     assert heading == f"{n_cases:,} wrong captions preferred, on {n_pictures:,} pictures"
@@ -117,12 +113,12 @@ def test_next_and_previous_cross_the_end_of_a_page(
     monkeypatch.setattr("vlprobe.dashboard.explore.PAGE_SIZE", SIZE)
     chosen = views.filter.Filter(ONE, outcome="all")
     pages = [
-        views.cases.failures(compared, views.runs.question_set(compared, key), chosen, page, SIZE)[
-            0
-        ]["id"].tolist()
+        views.cases.failures(views.runs.question_set(compared, key), chosen, page, SIZE)[0][
+            "id"
+        ].tolist()
         for page in (1, 2)
     ]
-    total = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)["all"]
+    total = views.cases.outcomes(views.runs.question_set(compared, key), chosen)["all"]
     at = show_page(compared, "explore", model=ONE, outcome="all", cards="every", case=pages[0][-1])
     assert f"Case {SIZE} of {total:,}" in words(at)
     press(at, "Next")
@@ -143,7 +139,6 @@ def test_next_and_previous_cross_the_end_of_a_page(
 
 def test_a_case_that_fails_the_filters_opens_with_a_note(show_page, compared: Store, key: str):
     other = views.cases.failures(
-        compared,
         views.runs.question_set(compared, key),
         views.filter.Filter(ONE, "paraphrase", outcome="all"),
     )[0].iloc[0]
@@ -159,9 +154,9 @@ def test_a_case_that_fails_the_filters_opens_with_a_note(show_page, compared: St
 
 def test_a_card_shows_the_tags_of_the_cases_behind_it(show_page, store_copy: Store, key: str):
     question_set, fooled = views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
-    cards, _, _ = views.wall.wall(store_copy, question_set, fooled)
+    cards, _, _ = views.wall.wall(question_set, fooled)
     place, front = next((place, card) for place, card in enumerate(cards) if card.more)
-    behind = views.wall.neighbors(store_copy, question_set, fooled, front.case).same_group[0]
+    behind = views.wall.neighbors(question_set, fooled, front.case).same_group[0]
     annotations.write(store_copy, key, Annotation(front.case, front.id, ("seen",)))
     annotations.write(store_copy, key, Annotation(behind.case, behind.id, ("telling",), "Look"))
     at = show_page(store_copy, "explore", model=ONE)
@@ -176,7 +171,7 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_can_be_filtered_by(
     show_page, store_copy: Store, key: str
 ):
     first = views.cases.failures(
-        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+        views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
     )[0].iloc[0]
     at = show_page(store_copy, "explore", model=ONE, case=first["id"])
     tags = next(widget for widget in at.multiselect if widget.label == "Your tags")
@@ -208,7 +203,7 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_can_be_filtered_by(
     assert at.text_area[0].value == "**Look** <script>alert(1)</script>"
     annotations.write(store_copy, key, Annotation(int(first["case"]), first["id"]))
     second = views.cases.failures(
-        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+        views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
     )[0].iloc[1]
     annotations.write(
         store_copy, key, Annotation(int(second["case"]), second["id"], ("ambiguous",))
@@ -221,7 +216,7 @@ def test_a_note_that_is_too_long_shows_an_error_in_the_drawer_and_is_not_stored(
     show_page, store_copy: Store, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     first = views.cases.failures(
-        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+        views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
     )[0].iloc[0]
     at = show_page(store_copy, "explore", model=ONE, case=first["id"])
     monkeypatch.setattr(annotations, "NOTE_LENGTH", 3)
@@ -235,7 +230,7 @@ def test_a_saved_tag_keeps_what_another_person_wrote_meanwhile_and_can_be_undone
     show_page, store_copy: Store, key: str
 ):
     question_set = views.runs.question_set(store_copy, key)
-    first = views.cases.failures(store_copy, question_set, views.filter.Filter(ONE))[0].iloc[0]
+    first = views.cases.failures(question_set, views.filter.Filter(ONE))[0].iloc[0]
     case = int(first["case"])
     at = show_page(store_copy, "explore", model=ONE, case=first["id"])
     annotations.write(store_copy, key, Annotation(case, first["id"], (), "By another person."))
@@ -252,7 +247,7 @@ def test_a_read_only_dashboard_shows_notes_and_has_no_button(
     show_page, store_copy: Store, key: str, monkeypatch
 ):
     first = views.cases.failures(
-        store_copy, views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
+        views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
     )[0].iloc[0]
     annotations.write(
         store_copy, key, Annotation(int(first["case"]), first["id"], ("odd",), "A note.")
@@ -286,7 +281,7 @@ def test_a_slice_is_saved_opened_by_its_link_refused_once_changed_and_removed(
 ):
     question_set = views.runs.question_set(store_copy, key)
     words_filter = views.filter.Filter(ONE, contains="bench")
-    numbers, _, _ = views.cases.passing(store_copy, question_set, words_filter)
+    numbers, _, _ = views.cases.passing(question_set, words_filter)
     at = show_page(store_copy, "explore", model=ONE, words="bench")
     at.text_input(key="slice_name").set_value("Benches *")
     press(at, "Save slice")
@@ -294,7 +289,7 @@ def test_a_slice_is_saved_opened_by_its_link_refused_once_changed_and_removed(
     assert named["Benches *"].tolist() == numbers.tolist() and not refusals
     at = show_page(store_copy, "explore", model=ONE, slice="Benches *", outcome="all")
     assert any("in the slice Benches" in button.label for button in at.button)
-    ids = views.rows.questions(store_copy, question_set, numbers.tolist())["id"]
+    ids = views.rows.questions(question_set, numbers.tolist())["id"]
     assert card_ids(at) and set(card_ids(at)) <= set(ids)
     content = json.loads(SLICES.read(store_copy)["Benches *"])
     content["digests"][ids[0]] = "0" * 12
@@ -309,9 +304,9 @@ def test_a_slice_is_saved_opened_by_its_link_refused_once_changed_and_removed(
 
 def test_exports_are_offered_with_their_number_of_cases(show_page, compared: Store, key: str):
     at = show_page(compared, "explore", model=ONE)
-    total = views.cases.outcomes(
-        compared, views.runs.question_set(compared, key), views.filter.Filter(ONE)
-    )["fooled"]
+    total = views.cases.outcomes(views.runs.question_set(compared, key), views.filter.Filter(ONE))[
+        "fooled"
+    ]
     assert f"All {total:,} cases" in words(at)
     labels = {element.proto.label for element in at.get("download_button")}
     assert {"CSV", "JSON"} <= labels
@@ -419,7 +414,7 @@ def test_each_model_must_or_must_not_be_fooled(show_page, compared: Store, key: 
         at.button_group(key=f"who_{index}").set_value(verdict).run()
         assert not at.exception
         assert sorted(card_ids(at)) == sorted(ids_of(compared, question_set, chosen))
-        n_all = views.cases.outcomes(compared, question_set, chosen.any_outcome())["all"]
+        n_all = views.cases.outcomes(question_set, chosen.any_outcome())["all"]
         assert wall(at)["note"].startswith(f"of {n_all:,} questions") == (verdict != "any")
     index = models.index(ONE)
     for verdict, outcome in (("held", "held"), ("any", "all"), ("fooled", "fooled")):
@@ -443,8 +438,8 @@ def test_compare_warns_of_a_slice_of_one_model_s_failures(show_page, store_copy:
     question_set = views.runs.question_set(store_copy, key)
     for outcome in ("fooled", "held", "all"):
         chosen = views.filter.Filter(ONE, "flip", outcome=outcome)
-        numbers = views.cases.passing(store_copy, question_set, chosen)[0]
-        views.named_slices.save(store_copy, question_set, f"of {outcome}", chosen.words(), numbers)
+        numbers = views.cases.passing(question_set, chosen)[0]
+        views.named_slices.save(question_set, f"of {outcome}", chosen.words(), numbers)
     text = words(show_page(store_copy, "compare", model=ONE, **{"with": OTHER}, kind="flip"))
     assert "The slice of fooled contains only cases that fool" in text
     assert "The slice of held contains only cases that do not fool" in text
@@ -456,9 +451,9 @@ def test_numbers_of_a_slice_that_was_selected_by_answers_have_a_warning(
 ):
     question_set = views.runs.question_set(store_copy, key)
     plain = views.filter.Filter(ONE, "flip", outcome="all")
-    numbers = views.cases.passing(store_copy, question_set, plain)[0]
+    numbers = views.cases.passing(question_set, plain)[0]
     for name, chosen in (("plain", plain), ("split", replace(plain, agreement="split"))):
-        views.named_slices.save(store_copy, question_set, name, chosen.words(), numbers)
+        views.named_slices.save(question_set, name, chosen.words(), numbers)
     warning = "The slice 'split' was selected by an area of a map or by models' answers"
     for query in ({"with": OTHER, "kind": "flip"}, {}):
         text = words(show_page(store_copy, "compare", set=key, model=ONE, **query))
@@ -480,8 +475,8 @@ def test_compare_warns_only_of_slices_selected_by_answers_of_the_compared_models
         ("second", replace(every, other=OTHER, other_outcome="held")),
         ("of a stranger", views.filter.Filter(ONE, "flip", outcome="tied")),
     ):
-        numbers = views.cases.passing(store_copy, question_set, every)[0]
-        views.named_slices.save(store_copy, question_set, name, chosen.words(), numbers)
+        numbers = views.cases.passing(question_set, every)[0]
+        views.named_slices.save(question_set, name, chosen.words(), numbers)
     selected = {
         name: each.selected_by for name, each in views.named_slices.read(store_copy).items()
     }
@@ -489,7 +484,7 @@ def test_compare_warns_only_of_slices_selected_by_answers_of_the_compared_models
     assert selected["second"] == [(OTHER, "held")]
     assert selected["of a stranger"] == [(ONE, "fooled")]
     warnings = []
-    tests = views.paired_tests.compare_models(store_copy, question_set, (ONE, OTHER), "flip")
+    tests = views.paired_tests.compare_models(question_set, (ONE, OTHER), "flip")
     one_of = [each for each in tests.contestants if each.model == OTHER]
     tests = replace(tests, contestants=tuple(one_of))
     with pytest.MonkeyPatch.context() as patch:
@@ -502,7 +497,7 @@ def test_compare_warns_only_of_slices_selected_by_answers_of_the_compared_models
 
 def ids_of(store: Store, question_set, chosen) -> list[str]:
     """Return the ids of the cases that pass the filter."""
-    return views.cases.failures(store, question_set, chosen, 1, 10_000)[0]["id"].tolist()
+    return views.cases.failures(question_set, chosen, 1, 10_000)[0]["id"].tolist()
 
 
 def test_rewordings_have_no_fooled_models(show_page, compared: Store):
@@ -512,10 +507,10 @@ def test_rewordings_have_no_fooled_models(show_page, compared: Store):
 
 def test_a_pattern_in_a_link_filters_the_wall_until_removed(show_page, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
-    groups = pattern_groups(views.rows.CaseTable(compared, key), "lgip", "flip")
+    groups = pattern_groups(views.tables.CaseTable(compared, key), "lgip", "flip")
     for pair in groups.keys:
         chosen = views.filter.Filter(ONE, pair=(pair,))
-        expected, _, n_cases = views.wall.wall(compared, question_set, chosen, 1, 60, grouped=False)
+        expected, _, n_cases = views.wall.wall(question_set, chosen, 1, 60, grouped=False)
         if n_cases:
             break
     at = show_page(compared, "explore", model=ONE, pair=pair, cards="every")
@@ -531,18 +526,18 @@ def test_the_drawer_shows_where_else_the_same_words_fool_the_model(show_page, tm
     store = Store(shutil.copytree(ROOT / "tests/old_cache/stored", tmp_path / "cache"))
     key = "e9a732220766c19d"
     question_set = views.runs.question_set(store, key)
-    every = views.wall.wall(store, question_set, views.filter.Filter(ONE), grouped=False)[0]
+    every = views.wall.wall(question_set, views.filter.Filter(ONE), grouped=False)[0]
     for card in every:
-        pair = views.patterns.pattern_of(store, question_set, "flip", card.case)
+        pair = views.patterns.pattern_of(question_set, "flip", card.case)
         alike = views.filter.Filter(ONE, pair=(pair,))
-        cards, n_pictures, _ = views.wall.wall(store, question_set, alike)
+        cards, n_pictures, _ = views.wall.wall(question_set, alike)
         if n_pictures > 1:
             break
     at = show_page(store, "explore", set=key, model=ONE, case=card.id)
     strip = next(values for _, values in component_values(at, "wall") if values["strip"])
     others = [other.id for other in cards if other.images != card.images]
     assert [other["id"] for other in strip["cards"]] == others[:4] != []
-    counts = views.cases.outcomes(store, question_set, alike)
+    counts = views.cases.outcomes(question_set, alike)
     assert f"fooled in {counts['fooled']:,} of {counts['all']:,}" in words(at)
     at = send(at, "wall", "open", others[0], place=1)
     assert at.query_params["case"] == others[0]
@@ -557,7 +552,7 @@ def test_an_empty_result_offers_to_drop_the_nearest_filter(
 ):
     at = show_page(compared, "explore", model=ONE, **query)
     question_set = views.runs.question_set(compared, key)
-    counts = views.cases.outcomes(compared, question_set, views.filter.Filter(ONE))
+    counts = views.cases.outcomes(question_set, views.filter.Filter(ONE))
     assert not card_ids(at) and not at.get("pagination")
     button = at.button(key="drop_nearest")
     n_cases = counts["fooled"] if outcome == "tied" else counts["held"]
@@ -569,7 +564,7 @@ def test_an_empty_result_offers_to_drop_the_nearest_filter(
 
 def test_filters_are_in_the_address_and_one_click_clears_them(show_page, compared: Store, key: str):
     at = show_page(compared, "explore", model=ONE)
-    table = views.estimates.choices(compared, views.runs.question_set(compared, key))
+    table = views.estimates.choices(views.runs.question_set(compared, key))
     flips = table[table["kind"] == "flip"].iloc[0]
     at.button_group(key="facet_subtype").set_value([flips["subtype"]]).run()
     at.selectbox(key="sort").set_value("closest").run()
@@ -586,10 +581,10 @@ def test_filters_are_in_the_address_and_one_click_clears_them(show_page, compare
 
 def test_a_picture_s_other_wrong_captions_are_listed_and_open(show_page, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
-    cards, _, _ = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
+    cards, _, _ = views.wall.wall(question_set, views.filter.Filter(ONE))
     card = next(card for card in cards if card.more)
     at = show_page(compared, "explore", model=ONE, case=card.id)
-    near = views.wall.neighbors(compared, question_set, views.filter.Filter(ONE), card.case)
+    near = views.wall.neighbors(question_set, views.filter.Filter(ONE), card.case)
     assert len(near.same_group) == card.more
     noun = "wrong caption" if card.more == 1 else "wrong captions"
     assert f"{card.more} more {noun} for this picture" in bodies(at)
@@ -604,8 +599,8 @@ def test_other_cases_of_a_picture_that_replace_the_same_words_are_listed_by_thei
 ):
     question_set = views.runs.question_set(bundled, SHIPPED_LGIP)
     every = views.filter.Filter("demo:weak", outcome="all")
-    for card in views.wall.wall(bundled, question_set, every)[0]:
-        near = views.wall.neighbors(bundled, question_set, every, card.case).same_group
+    for card in views.wall.wall(question_set, every)[0]:
+        near = views.wall.neighbors(question_set, every, card.case).same_group
         changes = [(other.source, other.target) for other in near]
         repeated = [
             other for other, words in zip(near, changes, strict=True) if changes.count(words) > 1
@@ -627,10 +622,10 @@ def test_all_cases_of_a_pattern_are_opened_on_explore_from_every_drawer(
     shipped_store = StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
     stored = views.runs.question_set(shipped_store, SHIPPED_LGIP)
     fooled = views.filter.Filter("demo:weak", "flip")
-    cards, _, _ = views.wall.wall(shipped_store, stored, fooled)
-    keys = [views.patterns.pattern_of(shipped_store, stored, "flip", card.case) for card in cards]
+    cards, _, _ = views.wall.wall(stored, fooled)
+    keys = [views.patterns.pattern_of(stored, "flip", card.case) for card in cards]
     key = max(filter(None, keys), key=keys.count)
-    n_believed = views.cases.outcomes(shipped_store, stored, replace(fooled, pair=(key,)))["fooled"]
+    n_believed = views.cases.outcomes(stored, replace(fooled, pair=(key,)))["fooled"]
     address = {"set": SHIPPED_LGIP, "model": "demo:weak", "kind": "flip"}
     at = show_page(shipped_store, name, **address, case=cards[keys.index(key)].id)
     at.button(key="case_pattern_all").click().run()

@@ -140,8 +140,8 @@ def test_above_the_limit_of_pairs_the_button_for_cases_beyond_text_is_hidden(
     assert not at.exception and "hard" not in {button.key for button in at.button}
     row = next(row for row in views.runs.question_set_rows(guessed) if row.probe == "lgip")
     question_set = views.runs.question_set(guessed, row.case_key)
-    assert caption_bins.guessed_kinds(guessed, question_set) == frozenset()
-    assert caption_bins.TEXT_ALONE not in views.estimates.slices(guessed, question_set)
+    assert caption_bins.guessed_kinds(question_set) == frozenset()
+    assert caption_bins.TEXT_ALONE not in views.estimates.slices(question_set)
 
 
 def test_home_ends_with_the_best_guess_without_the_picture(show_page, guessed):
@@ -158,7 +158,7 @@ def test_home_ends_with_the_best_guess_without_the_picture(show_page, guessed):
 def test_slides_have_a_bar_for_the_guess_without_the_picture(guessed):
     row = next(row for row in views.runs.question_set_rows(guessed) if row.probe == "lgip")
     question_set = views.runs.question_set(guessed, row.case_key)
-    story = views.story.story(guessed, question_set, "flip")
+    story = views.story.story(question_set, "flip")
     (better,) = [slide for slide in slides(story) if slide.id == "better"]
     assert story.guess is not None
     wrong = 1 - story.guess.accuracy.value

@@ -67,11 +67,7 @@ def test_choosing_another_question_set_clears_filters_by_cases(show_page, tmp_pa
 def test_only_kinds_with_cases_are_listed(show_page, tmp_path: Path, store_copy: Store):
     execute(Request((ONE,), make("eqben", tmp_path / "eqben", 4), "eqben"), store_copy)
     eqben = next(row for row in views.runs.question_set_rows(store_copy) if row.probe == "eqben")
-    kinds = set(
-        views.estimates.choices(
-            store_copy, views.runs.question_set(store_copy, eqben.case_key)
-        ).kind
-    )
+    kinds = set(views.estimates.choices(views.runs.question_set(store_copy, eqben.case_key)).kind)
     at = show_page(store_copy, "explore", kind="flip", model=ONE)
     values = at.selectbox(key="kind").proto.options
     assert len([value for value in values if " in " in value]) == len(kinds)

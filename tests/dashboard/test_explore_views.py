@@ -56,11 +56,11 @@ def marks(at: AppTest) -> int:
 
 def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # noqa: F811
     questions, kind = question_set(store), kind_of(store)
-    ranking = views.suspects.suspects(store, questions, kind, 0.7)
+    ranking = views.suspects.suspects(questions, kind, 0.7)
     weakest = ranking.accuracies[-1].model
     query = {"model": weakest, "kind": kind, "view": "suspects", "accuracy": "0.7"}
     for outcome in ("all", "held"):
-        passing = views.cases.passing(store, questions, Filter(weakest, kind, outcome=outcome))[0]
+        passing = views.cases.passing(questions, Filter(weakest, kind, outcome=outcome))[0]
         selected = [each for each in ranking.suspects if each.case in passing]
         at = show_page(store, "explore", **query, outcome=outcome)
         (head,) = [each.value for each in at.markdown if "strong models get" in each.value]
@@ -108,9 +108,9 @@ def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(
     assert at.selectbox(key="sort").value == "likeness"
     questions = views.runs.question_set(bundled, scenes_key)
     numbers = region_cases(region)
-    tags = views.rows.questions(bundled, questions, numbers.tolist())["tags"]
+    tags = views.rows.questions(questions, numbers.tolist())["tags"]
     share = np.mean([case_tags["background"] == "sea" for case_tags in tags])
-    every = views.estimates.tag_values_by_name(bundled, questions, "flip")
+    every = views.estimates.tag_values_by_name(questions, "flip")
     assert "background" in every and share > 0.5  # a fifth of all pictures
     assert sum(len(trace.selectedpoints or ()) for trace in figure(at).data) == N_NEAREST
     assert "A region picked by eye can look unusual by chance" in words(at)
@@ -240,7 +240,7 @@ def test_a_failure_without_a_picture_lists_other_failures_by_the_same_edit(show_
     question_set = views.runs.question_set(published, key)
     model = question_set.models[0]
     of_swaps = Filter(model, "foil", subtype=("actant-swap",))
-    cards, n_cards, _ = views.wall.wall(published, question_set, of_swaps)
+    cards, n_cards, _ = views.wall.wall(question_set, of_swaps)
     card = next(card for card in cards if not views.rows.are_here(card.images))
     at = show_page(published, "explore", set=key, model=model, kind="foil", case=card.id)
     ((_, strip),) = [each for each in component_values(at, "wall") if each[1].get("strip")]
@@ -258,9 +258,7 @@ def test_the_drawer_explains_a_failure_of_published_answers(show_page, published
     assert "changes its answer with the order" in text and "one word longer" in text
     questions = views.runs.question_set(published, query["set"])
     table = [
-        views.cases.outcomes(
-            published, questions, Filter(model, "foil", subtype=subtype, outcome="all")
-        )
+        views.cases.outcomes(questions, Filter(model, "foil", subtype=subtype, outcome="all"))
         for subtype in ("add_att", ())
     ]
     shares = [100 * (each["fooled"] - each["tied"] / 2) / each["all"] for each in table]
@@ -281,12 +279,10 @@ def test_a_suspect_label_that_a_reviewer_accepted_is_not_hidden_or_doubted(show_
     query = {"set": published_key(published), "model": model, "kind": "foil"}
     questions = views.runs.question_set(published, query["set"])
     (suspect,) = [
-        each
-        for each in views.suspects.suspects(published, questions, "foil").suspects
-        if each.id == case_id
+        each for each in views.suspects.suspects(questions, "foil").suspects if each.id == case_id
     ]
     n_before = n_hidden(show_page(published, "explore", **query))
-    views.suspects.judge(published, questions, suspect.case, case_id, "right")
+    views.suspects.judge(questions, suspect.case, case_id, "right")
     at = show_page(published, "explore", **query, case=case_id)
     assert n_hidden(at) == n_before - 1
     assert "The label may be wrong" not in words(at)
@@ -297,7 +293,7 @@ def test_a_suspect_label_that_a_reviewer_accepted_is_not_hidden_or_doubted(show_
 def test_a_case_is_added_to_the_slides_and_stays_open(show_page, bundled, scenes_key, monkeypatch):
     monkeypatch.setenv(access.READ_ONLY, "1")  # the deck is stored in this session only
     questions = views.runs.question_set(bundled, scenes_key)
-    case_id = views.wall.wall(bundled, questions, FLIPS)[0][0].id
+    case_id = views.wall.wall(questions, FLIPS)[0][0].id
     at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=case_id)
     for message in ("Added to the slides", "Already in the slides"):
         at.button("case_deck").click().run()
@@ -325,7 +321,7 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
     at = send(at, "wall", "chosen", sent | {"act": "slice", "tag": "mine"})
     numbers = views.named_slices.members(bundled, scenes_key, "mine")
     questions = views.runs.question_set(bundled, scenes_key)
-    assert set(views.rows.questions(bundled, questions, numbers.tolist())["id"]) == set(ids)
+    assert set(views.rows.questions(questions, numbers.tolist())["id"]) == set(ids)
     assert set(card_ids(at)) == set(ids) and at.button("chip_0").label == "in the slice mine"
     assert "mine" in at.query_params["slice"] and "column on Compare" in at.toast[0].value
     at = send(at, "wall", "chosen", sent | {"act": "deck"})
@@ -342,12 +338,12 @@ def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(
     show_page, bundled, scenes_key
 ):
     questions = views.runs.question_set(bundled, scenes_key)
-    card = views.wall.wall(bundled, questions, FLIPS)[0][0]
+    card = views.wall.wall(questions, FLIPS)[0][0]
     at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=card.id)
     at.button("case_similar").click().run()
     assert "case" not in at.query_params and not at.exception
     numbers = region_cases("".join(at.query_params["region"]))
-    near = views.rows.questions(bundled, questions, numbers.tolist())
+    near = views.rows.questions(questions, numbers.tolist())
     assert card.images in list(map(tuple, near["images"]))
     assert near["images"].map(tuple).nunique() == N_NEAREST
 
@@ -365,7 +361,7 @@ def test_a_mixed_picture_shows_its_parts_and_leads_to_its_slider(show_page, bund
     key = sets.loc[sets["probe"] == "rococo", "case_key"].iloc[0]
     searched = Filter("demo:softmax", "t2i")
     questions = views.runs.question_set(bundled, key)
-    card = views.wall.wall(bundled, questions, searched, size=1)[0][0]
+    card = views.wall.wall(questions, searched, size=1)[0][0]
     mixed = Picture.from_name(card.wrong_image)
     query = {"set": key, "model": searched.model, "kind": "t2i", "case": card.id}
     at = show_page(bundled, "explore", **query, wall="1")
@@ -384,7 +380,7 @@ def test_a_mixed_picture_shows_its_parts_and_leads_to_its_slider(show_page, bund
 
 def test_a_case_shows_the_words_and_parts_that_matter(show_page, bundled, scenes_key):
     questions = views.runs.question_set(bundled, scenes_key)
-    card = views.wall.wall(bundled, questions, FLIPS)[0][0]
+    card = views.wall.wall(questions, FLIPS)[0][0]
     query = {"set": scenes_key, "model": FLIPS.model, "kind": "flip", "case": card.id}
     at = show_page(bundled, "explore", **query)
     assert "vp-word" not in bodies(at)
@@ -404,7 +400,7 @@ def test_a_case_shows_the_words_and_parts_that_matter(show_page, bundled, scenes
     at.button("case_why").click().run()
     assert "vp-word" not in bodies(at)
     of_type = Filter.parse(FLIPS.model, "flip", subtype=card.subtype)
-    n_fooled = views.cases.outcomes(bundled, questions, of_type)
+    n_fooled = views.cases.outcomes(questions, of_type)
     shares = f"{n_fooled['fooled']:,} of {n_fooled['all']:,} cases"
     (label,) = [link.proto.label for link in at.get("page_link") if shares in link.proto.label]
     assert label.startswith("A wrong") and " fools Tiny CLIP in " in label
@@ -413,7 +409,7 @@ def test_a_case_shows_the_words_and_parts_that_matter(show_page, bundled, scenes
 def test_the_explanation_of_a_rewording_mentions_no_wrong_caption(show_page, bundled, scenes_key):
     questions = views.runs.question_set(bundled, scenes_key)
     chosen = Filter(FLIPS.model, "paraphrase", outcome="all")
-    card = views.wall.wall(bundled, questions, chosen)[0][0]
+    card = views.wall.wall(questions, chosen)[0][0]
     query = {"set": scenes_key, "model": FLIPS.model, "kind": "paraphrase", "case": card.id}
     at = show_page(bundled, "explore", **query)
     at.button("case_why").click().run()
@@ -436,16 +432,16 @@ def test_the_explanation_names_the_missing_weights_or_the_missing_picture(
     ]
     questions = views.runs.question_set(published, row.case_key)
     chosen = Filter(questions.rated_models[0], "foil", pictured=True)
-    card = views.wall.wall(published, questions, chosen)[0][0]
+    card = views.wall.wall(questions, chosen)[0][0]
     query = {"set": questions.key, "model": chosen.model, "kind": "foil", "case": card.id}
     at = show_page(published, "explore", **query)
     name = model_name(chosen.model)
     assert f"needs the weights of {name}, which are not on this computer. No model" in words(at)
     assert "case_why" not in {button.key for button in at.button}
-    without = views.cases.passing(published, questions, Filter(chosen.model, "foil"))[0]
-    hidden = views.rows.pictured(published, questions, "foil")
+    without = views.cases.passing(questions, Filter(chosen.model, "foil"))[0]
+    hidden = views.rows.pictured(questions, "foil")
     number = next(each for each in without.tolist() if each not in hidden)
-    case_id = views.rows.questions(published, questions, [number])["id"].iloc[0]
+    case_id = views.rows.questions(questions, [number])["id"].iloc[0]
     at = show_page(published, "explore", **{**query, "case": case_id})
     assert "needs the picture on this computer" in words(at)
 
@@ -454,7 +450,7 @@ def test_the_explanation_requests_no_weights_for_a_model_without_encoder(
     show_page, compared: Store
 ):
     questions = question_set_of(compared)
-    card = views.wall.wall(compared, questions, Filter("control:random", "flip"))[0][0]
+    card = views.wall.wall(questions, Filter("control:random", "flip"))[0][0]
     at = show_page(compared, "explore", model="control:random", case=card.id)
     name = model_name("control:random")
     assert f"matter, vlprobe needs an encoder, and {name} cannot be used as one here." in words(at)

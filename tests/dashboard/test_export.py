@@ -88,7 +88,7 @@ def test_an_exported_figure_is_light_and_has_the_width_of_the_text(open_probe, k
 
 def test_the_exported_table_has_the_rows_of_the_comparison(every_probe, keys):
     question_set = views.runs.question_set(every_probe, keys["lgip"])
-    tests = compare_models(every_probe, question_set, question_set.models[:2], "flip")
+    tests = compare_models(question_set, question_set.models[:2], "flip")
     names = {model: model for model in question_set.models}
     table = rows_table(tests, question_set.presentation.kind("flip"), names)
     assert table["difference"].tolist() == [row.difference for row in tests.rows]

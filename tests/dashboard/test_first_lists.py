@@ -13,6 +13,6 @@ def test_the_first_five_before_and_after_are_shown_with_their_captions(
     assert not at.error
     key = mixed_store.runs()[0]["case_key"]
     question_set = views.runs.question_set(mixed_store, key)
-    lists = views.figures.first_lists(mixed_store, question_set, before, after, 6)
+    lists = views.figures.first_lists(question_set, before, after, 6)
     assert lists and all(row.caption in words(at) for row in lists)
     assert "Top five before and after" in [fold.label for fold in at.expander]

@@ -128,7 +128,7 @@ def test_the_door_to_mixed_pictures_opens_one_that_loses_to_its_mixture(show_pag
     ((_, mixed),) = component_values(at, "mixed")
     assert door["pictures"][0]["alt"] == mixed["query"]
     case = views.runs.question_set(bundled, at.query_params["set"])
-    number = views.mixed.searches.order(bundled, case, CLIP, "mix:0.9")[0][0]
+    number = views.mixed.searches.order(case, CLIP, "mix:0.9")[0][0]
     scores = bundled.run(case.run(CLIP).key).table("scores").to_pandas().set_index("case")
     assert scores.loc[number, "rank_clean"] == 1
     assert scores.loc[number, "rank"] > 1
@@ -207,7 +207,7 @@ def test_the_width_of_a_bar_is_the_share_in_its_label(show_page, bundled):
 def test_a_number_on_home_needs_at_least_30_cases(show_page, compared: Store):
     entries = figures(show_page(compared, model="guess"))["numbers"]
     counts = views.showcase.lie_counts(
-        compared, views.runs.question_set(compared, compared.runs()[0]["case_key"]), "flip"
+        views.runs.question_set(compared, compared.runs()[0]["case_key"]), "flip"
     )
     n_lies = {one.subtype: one.n_lies for one in counts if one.model == "guess"}
     assert min(n_lies.values()) < 30
@@ -416,7 +416,6 @@ def test_the_url_selects_the_model_of_home(show_page, bundled):
     at = show_page(bundled, model="demo:eqsim")
     assert figures(at)["doors"][0]["sentence"].endswith("fool Pair-tuned")
     counts = views.cases.outcomes(
-        bundled,
         views.runs.question_set(bundled, at.query_params["set"]),
         Filter("demo:eqsim", "flip", subtype="number", outcome="all"),
     )

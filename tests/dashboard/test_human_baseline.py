@@ -50,7 +50,7 @@ def test_people_are_compared_with_models_on_enough_randomly_drawn_lies(
     rooms: Rooms, filled: Store, key: str, draw, kind, count, says, monkeypatch: pytest.MonkeyPatch
 ):
     subject = state.page_subject(key)
-    quiz = views.quiz.quiz_round(filled, subject.question_set, kind, "fair", 1, count)
+    quiz = views.quiz.quiz_round(subject.question_set, kind, "fair", 1, count)
     assert len(quiz.questions) == count
     assert page.human_sentences(subject, MODELS) == []
     voted(rooms, dataclasses.replace(quiz, draw=draw))

@@ -80,7 +80,7 @@ def test_a_row_opens_as_many_cases_as_its_label_counts(open_probe, every_probe, 
             subtype=tuple(query.get("type", [])),
             outcome="all" if kind in movement_kinds() else "fooled",
         )
-        _, total = views.cases.failures(every_probe, question_set, chosen)
+        _, total = views.cases.failures(question_set, chosen)
         assert f"**{total:,}" in link.label
 
 
@@ -117,7 +117,7 @@ def test_a_clicked_mark_opens_its_cases(
     (query,) = opened
     question_set = views.runs.question_set(every_probe, key[PAGES[page]])
     assert query["set"] == question_set.key and query["model"] in question_set.models
-    choices = views.estimates.choices(every_probe, question_set)
+    choices = views.estimates.choices(question_set)
     of_kind = choices[(choices["kind"] == query["kind"])]
     assert query.get("type", "") in set(of_kind["subtype"])
 
@@ -130,7 +130,7 @@ def test_bins_of_strength_open_as_many_cases_as_the_labels_count(open_probe, eve
     assert len(links) == len(bins) == 3
     question_set = views.runs.question_set(every_probe, key["lgip"])
     for label, name in zip(links, bins, strict=True):
-        counted = views.cases.outcomes(every_probe, question_set, Filter.parse(RANDOM, bin=name))
+        counted = views.cases.outcomes(question_set, Filter.parse(RANDOM, bin=name))
         assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
         at = open_probe("explore", **query, kind="flip", bin=name)
         assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
@@ -146,14 +146,10 @@ def test_bins_of_captions_open_as_many_cases_as_the_labels_count(open_probe, eve
     assert len(links) == len(names) >= 1
     question_set = views.runs.question_set(every_probe, key["lgip"])
     for label, name in zip(links, names, strict=True):
-        counted = views.cases.outcomes(
-            every_probe, question_set, Filter.parse(RANDOM, caption=name)
-        )
+        counted = views.cases.outcomes(question_set, Filter.parse(RANDOM, caption=name))
         assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
     at = open_probe("explore", **query, kind="flip", caption=names[0])
-    counted = views.cases.outcomes(
-        every_probe, question_set, Filter.parse(RANDOM, caption=names[0])
-    )
+    counted = views.cases.outcomes(question_set, Filter.parse(RANDOM, caption=names[0]))
     assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
     assert at.button_group(key=f"facet_{by}").value == [names[0].partition("=")[2]]
 
@@ -171,9 +167,7 @@ def test_a_bin_of_the_lure_opens_its_triplets(open_probe, every_probe, key, monk
         "explore",
         **case_links.query(state_questions(every_probe, key["visla"], monkeypatch), chosen),
     )
-    counted = views.cases.outcomes(
-        every_probe, views.runs.question_set(every_probe, key["visla"]), chosen
-    )
+    counted = views.cases.outcomes(views.runs.question_set(every_probe, key["visla"]), chosen)
     assert counted["all"] and at.selectbox(key="bin").value == "lure=0.25 to 0.50"
     assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
 

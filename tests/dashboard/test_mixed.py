@@ -82,9 +82,9 @@ def test_the_first_case_loses_to_its_own_mixture_and_fools_every_model(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
     at = show_search(model=ONE)
-    place = searches.place(mixed_store, question_set, ONE, "mix:0.8", None)
+    place = searches.place(question_set, ONE, "mix:0.8", None)
     assert values(at)["id"] == place.next
-    counts = searches.counts(mixed_store, question_set, ONE, "mix:0.8")
+    counts = searches.counts(question_set, ONE, "mix:0.8")
     text = words(at)
     assert "A fifth of another picture is enough to lose the right one" in text
     assert f"first in {counts.n_found} of {counts.n_searches} searches" in text
@@ -133,8 +133,8 @@ def test_next_and_previous_change_the_case_in_the_address(
     button(at, "mixed_next").click().run()
     second = values(at)["id"]
     assert second != first and one(at, "case") == second
-    number = views.rows.case_number(mixed_store, question_set, second)
-    place = searches.place(mixed_store, question_set, ONE, "mix:0.8", number)
+    number = views.rows.case_number(question_set, second)
+    place = searches.place(question_set, ONE, "mix:0.8", number)
     assert (place.place, place.previous) == (2, first) and "case 2 of" in words(at)
     button(at, "mixed_previous").click().run()
     assert values(at)["id"] == first and not at.exception
@@ -145,7 +145,7 @@ def test_another_mixture_or_another_model_shows_its_own_cases(
 ):
     at = show_search(model=ONE)
     at.selectbox("mixture").set_value("patch:0.8").run()
-    place = searches.place(mixed_store, question_set, ONE, "patch:0.8", None)
+    place = searches.place(question_set, ONE, "patch:0.8", None)
     assert values(at)["id"] == place.next and one(at, "mixture") == "patch:0.8"
     assert "A patch of another picture over a fifth of the right one is enough" in words(at)
     boxes = values(at)["boxes"]
@@ -168,9 +168,7 @@ def test_all_cases_opens_exactly_these_cases_on_the_wall(
         **{name: value for name, value in query.items() if name != "kind"}, cards="every"
     )
     ids = views.rows.questions(
-        mixed_store,
-        question_set,
-        searches.order(mixed_store, question_set, ONE, "mix:0.8")[0].tolist(),
+        question_set, searches.order(question_set, ONE, "mix:0.8")[0].tolist()
     )["id"]
     assert sorted(card_ids(at)) == sorted(ids)
     counts_all = "Among all searches, by any mixed picture."
@@ -178,9 +176,7 @@ def test_all_cases_opens_exactly_these_cases_on_the_wall(
     at.selectbox("lost").set_value("").run()
     assert counts_all not in words(at)
     everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
-    assert (
-        len(card_ids(at)) == views.cases.outcomes(mixed_store, question_set, everything)["fooled"]
-    )
+    assert len(card_ids(at)) == views.cases.outcomes(question_set, everything)["fooled"]
     button(at, "clear_filters").click().run()
     assert card_ids(at) and one(at, "wall") == "1"
     assert component_values(at, "mixed") == []
@@ -189,7 +185,7 @@ def test_all_cases_opens_exactly_these_cases_on_the_wall(
 def test_a_search_that_was_not_lost_is_described_as_such(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    of_model = views.mixed.searches.outcomes(mixed_store, question_set, ONE)
+    of_model = views.mixed.searches.outcomes(question_set, ONE)
     cases = {
         "still finds the right picture": of_model.is_found & ~of_model.is_lost,
         "Another mixture outranks": of_model.is_lost & ~of_model.is_own,
@@ -197,7 +193,7 @@ def test_a_search_that_was_not_lost_is_described_as_such(
     }
     for said, chosen in cases.items():
         number = int(of_model.numbers[chosen][0])
-        case_id = views.rows.questions(mixed_store, question_set, [number])["id"].iloc[0]
+        case_id = views.rows.questions(question_set, [number])["id"].iloc[0]
         at = show_search(model=ONE, case=case_id)
         assert values(at)["id"] == case_id and said in words(at)
         assert "not one of the" in words(at)
@@ -319,18 +315,16 @@ def test_facets_of_lost_searches_count_all_searches(mixed_store: Store, question
     lost = dataclasses.replace(every, outcome="fooled", lost_to=True)
     of_every, of_lost = (
         {(facet.name, row.value): row for facet in facets for row in facet.rows}
-        for facets in (
-            views.facets.facets(mixed_store, question_set, each) for each in (every, lost)
-        )
+        for facets in (views.facets.facets(question_set, each) for each in (every, lost))
     )
     assert {key: row.n_asked for key, row in of_lost.items()} == {
         key: row.n_asked for key, row in of_every.items()
     }
-    numbers, _, _ = views.cases.passing(mixed_store, question_set, lost)
+    numbers, _, _ = views.cases.passing(question_set, lost)
     assert len(numbers) > 0
     for (name, value), row in of_lost.items():
         of_value = lost.with_values(name, (value,))
-        assert row.n_fooled == len(views.cases.passing(mixed_store, question_set, of_value)[0])
+        assert row.n_fooled == len(views.cases.passing(question_set, of_value)[0])
 
 
 def test_a_note_explains_that_no_search_was_lost(

@@ -150,7 +150,7 @@ def test_the_numbers_are_those_of_the_views(
     at = show_page(filled, page, average=average, unit=unit, open=fold)
     text = words(at)
     for row in views.estimates.estimates(
-        filled, question_set_of(filled), "all", average, unit
+        question_set_of(filled), "all", average, unit
     ).itertuples():
         shown_unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         assert (
@@ -188,7 +188,7 @@ def test_a_link_reopens_exactly_that_view(show_page, filled: Store, monkeypatch)
     }
     at = show_page(filled, "failures", **query)
     chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
-    expected, total = views.cases.failures(filled, question_set_of(filled), chosen, 2, 12)
+    expected, total = views.cases.failures(question_set_of(filled), chosen, 2, 12)
     assert total > 12
     assert card_ids(at) == expected["id"].tolist()
     for card, texts in zip(wall(at)["cards"], expected["texts"], strict=True):
@@ -244,7 +244,7 @@ def test_a_link_to_stored_results_and_a_changed_picker_show_no_warning(show_page
 
 def test_the_outcome_counts_are_those_of_the_view(show_page, filled: Store):
     at = show_page(filled, "failures", model=RANDOM)
-    counts = views.cases.outcomes(filled, question_set_of(filled), views.filter.Filter(RANDOM))
+    counts = views.cases.outcomes(question_set_of(filled), views.filter.Filter(RANDOM))
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
     labels = {"held": "Not fooled"}
     assert [
@@ -255,9 +255,7 @@ def test_the_outcome_counts_are_those_of_the_view(show_page, filled: Store):
 
 
 def test_details_open_from_the_url_and_name_the_command(show_page, filled: Store):
-    first = views.cases.failures(filled, question_set_of(filled), views.filter.Filter(RANDOM))[
-        0
-    ].iloc[1]
+    first = views.cases.failures(question_set_of(filled), views.filter.Filter(RANDOM))[0].iloc[1]
     at = show_page(filled, "failures", model=RANDOM, case=first["id"])
     assert first["rule"] in words(at)
     commands = [code.value for code in at.code if code.value.startswith("vlprobe failures")]
@@ -270,7 +268,6 @@ def test_a_search_without_results_explains_why_and_offers_to_drop_it(show_page, 
     at = show_page(filled, "failures", words="zebra crossing in space")
     assert "No questions match these filters." in words(at)
     total = views.cases.outcomes(
-        filled,
         question_set_of(filled),
         views.filter.Filter(CONSTANT),
     )["fooled"]
@@ -316,7 +313,7 @@ def test_the_breakdown_shows_the_numbers_of_the_views(
     show_page, filled: Store, by: str, averaging: str
 ):
     at = show_page(filled, "breakdown", metric="positive_rate", by=by, average=averaging)
-    table = views.estimates.estimates(filled, question_set_of(filled), by, averaging).query(
+    table = views.estimates.estimates(question_set_of(filled), by, averaging).query(
         "metric == 'positive_rate'"
     )
     assert len(table)
@@ -357,7 +354,7 @@ def _one_slice_missing():
 
 def test_dropped_cases_are_counted_next_to_the_numbers(show_page, filled: Store):
     at = show_page(filled, "breakdown")
-    dropped = views.runs.facts(filled, question_set_of(filled))["dropped"]
+    dropped = views.runs.facts(question_set_of(filled))["dropped"]
     assert dropped
     text = words(at)
     for reason, count in dropped.items():

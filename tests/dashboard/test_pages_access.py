@@ -94,9 +94,7 @@ def test_a_read_only_dashboard_shows_the_details_of_a_case_and_only_the_names_of
     monkeypatch.setenv(access.READ_ONLY, "1")
     key = views.runs.question_sets(every_probe).query("probe == 'lgip'")["case_key"].iloc[0]
     chosen = views.filter.Filter("control:random", "flip")
-    row = views.cases.failures(every_probe, views.runs.question_set(every_probe, key), chosen)[
-        0
-    ].iloc[0]
+    row = views.cases.failures(views.runs.question_set(every_probe, key), chosen)[0].iloc[0]
     at = open_page(
         monkeypatch, every_probe, "failures", set=key, model="control:random", case=row["id"]
     )
@@ -104,9 +102,7 @@ def test_a_read_only_dashboard_shows_the_details_of_a_case_and_only_the_names_of
     assert any("vlprobe failures" in code.value for code in at.code)
     folder = str(Path(row["images"][0]).parent)
     assert folder not in words(at)
-    assert folder not in selection.as_json(
-        every_probe, views.runs.question_set(every_probe, key), chosen
-    )
+    assert folder not in selection.as_json(views.runs.question_set(every_probe, key), chosen)
 
 
 def test_a_damaged_list_of_saved_views_does_not_hide_the_cards(

@@ -110,9 +110,7 @@ def test_a_click_computes_the_least_influential_words_and_altered_captions_can_b
     at.button(key="ask_consensus").click().run()
     assert not at.exception
     assert {"consensus", "source_words"} <= chart_keys(at)
-    items = views.figures.item_captions(
-        every_probe, views.runs.question_set(every_probe, key["rococo"]), 100
-    )
+    items = views.figures.item_captions(views.runs.question_set(every_probe, key["rococo"]), 100)
     models = [registry.load_model(name) for name in (RANDOM, CONSTANT)]
     encoders = [partial(_embedded, model) for model in models]
     for all_words in (False, True):
@@ -174,7 +172,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
 
 def test_the_deviation_of_one_subset_names_its_group_scores(open_probe, every_probe, key):
     table = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, key["eqben"]), "subtype"
+        views.runs.question_set(every_probe, key["eqben"]), "subtype"
     ).query("metric == 'group_score'")
     deviation = table[table["model"] == RANDOM].iloc[0]
     at = open_probe("pairs", set=key["eqben"], subset=deviation["slice"])

@@ -181,7 +181,6 @@ def test_a_model_s_result_is_shown_as_soon_as_it_is_done(show_page, compared: St
         row for row in views.runs.run_rows(compared) if row.model == RANDOM and row.probe == "lgip"
     ]
     counted = views.cases.outcomes(
-        compared,
         views.runs.question_set(compared, row.case_key),
         views.filter.Filter(RANDOM, "flip"),
     )
@@ -266,7 +265,6 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
     end(compared, job_id, state="done", keys=[row.key])
     at.run()
     counted = views.cases.outcomes(
-        compared,
         views.runs.question_set(compared, row.case_key),
         views.filter.Filter(RANDOM, "flip"),
     )

@@ -52,7 +52,7 @@ def test_breakdown_shows_every_known_metric_of_a_probe_and_names_the_unknown_one
     charts = [element.key for element in at.get("plotly_chart")]
     text = words(at)
     known = views.runs.metrics(probe)
-    table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key[probe]))
+    table = views.estimates.estimates(views.runs.question_set(every_probe, key[probe]))
     presentation = registry.load_probe(probe).presentation
     measured = set(table.dropna(subset=["value"])["metric"]) & set(presentation.headlines)
     assert ("headlines" in charts) == bool(measured)
@@ -89,7 +89,7 @@ def test_a_paper_s_table_has_the_runs_and_the_printed_rows(open_probe, every_pro
     table = views.published.TABLES[PROBES[page]][0]
     text = words(at)
     for cell in views.papers.remade(
-        every_probe, views.runs.question_set(every_probe, key[PROBES[page]]), table.number
+        views.runs.question_set(every_probe, key[PROBES[page]]), table.number
     ).itertuples():
         if not math.isnan(cell.value):
             metric = views.runs.metrics(PROBES[page])[table.columns[cell.column].metric]
@@ -133,7 +133,7 @@ def test_cards_use_the_probe_s_name_of_the_kind_and_open(
 ):
     chosen = views.filter.Filter(RANDOM, kind, outcome="all")
     question_set = views.runs.question_set(every_probe, key[probe])
-    expected, _ = views.cases.failures(every_probe, question_set, chosen, 1, PAGE_SIZE)
+    expected, _ = views.cases.failures(question_set, chosen, 1, PAGE_SIZE)
     parameters = {
         "set": key[probe],
         "kind": kind,
@@ -147,7 +147,7 @@ def test_cards_use_the_probe_s_name_of_the_kind_and_open(
     assert at.selectbox(key="kind").label == "Kind of question"
     assert at.selectbox(key="kind").value == kind
     offered = at.selectbox(key="kind").options
-    for stored_kind in dict.fromkeys(views.estimates.choices(every_probe, question_set)["kind"]):
+    for stored_kind in dict.fromkeys(views.estimates.choices(question_set)["kind"]):
         lie = presentation.kind(stored_kind).lie
         assert lie in offered or f"{lie} ({presentation.name})" in offered
     assert card_ids(at) == expected["id"].tolist()[: len(card_ids(at))]
@@ -172,14 +172,13 @@ def details(open_probe, question_set, kind: str, case_id: str, model: str = RAND
 def some_cases(every_probe: Store, question_set: str, kind: str, count: int = 3) -> pd.DataFrame:
     """Return the first cases of a kind, with the answers of the random control."""
     cases, _ = views.cases.failures(
-        every_probe,
         views.runs.question_set(every_probe, question_set),
         views.filter.Filter(RANDOM, kind, outcome="all"),
         1,
         count,
     )
     answers = views.rows.answers(
-        every_probe, views.runs.question_set(every_probe, question_set), cases["case"].tolist()
+        views.runs.question_set(every_probe, question_set), cases["case"].tolist()
     ).query("model == @RANDOM")
     return cases[["case", "id"]].merge(answers, on="case")
 
@@ -243,7 +242,7 @@ def test_triplets_have_both_answers_in_a_table_whose_numbers_open_them(
     at = open_probe("triplets", set=key["visla"], model=RANDOM)
     assert not at.error and "Texts wrong, picture right" in words(at)
     question_set = views.runs.question_set(every_probe, key["visla"])
-    table = views.figures.crossed_outcomes(every_probe, question_set)
+    table = views.figures.crossed_outcomes(question_set)
     row = next(row for row in table.itertuples() if row.model == RANDOM and row.n_cases)
     assert f"({interval(row.low, row.high, 'rate')})" in words(at)
     explored = open_probe(

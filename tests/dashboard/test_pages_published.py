@@ -36,7 +36,7 @@ def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
     key = at.selectbox(key="set").value
     question_set = views.runs.question_set(every_probe, key)
     assert question_set.probe == paper
-    cells = views.papers.beside(every_probe, question_set, RANDOM)
+    cells = views.papers.beside(question_set, RANDOM)
     assert f"**{len(cells):,}** printed numbers" in " ".join(e.value for e in at.markdown)
     table, texts = table_of(at), displayed(at)
     assert len(table) == len(cells)

@@ -380,7 +380,7 @@ def test_the_page_begins_with_cases_that_fool_only_the_original_model(monkeypatc
     chosen = Filter(PICKED["before"], query["kind"], other=PICKED["after"], outcome="fooled")
     chosen = replace(chosen, other_outcome="held")
     question_set = views.runs.question_set(filled, query["set"])
-    table, total = views.cases.failures(filled, question_set, chosen, 1, 1000)
+    table, total = views.cases.failures(question_set, chosen, 1, 1000)
     assert link.label == f"All {total:,}" and sentence.startswith(f"**{total:,} ")
     assert query["bucket"] == "only_first" and query["other"] == PICKED["after"]
     assert {card["id"] for card in values["cards"]} <= set(table["id"])

@@ -51,8 +51,8 @@ def open_case(monkeypatch: pytest.MonkeyPatch, store: Store) -> tuple[AppTest, P
     key = next(row.case_key for row in rows if row.dataset == DATASET)
     question_set = views.runs.question_set(store, key)
     chosen = Filter(MODEL, "foil", outcome="all", sort="models")
-    n_pictured = views.rows.with_pictures(store, question_set, "foil")[0]
-    table, n_cases = views.cases.failures(store, question_set, chosen, 1, 8000)
+    n_pictured = views.rows.with_pictures(question_set, "foil")[0]
+    table, n_cases = views.cases.failures(question_set, chosen, 1, 8000)
     assert n_pictured < n_cases == len(table)
     last = table.iloc[-1]
     at = open_page(

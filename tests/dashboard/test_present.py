@@ -71,10 +71,10 @@ def test_another_one_opens_the_next_case_and_writes_it_to_the_address(show_page,
 
 def test_another_opening_case_keeps_the_standings_and_the_mixture(show_page, compared: Store):
     question_set = question_set_of(compared)
-    talk_story = story(compared, question_set, "flip")
+    talk_story = story(question_set, "flip")
     assert talk_story.opener is not None
     at = show_page(compared, "present", kind="flip", case=talk_story.opener.next)
-    whole = story(compared, question_set, "flip", talk_story.opener.next)
+    whole = story(question_set, "flip", talk_story.opener.next)
     slides = deck.slides(whole, {})
     assert [slide["id"] for slide in talk(at)["slides"]] == [slide.id for slide in slides]
     assert whole.standings == talk_story.standings and whole.mixture == talk_story.mixture
@@ -103,7 +103,7 @@ def test_another_kind_has_another_talk(show_page, compared: Store):
 def test_a_case_of_another_kind_opens_the_first_case_of_the_chosen_kind(show_page, compared: Store):
     question_set = question_set_of(compared)
     other = views.cases.failures(
-        compared, question_set, views.filter.Filter("guess", "paraphrase", outcome="all")
+        question_set, views.filter.Filter("guess", "paraphrase", outcome="all")
     )[0]["id"].iloc[0]
     first = talk(show_page(compared, "present", kind="flip"))["slides"]
     assert talk(show_page(compared, "present", kind="flip", case=other))["slides"] == first
@@ -119,7 +119,6 @@ def test_a_deck_keeps_its_first_case_when_the_url_names_a_case_of_another_kind(
     opening, first = decks.read(name).opening, talk(at)["slides"][0]
     assert opening == first_of(at.query_params["case"])
     foreign = views.cases.failures(
-        store_copy,
         views.runs.question_set(store_copy, name.split()[0]),
         views.filter.Filter("guess", "paraphrase", outcome="all"),
     )[0]["id"].iloc[0]
@@ -448,7 +447,7 @@ def test_without_results_present_shows_a_note(show_page, tmp_path):
 
 def build_slides(store: Store, key: str, kind: str) -> tuple[tuple[Slide, ...], values.Values]:
     question_set = views.runs.question_set(store, key)
-    slides = deck.slides(story(store, question_set, kind))
+    slides = deck.slides(story(question_set, kind))
     looks = charts.styles.styles(question_set.models)
     names = sentence_names(list(looks), {})
     addresses = dict.fromkeys(values.picture_names(slides), "data:image/webp;base64,AAAA")
@@ -458,7 +457,7 @@ def build_slides(store: Store, key: str, kind: str) -> tuple[tuple[Slide, ...], 
 def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Store):
     for row in views.runs.question_sets(every_probe).itertuples():
         question_set = views.runs.question_set(every_probe, row.case_key)
-        for kind in set(views.estimates.choices(every_probe, question_set)["kind"]):
+        for kind in set(views.estimates.choices(question_set)["kind"]):
             slides, sent = build_slides(every_probe, row.case_key, kind)
             ids = [slide.id for slide in slides]
             assert ids[:2] in (["vote", "reveal"], ["truth", "lie"]) and "closing" in ids
@@ -496,11 +495,9 @@ def test_a_mixture_of_other_models_or_other_pictures_is_not_in_the_deck(
     execute(Request(others[:1], make_tiny(tmp_path / "tiny"), "lgip", examine=False), store)
     for row in views.runs.question_sets(store).itertuples():
         if row.probe == "lgip":
-            assert (
-                story(store, views.runs.question_set(store, row.case_key), "flip").mixture is None
-            )
+            assert story(views.runs.question_set(store, row.case_key), "flip").mixture is None
         else:
-            of_its_own = story(store, views.runs.question_set(store, row.case_key), "i2t").mixture
+            of_its_own = story(views.runs.question_set(store, row.case_key), "i2t").mixture
             assert of_its_own is not None and of_its_own.dataset == searched
 
 
@@ -508,20 +505,18 @@ def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
     mixed_store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     question_set = question_set_of(mixed_store)
-    everyone = story(mixed_store, question_set, "i2t").models
+    everyone = story(question_set, "i2t").models
     failed = question_set.run(everyone[0])
     digests = {(failed.model_digest, failed.dataset_digest)}
     monkeypatch.setattr(views.paired_tests.examine, "models_at_chance", lambda store: digests)
-    talk_story = story(mixed_store, question_set, "i2t")
+    talk_story = story(question_set, "i2t")
     assert talk_story.models == everyone[1:] and len(everyone) == 3
     fooled = [
         {row["case"] for row in rows if row["kind"] == "i2t" and row["margin"] <= 0}
         for model in talk_story.models
         for rows in [mixed_store.run(question_set.run(model).key).table("scores").to_pylist()]
     ]
-    n_fooled = [
-        sum(case in each for each in fooled) for case in order(mixed_store, question_set, "i2t")
-    ]
+    n_fooled = [sum(case in each for each in fooled) for case in order(question_set, "i2t")]
     assert n_fooled == sorted(n_fooled, reverse=True) and len(set(n_fooled)) > 1
     assert talk_story.mixture is not None and talk_story.mixture.n_models == 2
     assert deck.describe_questions(talk_story, presentations()["rococo"].kind("i2t")).startswith(
@@ -541,7 +536,7 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     kept = pictures.pop()
     for picture in pictures:
         picture.unlink()
-    opening = opener(store, question_set, "flip")
+    opening = opener(question_set, "flip")
     assert opening is not None
     assert [Path(image).name for image in opening.card.images] == [kept.name]
     kept.unlink()
@@ -563,7 +558,7 @@ def test_a_slide_credits_the_photographer_whom_the_data_name(tmp_path: Path):
     question_set = views.runs.question_set(store, key)
     credits = {}
     for case in store.cases(key).table("cases").to_pylist():
-        slides = deck.slides(story(store, question_set, "flip", case["id"]))
+        slides = deck.slides(story(question_set, "flip", case["id"]))
         (picture,) = slides[0].pictures
         credits[Path(picture.name).stem] = credit_values(picture.name, picture.author)
     expected = {"label": f"Photo: {name}", "page": "", "license": "", "licenseUrl": ""}

@@ -106,7 +106,7 @@ def test_every_page_shows_the_display_name_of_a_model(renamed, monkeypatch, page
 def test_the_drawer_shows_the_display_name_of_a_model(renamed, monkeypatch, probe):
     sets = views.runs.question_sets(renamed).set_index("probe")["case_key"]
     question_set = views.runs.question_set(renamed, sets[probe])
-    case = views.rows.questions(renamed, question_set, [0])["id"][0]
+    case = views.rows.questions(question_set, [0])["id"][0]
     at = opened(monkeypatch, renamed, "explore", probe, case=case, other="control:random")
     assert at.get("dialog")
     assert_renamed(at)

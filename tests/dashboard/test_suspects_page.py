@@ -28,7 +28,7 @@ def page(store: Store, monkeypatch: pytest.MonkeyPatch) -> AppTest:  # noqa: F81
 def test_each_key_stores_its_verdict_and_opens_the_next_case(page: AppTest, store: Store):  # noqa: F811
     assert not page.exception
     questions = question_set(store)
-    first, second = views.suspects.suspects(store, questions, kind_of(store), 0.7).suspects
+    first, second = views.suspects.suspects(questions, kind_of(store), 0.7).suspects
     page.button("suspect_wrong").click().run()
     page.button("suspect_both").click().run()
     assert {each.case: each.tags for each in annotations.read(store, questions.key).current} == {
@@ -39,7 +39,7 @@ def test_each_key_stores_its_verdict_and_opens_the_next_case(page: AppTest, stor
 
 def test_the_same_verdict_again_removes_it(page: AppTest, store: Store):  # noqa: F811
     questions = question_set(store)
-    first = views.suspects.suspects(store, questions, kind_of(store), 0.7).suspects[0]
+    first = views.suspects.suspects(questions, kind_of(store), 0.7).suspects[0]
     page.query_params["case"] = first.id
     page.run()
     page.button("suspect_unsure").click().run()

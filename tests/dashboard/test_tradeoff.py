@@ -77,7 +77,7 @@ def test_each_mark_has_the_numbers_of_the_views(
     at = show_tradeoff(set=key, **query)
     assert not at.error and heading(at)
     table = views.tradeoff.trade_off(
-        filled, views.runs.question_set(filled, key), up, average, unit
+        views.runs.question_set(filled, key), up, average, unit
     ).set_index("model")
     shown_marks = marks_by_model(at)
     assert set(shown_marks) <= set(MODELS) and {FIRST, SECOND} <= set(shown_marks)
@@ -115,7 +115,7 @@ def test_a_click_shows_the_worst_mistake_of_a_model_and_is_stored_in_the_link(
     assert at.query_params["model"] in (SECOND, [SECOND])
     assert pinned(at) == SECOND
     question_set = views.runs.question_set(filled, key)
-    (worst, *_), _, _ = views.wall.wall(filled, question_set, Filter(SECOND, "flip"), 1, 1)
+    (worst, *_), _, _ = views.wall.wall(question_set, Filter(SECOND, "flip"), 1, 1)
     text = html.unescape(re.sub(r"<[^>]*>", "", bodies(at)))
     assert worst.true_text in text and worst.wrong_text in text
     assert 'src="data:image/webp;base64,' in bodies(at)
@@ -134,9 +134,9 @@ def test_a_button_of_a_model_does_what_a_click_on_its_mark_does(show_tradeoff, k
 
 def test_the_link_opens_the_counted_wrong_captions(show_tradeoff, filled: Store, key: str):
     at = show_tradeoff(set=key, model=FIRST)
-    count = views.cases.outcomes(
-        filled, views.runs.question_set(filled, key), Filter(FIRST, "flip")
-    )["fooled"]
+    count = views.cases.outcomes(views.runs.question_set(filled, key), Filter(FIRST, "flip"))[
+        "fooled"
+    ]
     links = {link.proto.label: link.proto for link in at.get("page_link")}
     link = links[f"See the {count:,} wrong captions that fool this model"]
     query = dict(urllib.parse.parse_qsl(link.query_string))
@@ -275,7 +275,7 @@ def test_panels_share_axes_that_contain_every_interval_and_show_the_numbers_of_t
 ):
     at = show_tradeoff(set=key, open="kinds")
     table = views.tradeoff.trade_off_by_type(
-        filled, views.runs.question_set(filled, key), "positive_rate"
+        views.runs.question_set(filled, key), "positive_rate"
     ).set_index(["type", "model"])
     axes = set()
     for name in ("color", "number", "object"):
@@ -347,7 +347,7 @@ def test_kinds_beyond_lgip_have_a_panel_or_a_row_and_hide_published_numbers_by_d
     execute(Request((CONTROL,), folder, "lgip", options, limit=4, examine=False), store)
     at = open_page(monkeypatch, store, "tradeoff", open="kinds")
     assert not at.exception
-    subtypes = set(views.estimates.choices(store, question_set_of(store))["subtype"])
+    subtypes = set(views.estimates.choices(question_set_of(store))["subtype"])
     lies = subtypes & set(kind_edits.LIES)
     assert {"negation", "relation"} <= lies
     for name in lies:
@@ -385,7 +385,7 @@ def test_searches_with_changed_pictures_have_a_curve_by_severity(monkeypatch, tm
     assert "Before" in shown and "After: Pixelate" in shown
     before, after = re.findall(r'vp-picture"><img src="(data:[^"]+)', shown)
     assert before != after
-    table = views.estimates.estimates(store, views.runs.question_set(store, key), "strength_bin")
+    table = views.estimates.estimates(views.runs.question_set(store, key), "strength_bin")
     of_mmi = table[(table["metric"] == "changed_t2i_mmi") & (table["model"] == "demo:weak")]
     expected = of_mmi.sort_values("slice")["value"].tolist()
     drawn = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]

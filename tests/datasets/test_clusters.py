@@ -65,12 +65,12 @@ def test_a_column_named_like_an_internal_field_is_an_ordinary_tag(
     )
     assert named["n_units"] == plain["n_units"] == 6
     assert f"tag:{column}" in views.estimates.slices(
-        store, views.runs.question_set(store, named["case_key"])
+        views.runs.question_set(store, named["case_key"])
     )
     for by in ("all", "subtype", "tag:{}"):
         own, other = (
             views.estimates.estimates(
-                store, views.runs.question_set(store, manifest["case_key"]), by.format(name)
+                views.runs.question_set(store, manifest["case_key"]), by.format(name)
             )[["metric", "slice", *INTERVAL]]
             for manifest, name in ((named, column), (plain, "weather"))
         )
@@ -126,7 +126,7 @@ def test_the_same_answers_have_the_same_p_value_in_pairs_and_in_triplets(foils):
     store, keys = foils
     pairs, triplets = (
         views.paired_tests.compare_models(
-            store, views.runs.question_set(store, keys[probe]), (RANDOM, CONSTANT), kind
+            views.runs.question_set(store, keys[probe]), (RANDOM, CONSTANT), kind
         ).rows[0]
         for probe, kind in (("eqben", "foil"), ("visla", "i2t-pair"))
     )

@@ -41,10 +41,9 @@ def _read(cache: Path, out: Path) -> None:
             last = out.with_suffix(".stop").exists()
             stored = views.runs.runs(store)
             for key in stored["case_key"].unique():
-                views.estimates.estimates(store, views.runs.question_set(store, key))
+                views.estimates.estimates(views.runs.question_set(store, key))
                 for model in views.runs.question_set(store, key).models:
                     views.cases.failures(
-                        store,
                         views.runs.question_set(store, key),
                         views.filter.Filter(model=model, kind="", outcome="all"),
                     )

@@ -116,12 +116,10 @@ def test_repeating_a_run_recreates_damaged_questions_or_answers(examined_run, co
 def test_a_damaged_table_raises_a_one_line_error_instead_of_showing_numbers(copied, place):
     manifest = copied.runs()[0]
     chosen = views.filter.Filter(model="control:random", contains="a", outcome="all")
-    assert views.cases.failures(
-        copied, views.runs.question_set(copied, manifest["case_key"]), chosen
-    )[1]
+    assert views.cases.failures(views.runs.question_set(copied, manifest["case_key"]), chosen)[1]
     damage_file(next(copied.root.glob(place)), "flipped")
     with pytest.raises(InvalidInput, match="vlprobe verify --repair") as caught:
-        views.cases.failures(copied, views.runs.question_set(copied, manifest["case_key"]), chosen)
+        views.cases.failures(views.runs.question_set(copied, manifest["case_key"]), chosen)
     assert "\n" not in str(caught.value)
 
 
@@ -129,7 +127,7 @@ def test_a_missing_table_is_reported(copied):
     manifest = copied.runs()[0]
     next(copied.root.glob("runs/*/estimates.parquet")).unlink()
     with pytest.raises(InvalidInput, match=r"estimates\.parquet' cannot be read \(No such file"):
-        views.estimates.estimates(copied, views.runs.question_set(copied, manifest["case_key"]))
+        views.estimates.estimates(views.runs.question_set(copied, manifest["case_key"]))
     assert "it is missing" in verify(copied)[1][0]
 
 

@@ -64,10 +64,9 @@ def test_every_number_and_case_can_be_read_in_a_read_only_cache(sealed):
     _, store = sealed
     key = store.runs()[0]["case_key"]
     assert len(views.runs.runs(store)) == 1
-    assert len(views.estimates.estimates(store, views.runs.question_set(store, key))) > 0
+    assert len(views.estimates.estimates(views.runs.question_set(store, key))) > 0
     assert (
         views.cases.failures(
-            store,
             views.runs.question_set(store, key),
             views.filter.Filter(model="control:random", outcome="all"),
         )[1]

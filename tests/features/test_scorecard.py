@@ -50,8 +50,8 @@ GPT, TROHN = "published:GPT-4V", "published:CLIP_TROHN-Text"
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory):
-    """The bundled results, with the question set of published answers to SugarCrepe."""
+def question_set(tmp_path_factory):
+    """The question set of published answers to SugarCrepe, in the bundled results."""
     roots = tmp_path_factory.mktemp("scorecard"), shipped.PUBLISHED_FOLDER, shipped.FOLDER
     store = StoreAboveShipped(*roots)
     (key,) = [
@@ -59,19 +59,17 @@ def published(tmp_path_factory):
         for row in views.runs.question_set_rows(store)
         if row.dataset == "bundled:SugarCrepe"
     ]
-    return store, views.runs.question_set(store, key)
+    return views.runs.question_set(store, key)
 
 
 @pytest.fixture(scope="module")
-def columns(published):
+def columns(question_set):
     """The columns of the scorecard with GPT-4V as the baseline."""
-    store, question_set = published
-    return leaderboard(store, [question_set], by="edit", baseline=GPT)
+    return leaderboard(question_set, by="edit", baseline=GPT)
 
 
-def test_the_models_of_one_page_differ_in_color_and_all_marks_fill_the_same_square(published):
-    store, question_set = published
-    looks = styles(views.runs.models(store))
+def test_the_models_of_one_page_differ_in_color_and_all_marks_fill_the_same_square(question_set):
+    looks = styles(views.runs.models(question_set.store))
     drawn = [looks[model] for model in question_set.models]
     assert len({look.color for look in drawn}) == len(drawn) == 5
     for look in drawn:
@@ -89,15 +87,14 @@ def card(columns, **choices) -> Scorecard:
     return Scorecard(columns, {name: name for name in models}, styles(models), GPT, **choices)
 
 
-def test_a_cell_has_the_counts_of_explore_and_the_share_of_compare(published, columns):
-    store, question_set = published
+def test_a_cell_has_the_counts_of_explore_and_the_share_of_compare(question_set, columns):
     for column in columns:
         for model in (GPT, TROHN):
             case_filter = Filter.parse(model, "foil", subtype=column.subtype)
-            counted = views.cases.outcomes(store, question_set, case_filter)
+            counted = views.cases.outcomes(question_set, case_filter)
             assert column.cells[model].n_fooled == counted["fooled"]
             assert column.n_cases == counted["all"]
-    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+    tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
     for column in columns:
         row = tests.row(TROHN, column.subtype)
         assert column.cells[TROHN].estimate.value == pytest.approx(row.value)
@@ -105,13 +102,12 @@ def test_a_cell_has_the_counts_of_explore_and_the_share_of_compare(published, co
         assert column.cells[TROHN].difference == pytest.approx(row.difference)
 
 
-def test_colored_cells_are_the_lowest_and_those_that_no_test_tells_from_it(published, columns):
-    store, question_set = published
+def test_colored_cells_are_the_lowest_and_those_that_no_test_tells_from_it(question_set, columns):
     (column,) = [column for column in columns if column.subtype == "swap_obj"]
     best = min(column.cells, key=lambda model: column.cells[model].estimate.value)
     assert best == GPT
     others = [model for model in question_set.ordered_models if model != best]
-    tests = views.paired_tests.compare_models(store, question_set, (best, *others), "foil")
+    tests = views.paired_tests.compare_models(question_set, (best, *others), "foil")
     tied = {row.model for row in tests.rows if row.subtype == "swap_obj" and row.verdict == "tied"}
     assert {model for model, cell in column.cells.items() if cell.is_best} == {best, *tied}
     whole = columns[0]
@@ -122,12 +118,14 @@ def test_colored_cells_are_the_lowest_and_those_that_no_test_tells_from_it(publi
     )
 
 
-def test_a_model_that_a_tied_one_beats_or_that_guesses_worse_than_chance_is_not_colored(published):
-    store, _ = published
+def test_a_model_that_a_tied_one_beats_or_that_guesses_worse_than_chance_is_not_colored(
+    question_set,
+):
+    store = question_set.store
     rows = views.runs.question_set_rows(store)
     keys = {(row.dataset, row.probe): row.case_key for row in rows}
     for each in (("demo", "lgip"), ("bundled:VALSE", "eqben")):
-        for column in leaderboard(store, [views.runs.question_set(store, keys[each])], by="edit"):
+        for column in leaderboard(views.runs.question_set(store, keys[each]), by="edit"):
             best = [model for model, cell in column.cells.items() if cell.is_best]
             may_win = {each.model for each in column.ranking.fit if each.may_win}
             assert may_win.issuperset(best)
@@ -151,12 +149,12 @@ def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
     assert whole.narrowed(whole.cells).cells[TROHN].is_best
 
 
-def test_only_a_model_that_no_other_is_tied_with_is_called_best(published):
+def test_only_a_model_that_no_other_is_tied_with_is_called_best(question_set):
     """ALBEF 14M was bold and "best" in a column of VALSE in which ten models are tied with it."""
-    store, _ = published
+    store = question_set.store
     rows = views.runs.question_set_rows(store)
     (valse,) = [row.case_key for row in rows if row.dataset == "bundled:VALSE"]
-    shown = leaderboard(store, [views.runs.question_set(store, valse)], by="edit")
+    shown = leaderboard(views.runs.question_set(store, valse), by="edit")
     scorecard = card(shown)
     (hard,) = [column for column in shown if column.subtype == "coreference-hard"]
     assert scorecard._top(hard) == ["published:ALBEF 14M"] and len(hard.cells) > 10
@@ -199,11 +197,11 @@ def test_the_count_of_a_model_asked_in_both_orders_explains_its_halves(columns):
     assert "of them in only one order of the captions (counted as half): Explore" in html
 
 
-def test_the_finding_says_that_no_model_answered_all_question_sets(published, columns):
-    store, _ = published
+def test_the_finding_says_that_no_model_answered_all_question_sets(question_set, columns):
+    store = question_set.store
     rows = views.runs.question_set_rows(store)
     (drawn,) = [r.case_key for r in rows if (r.dataset, r.probe) == ("demo", "lgip")]
-    others = leaderboard(store, [views.runs.question_set(store, drawn)], by="kind")
+    others = leaderboard(views.runs.question_set(store, drawn), by="kind")
     both = card([columns[0], *others])
     assert both.finding()[1].startswith("No model answered all of these question sets.")
     heading = both.finding()[0]
@@ -221,11 +219,10 @@ def different(p: dict) -> set:
     return rejected
 
 
-def test_a_pair_has_one_verdict_on_both_tabs_whichever_models_are_compared(published, columns):
-    store, question_set = published
+def test_a_pair_has_one_verdict_on_both_tabs_whichever_models_are_compared(question_set, columns):
     others = [model for model in question_set.models if model != GPT]
     for compared in [(GPT, *others), *((GPT, other) for other in others)]:
-        tests = views.paired_tests.compare_models(store, question_set, compared, "foil")
+        tests = views.paired_tests.compare_models(question_set, compared, "foil")
         for column in columns:
             letters = {model: set(cell.group) for model, cell in column.cells.items()}
             for model in compared[1:]:
@@ -234,20 +231,17 @@ def test_a_pair_has_one_verdict_on_both_tabs_whichever_models_are_compared(publi
                 assert (row.verdict == "tied") == bool(letters[GPT] & letters[model])
                 assert row.n_tests == (70 if column.subtype else 10)
     narrowed = replace(question_set, runs=question_set.runs[:2])  # as in `vlprobe compare A B`
-    pair = views.paired_tests.compare_models(store, narrowed, narrowed.models, "foil")
-    whole = views.paired_tests.compare_models(store, question_set, narrowed.models, "foil")
+    pair = views.paired_tests.compare_models(narrowed, narrowed.models, "foil")
+    whole = views.paired_tests.compare_models(question_set, narrowed.models, "foil")
     assert pair.rows == whole.rows
 
 
 def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart(
-    published, columns, monkeypatch
+    question_set, columns, monkeypatch
 ):
-    store, question_set = published
     models = question_set.ordered_models
     pairs = list(itertools.combinations(models, 2))
-    tests = {
-        pair: views.paired_tests.compare_models(store, question_set, pair, "foil") for pair in pairs
-    }
+    tests = {pair: views.paired_tests.compare_models(question_set, pair, "foil") for pair in pairs}
     types = [column.subtype for column in columns[1:]]
     p = {
         (subtype, frozenset(pair)): tests[pair].row(pair[1], subtype).p
@@ -263,7 +257,7 @@ def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart
         beside = {model for model, cell in column.cells.items() if cell.verdict == "tied"}
         assert beside == {model for pair in tied if GPT in pair for model in pair - {GPT}}
     monkeypatch.setattr(views.paired_tests, "MOST_RANKED", 2)
-    few = leaderboard(store, [question_set], by="edit", baseline=GPT)
+    few = leaderboard(question_set, by="edit", baseline=GPT)
     assert few[0].cells == columns[0].cells
     reading = Scorecard(few, {model: model for model in models}, {}).reading()
     assert "Bonferroni-corrected for every pair of models: 10 tests" in reading
@@ -279,7 +273,7 @@ def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart
         }
 
 
-def test_the_letters_of_some_models_are_those_of_the_ties_among_them(published, columns):
+def test_the_letters_of_some_models_are_those_of_the_ties_among_them(question_set, columns):
     for column, pair in itertools.product(columns, itertools.combinations(columns[0].cells, 2)):
         is_tied = column.ranking.verdict(*pair) == "tied"
         groups = sorted(cell.group for cell in column.narrowed(pair).cells.values())
@@ -300,39 +294,43 @@ def test_the_letters_of_some_models_are_those_of_the_ties_among_them(published, 
     assert "textbf" in formatted_table([whole.narrowed((a, c))], {}, "latex")
 
 
-def test_the_finding_is_about_the_models_on_the_page(monkeypatch, published, columns):
-    store, question_set = published
+def test_the_finding_is_about_the_models_on_the_page(monkeypatch, question_set, columns):
     shown = [model for model in question_set.ordered_models if model != TROHN]
-    few = card(leaderboard(store, [question_set], shown, by="edit", baseline=GPT))
+    few = card(leaderboard(question_set, shown, by="edit", baseline=GPT))
     assert few.finding()[0].startswith(f"{GPT} is fooled least.") and TROHN not in few.rows
     assert [model for model, cell in few.columns[0].cells.items() if cell.is_best] == [GPT]
     every = {model: cell.estimate for model, cell in columns[0].cells.items() if model != TROHN}
     assert {model: cell.estimate for model, cell in few.columns[0].cells.items()} == every
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    at = open_page(monkeypatch, store, "compare", set=question_set.key, shown="|".join(shown))
+    at = open_page(
+        monkeypatch, question_set.store, "compare", set=question_set.key, shown="|".join(shown)
+    )
     assert not at.exception and "GPT-4V is fooled least." in bodies(at)
     assert "TROHN-Text" not in bodies(at)
 
 
-def test_of_many_question_sets_the_first_are_shown_and_a_line_counts_all(monkeypatch, published):
-    store, question_set = published
-    drawn = [row.case_key for row in views.runs.question_set_rows(store) if row.dataset == "demo"]
+def test_of_many_question_sets_the_first_are_shown_and_a_line_counts_all(monkeypatch, question_set):
+    drawn = [
+        row.case_key
+        for row in views.runs.question_set_rows(question_set.store)
+        if row.dataset == "demo"
+    ]
     monkeypatch.delenv(shipped.SETTING, raising=False)
     monkeypatch.setattr("vlprobe.features.compare.page.MOST_SETS", 1)
     keys = [question_set.key, drawn[0]]
-    at = open_page(monkeypatch, store, "compare", sets="|".join(keys))
+    at = open_page(monkeypatch, question_set.store, "compare", sets="|".join(keys))
     line = "1 of 2 question sets are shown. Choose others in the list of question sets."
     assert not at.exception and line in bodies(at)
     assert "Tiny CLIP" not in next(body for body in bodies(at).split("<table") if "score" in body)
-    at = open_page(monkeypatch, store, "compare", sets=keys[0])
+    at = open_page(monkeypatch, question_set.store, "compare", sets=keys[0])
     assert "Choose others" not in bodies(at)
 
 
-def test_movements_have_words_of_their_own(monkeypatch, published, columns):
-    store, _ = published
+def test_movements_have_words_of_their_own(monkeypatch, question_set, columns):
+    store = question_set.store
     foils = columns
     (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "prsm"]
-    columns = leaderboard(store, [views.runs.question_set(store, key)], by="edit")
+    columns = leaderboard(views.runs.question_set(store, key), by="edit")
     assert {(column.metric.name, column.metric.label) for column in columns} == {
         ("moved", "Movement")
     }
@@ -414,7 +412,9 @@ def picker_key(at) -> str:
     return key
 
 
-def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(published, columns):
+def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(
+    question_set, columns
+):
     table = card(columns).table()
     table = table.loc[table["model"] != RULE_NAME]
     share = (table["n_fooled"] - table["n_halves"] / 2) / table["n_cases"]
@@ -425,51 +425,59 @@ def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(pu
     assert "note" not in table  # no value is missing
 
 
-def test_a_type_of_edit_has_one_name(published, columns):
-    store, question_set = published
-    keys = views.runs.question_sets(store).set_index("dataset")["case_key"]
+def test_a_type_of_edit_has_one_name(question_set, columns):
+    keys = views.runs.question_sets(question_set.store).set_index("dataset")["case_key"]
     for key in (question_set.key, keys["bundled:VALSE"]):
-        asked = views.runs.question_set(store, key)
-        for subtype in views.paired_tests.rank_by_type(store, asked, "foil"):
+        asked = views.runs.question_set(question_set.store, key)
+        for subtype in views.paired_tests.rank_by_type(asked, "foil"):
             if subtype:
                 titles = {row_title(subtype, asked.presentation.kind("foil")), value_label(subtype)}
                 assert len(titles) == 1, titles
 
 
-def test_kinds_with_the_same_types_of_edit_have_a_group_head_each(published, columns):
-    store, _ = published
+def test_kinds_with_the_same_types_of_edit_have_a_group_head_each(question_set, columns):
+    store = question_set.store
     (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "lgip"]
     question_set = views.runs.question_set(store, key)
     heads = r'<th scope="colgroup" colspan="(\d+)">.*?<small>(.*?)</small>'
-    drawn = leaderboard(store, [question_set], by="edit")
+    drawn = leaderboard(question_set, by="edit")
     widths, titles = zip(*re.findall(heads, card(drawn).html()), strict=True)
     kinds = list(dict.fromkeys(column.kind for column in drawn))
     counts = [sum(column.kind == kind for column in drawn) for kind in kinds]
     assert len(kinds) > 1 and [*map(int, widths)] == counts
     for kind, title in zip(kinds, titles, strict=True):
         assert title.endswith(f": {question_set.presentation.kind(kind).wrong_side}")
-    by_kind = card(leaderboard(store, [question_set], by="kind")).html()
+    by_kind = card(leaderboard(question_set, by="kind")).html()
     assert [width for width, _ in re.findall(heads, by_kind)] == [str(len(kinds))]
     assert len(re.findall(heads, card(columns).html())) == 1
 
 
 def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
-    monkeypatch, published
+    monkeypatch, question_set
 ):
-    store, question_set = published
-    drawn = [row.case_key for row in views.runs.question_set_rows(store) if row.dataset == "demo"]
+    drawn = [
+        row.case_key
+        for row in views.runs.question_set_rows(question_set.store)
+        if row.dataset == "demo"
+    ]
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    at = open_page(monkeypatch, store, "compare", sets="|".join([question_set.key, drawn[0]]))
+    at = open_page(
+        monkeypatch, question_set.store, "compare", sets="|".join([question_set.key, drawn[0]])
+    )
     assert not at.exception and "n/a" in bodies(at) and at.button_group(key="score")
     assert "No model answered all of these question sets." in bodies(at)
     assert "Hsieh et al., SugarCrepe" in bodies(at)
-    first = open_page(monkeypatch, store, "compare", sets="|".join([drawn[0], question_set.key]))
+    first = open_page(
+        monkeypatch, question_set.store, "compare", sets="|".join([drawn[0], question_set.key])
+    )
     assert "Hsieh et al., SugarCrepe" in bodies(first)
     assert "(SugarCrepe)" in bodies(first)
     heading = re.search(r"vp-finding.*?<h1>(.*?)</h1>", bodies(first), re.DOTALL)
     assert heading and "is clearly best on SugarCrepe and against" in heading[1]
     assert "columns" not in heading[1]  # names where, because no model answered both question sets
-    assert picker_key(at) != picker_key(open_page(monkeypatch, store, "compare", sets=drawn[0]))
+    assert picker_key(at) != picker_key(
+        open_page(monkeypatch, question_set.store, "compare", sets=drawn[0])
+    )
     table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
     assert "Tiny CLIP" in table and "GPT-4V" in table
     assert "tab=differences" in table and "explore?" in table
@@ -485,13 +493,12 @@ def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_bo
     assert "both orders" not in card(shown).reading()
 
 
-def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(published, columns):
-    store, question_set = published
+def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(question_set, columns):
     right = replace(card(columns), is_right=True)
     assert right.finding()[0].startswith(f"{TROHN} is right most often.")
     assert "Colored: highest" in right.reading() and "A full bar is 100 %." in right.reading()
     html = right.html(address, address, address)
-    counted = views.cases.outcomes(store, question_set, Filter.parse(GPT, "foil"))
+    counted = views.cases.outcomes(question_set, Filter.parse(GPT, "foil"))
     share, column_size = 100 * (1 - columns[0].cells[GPT].estimate.value), columns[0].n_cases
     assert f"right on {counted['held']:,} of 7,512, in both orders of the captions" in html
     once = counted["tied"]
@@ -531,19 +538,22 @@ def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns
     assert "A full bar is 50 %, the rate for guessing." in card([whole]).reading()
 
 
-def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, published):
-    store, question_set = published
-    drawn = [row.case_key for row in views.runs.question_set_rows(store) if row.dataset == "demo"]
+def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, question_set):
+    drawn = [
+        row.case_key
+        for row in views.runs.question_set_rows(question_set.store)
+        if row.dataset == "demo"
+    ]
     monkeypatch.delenv(shipped.SETTING, raising=False)
 
     def labels(sets: list[str]) -> list[str]:
-        at = open_page(monkeypatch, store, "compare", sets="|".join(sets), by="kind")
+        at = open_page(monkeypatch, question_set.store, "compare", sets="|".join(sets), by="kind")
         assert not at.exception
         return [option for group in at.button_group for option in group.options]
 
     assert "All tests" not in labels([question_set.key])
     assert "All tests" in labels([question_set.key, drawn[0]])
-    at = open_page(monkeypatch, store, "compare", set=question_set.key)
+    at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
     (leads,) = at.get("page_link")  # a button on the page itself
     assert leads.proto.label == "All tests of 6 other models"
     query = urllib.parse.parse_qs(leads.proto.query_string)
@@ -554,23 +564,21 @@ def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, pub
 
 
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(
-    monkeypatch, published, columns
+    monkeypatch, question_set, columns
 ):
-    store, question_set = published
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    at = open_page(monkeypatch, store, "pairs", set=question_set.key, model=GPT)
+    at = open_page(monkeypatch, question_set.store, "pairs", set=question_set.key, model=GPT)
     share = f"{100 * columns[0].cells[GPT].estimate.value:.1f} %"
     (title,) = at.title
     assert share == "7.8 %" and f"is fooled by a wrong caption, {share} of 7,512" in title.value
     assert title.value.endswith(" in one (counted as half)")
 
 
-def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, published, columns):
+def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, question_set, columns):
     """Cases that fool GPT-4V in one of its two orders count half in the chart, so they are counted apart below it."""
-    store, question_set = published
     monkeypatch.delenv(shipped.SETTING, raising=False)
     pair = {"model": GPT, "with": TROHN, "other": TROHN, "type": "swap_att", "tab": "differences"}
-    at = open_page(monkeypatch, store, "compare", set=question_set.key, **pair)
+    at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key, **pair)
     text = " ".join(re.sub("<[^>]+>", "", bodies(at)).split())
     split = r"(\d+) fooled GPT-4V, not CLIP_TROHN-Text: (\d+) in both orders, (\d+) in only one"
     n_base, n_twice, n_once = map(int, re.search(split, text).groups())
@@ -587,9 +595,8 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, publi
 
 @pytest.mark.full
 def test_a_report_opens_on_the_models_the_row_and_the_finding_of_differences(
-    monkeypatch, published
+    monkeypatch, question_set
 ):
-    store, question_set = published
     monkeypatch.delenv(shipped.SETTING, raising=False)
     files = {}
     monkeypatch.setattr(
@@ -599,13 +606,13 @@ def test_a_report_opens_on_the_models_the_row_and_the_finding_of_differences(
     others = [model for model in question_set.ordered_models if model not in (GPT, TROHN)]
     query = {"model": GPT, "with": "|".join([TROHN, *others]), "other": TROHN}
     query |= {"type": "add_obj", "tab": "differences"}
-    at = open_page(monkeypatch, store, "compare", set=question_set.key, **query)
+    at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key, **query)
     (heading,) = re.findall("<h1[^>]*>(.*?)</h1>", bodies(at))
     *_, kind, compared, row = files["Download as a report"]()
     assert (kind, row) == ("foil", ("add_obj", TROHN))
     assert compared == (GPT, TROHN, *others)
     limits = Limits(1, n_baselines=1, compared=compared, row=row)
-    subject = read_subject(store, question_set, Shelf(store.root, False), limits)
+    subject = read_subject(question_set, Shelf(question_set.store.root, False), limits)
     values, _ = compare_values(subject, kind)
     (contest,) = values["contests"]
     assert contest["models"] == [subject.keys[model] for model in compared]
@@ -615,11 +622,13 @@ def test_a_report_opens_on_the_models_the_row_and_the_finding_of_differences(
     assert values["columns"][f"m0>{contest['first']}"][::2] == [254, 185]  # 185 in one order only
 
 
-def test_the_forest_has_room_for_a_line_of_the_legend_per_model_but_not_on_the_page(published):
-    store, question_set = published
-    kind, looks = question_set.presentation.kind("foil"), styles(views.runs.models(store))
+def test_the_forest_has_room_for_a_line_of_the_legend_per_model_but_not_on_the_page(question_set):
+    kind, looks = (
+        question_set.presentation.kind("foil"),
+        styles(views.runs.models(question_set.store)),
+    )
     for models in (question_set.models[:2], question_set.models):
-        tests = views.paired_tests.compare_models(store, question_set, models, "foil")
+        tests = views.paired_tests.compare_models(question_set, models, "foil")
         layout = forest_figure(tests, kind, looks, {}).layout
         assert layout.margin.b >= max(72, 20 * (len(models) + 1))
         assert layout.height > layout.margin.b + layout.margin.t
@@ -628,11 +637,13 @@ def test_the_forest_has_room_for_a_line_of_the_legend_per_model_but_not_on_the_p
         assert layout.height - on_page.height == layout.margin.b - on_page.margin.b > 50
 
 
-def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(published):
-    store, question_set = published
-    kind, looks = question_set.presentation.kind("foil"), styles(views.runs.models(store))
+def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(question_set):
+    kind, looks = (
+        question_set.presentation.kind("foil"),
+        styles(views.runs.models(question_set.store)),
+    )
     models = question_set.models
-    tests = views.paired_tests.compare_models(store, question_set, models, "foil")
+    tests = views.paired_tests.compare_models(question_set, models, "foil")
     shown = forest_figure(tests, kind, looks, {})
     printed = paper.print_style(forest_figure(tests, kind, looks, {}), "text")
     assert shown.layout.height > printed.layout.height == 9 * 96
@@ -651,18 +662,18 @@ def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(published):
     assert n_rows == len(tests.rows) == 32
 
 
-def test_a_tie_in_the_table_of_rows_comes_with_the_difference_that_would_have_been_found(published):
-    store, question_set = published
-    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+def test_a_tie_in_the_table_of_rows_comes_with_the_difference_that_would_have_been_found(
+    question_set,
+):
+    tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
     table = rows_table(tests, {model: model for model in question_set.models})
     tied = [row.detectable for row in tests.rows if row.verdict == "tied"]
     powers = re.findall(r"<td>tied \(80 % power: (\d+\.\d) points\)</td>", table)
     assert [float(power) for power in powers] == [round(100 * value, 1) for value in tied] != []
 
 
-def test_a_tie_of_too_few_pictures_for_any_difference_says_so(published):
-    store, question_set = published
-    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+def test_a_tie_of_too_few_pictures_for_any_difference_says_so(question_set):
+    tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
     few = replace(tests.rows[0], verdict="tied", detectable=math.inf)
     table = rows_table(replace(tests, rows=(few,)), {model: model for model in question_set.models})
     assert "<td>tied (too few pictures to detect any difference)</td>" in table
@@ -687,16 +698,15 @@ def test_a_table_without_links_has_counts_notes_of_models_and_no_promise_of_a_li
 
 
 def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
-    monkeypatch, published
+    monkeypatch, question_set
 ):
-    store, question_set = published
     menus = {}
     draw = lambda key, *given, **_: menus.update({key: given})  # noqa: E731
     monkeypatch.delenv(shipped.SETTING, raising=False)
     monkeypatch.setattr(export, "draw_menu", draw)
     monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", draw)
-    open_page(monkeypatch, store, "compare", set=question_set.key, tab="differences")
-    open_page(monkeypatch, store, "compare", set=question_set.key)
+    open_page(monkeypatch, question_set.store, "compare", set=question_set.key, tab="differences")
+    open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
     rows, scores = menus["forest"][3], menus["scorecard"][3]
     for how in ("latex", "markdown"):
         for text in (rows(how), scores(how)):
@@ -706,15 +716,14 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
         assert "paired permutation test by picture" in rows(how)
 
 
-def test_a_figure_for_print_leaves_the_figure_of_the_page_as_it_is(published):
+def test_a_figure_for_print_leaves_the_figure_of_the_page_as_it_is(question_set):
     figure = go.Figure().add_scatter(x=[1], y=[1], name="short", meta="a longer name for print")
     printed = paper.print_style(figure)
     assert printed.data[0].name == "a longer name for print" and figure.data[0].name == "short"
 
 
-def test_a_difference_without_an_interval_has_no_bounds_in_the_table(published):
-    store, question_set = published
-    tests = views.paired_tests.compare_models(store, question_set, (GPT, TROHN), "foil")
+def test_a_difference_without_an_interval_has_no_bounds_in_the_table(question_set):
+    tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
     first, *others = tests.rows
     few = replace(tests, rows=(replace(first, difference=0.1, low=math.nan, high=math.nan),))
     names, kind = {GPT: "GPT", TROHN: "TROHN"}, question_set.presentation.kind("foil")
@@ -723,15 +732,14 @@ def test_a_difference_without_an_interval_has_no_bounds_in_the_table(published):
     assert signed(math.nan, "rate") == "-"
 
 
-def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, published, columns):
-    store, question_set = published
+def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, columns):
     menus = []
     monkeypatch.delenv(shipped.SETTING, raising=False)
     monkeypatch.setattr(export, "draw_menu", lambda *given: menus.append(given))
-    at = open_page(monkeypatch, store, "compare", set=question_set.key)
+    at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
     ((_, figure, _, caption, _),) = menus
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
-    printed, facts = paper.printed_figure(store, question_set, "scorecard", "text")
+    printed, facts = paper.printed_figure(question_set, "scorecard", "text")
     baseline = "Dashed line and bold name: GPT-4V, the baseline. "  # only on the page
     assert facts.startswith(caption.replace(baseline, "")) and baseline in caption
     for drawn in (paper.print_style(figure()), printed):
@@ -813,9 +821,8 @@ def next_row(figure) -> int:
 
 
 def test_a_model_renamed_meanwhile_has_its_new_name_in_the_exported_figure(
-    monkeypatch, published, tmp_path
+    monkeypatch, question_set, tmp_path
 ):
-    _, question_set = published
     roots = tmp_path / "cache", shipped.PUBLISHED_FOLDER, shipped.FOLDER
     store = StoreAboveShipped(*roots)
     menus = []
@@ -875,20 +882,17 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         assert ".0," not in scorecard.table().loc[:, ["n_items", "n_cases"]].to_csv()
 
 
-def test_runs_with_labels_of_their_own_keep_the_correction_of_all_models(published):
+def test_runs_with_labels_of_their_own_keep_the_correction_of_all_models(question_set):
     """`compare KEY1 KEY2` labels two runs of one model; a label adds no test and takes none away."""
-    store, question_set = published
-    plain = views.paired_tests.compare_models(store, question_set, [GPT, TROHN], "foil")
+    plain = views.paired_tests.compare_models(question_set, [GPT, TROHN], "foil")
     renamed = {GPT: f"{GPT} (one)", TROHN: f"{TROHN} (two)"}
     runs = tuple(replace(run, model=renamed.get(run.model, run.model)) for run in question_set.runs)
     labels = list(renamed.values())
-    labelled = views.paired_tests.compare_models(
-        store, replace(question_set, runs=runs), labels, "foil"
-    )
+    labelled = views.paired_tests.compare_models(replace(question_set, runs=runs), labels, "foil")
     numbers = [(row.subtype, row.p_holm, row.n_tests, row.verdict) for row in plain.rows]
     assert [(row.subtype, row.p_holm, row.n_tests, row.verdict) for row in labelled.rows] == numbers
     (run,) = [run for run in question_set.runs if run.model == GPT]
     two = replace(question_set, runs=(replace(run, model="A (one)"), replace(run, model="A (two)")))
-    whole = views.paired_tests._all_models(store, two)
+    whole = views.paired_tests._all_models(two)
     assert len({each.model for each in whole.runs}) == len(whole.runs) == len(question_set.runs) + 1
     assert GPT not in [each.model for each in whole.runs]

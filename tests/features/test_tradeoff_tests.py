@@ -50,10 +50,10 @@ def question_set(probe: str) -> views.runs.QuestionSet:
 @pytest.mark.parametrize(("probe", "up"), AXES)
 def test_marks_have_the_estimates_and_the_better_side_is_right(probe: str, up: str):
     questions = question_set(probe)
-    trade_off = trade_off_data(STORE, questions, up)
+    trade_off = trade_off_data(questions, up)
     x, y = AXES[probe, up]
     assert (trade_off.down.name, trade_off.up.name) == (x, y)
-    table = views.estimates.estimates(STORE, questions).set_index(["metric", "model"])["value"]
+    table = views.estimates.estimates(questions).set_index(["metric", "model"])["value"]
     for point in trade_off.points:
         assert (point.x, point.y) == pytest.approx((table[x, point.model], table[y, point.model]))
     names = sentence_names(questions.models, {})
@@ -84,7 +84,7 @@ def test_only_sets_with_both_axes_are_offered_and_others_say_what_they_lack(monk
 
 def test_every_mark_has_a_name_that_no_interval_and_no_other_text_crosses():
     questions = question_set("lgip")
-    drawn = trade_off_data(STORE, questions)
+    drawn = trade_off_data(questions)
     names = sentence_names(questions.models, {})
     figure = trade_off_figure(drawn, styles(questions.models), names)
     (rings,) = [trace for trace in figure.data if trace.name == PUBLISHED]
@@ -117,7 +117,7 @@ def test_every_mark_has_a_name_that_no_interval_and_no_other_text_crosses():
 
 def test_panels_by_type_share_the_axes_of_the_test():
     questions = question_set("visla")
-    by_type = trade_offs_by_type(STORE, questions, trade_off_data(STORE, questions))
+    by_type = trade_offs_by_type(questions, trade_off_data(questions))
     assert {"spatial", "generic"} == set(by_type)
     assert len({each.frame for each in by_type.values()}) == 1
     assert not any(math.isnan(point.x) for each in by_type.values() for point in each.points)
@@ -126,8 +126,8 @@ def test_panels_by_type_share_the_axes_of_the_test():
 def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_metrics():
     questions = question_set("lgip")
     names = {model: f"Name of {model}" for model in questions.models}
-    drawn = trade_off_data(STORE, questions)
-    table = figure_table(STORE, questions, drawn, names)
+    drawn = trade_off_data(questions)
+    table = figure_table(questions, drawn, names)
     whole = table.loc[table["type"] == "all"].set_index("model")
     assert drawn.printed and set(whole["source"]) == {"run", "published"}
     for point in (*drawn.points, *drawn.printed):
@@ -135,7 +135,7 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
         assert values == pytest.approx([point.y, point.x], nan_ok=True)
     first = drawn.points[0]
     assert whole.loc[first.model, "name"] == names[first.model]
-    words = in_columns(STORE, questions, drawn, names)
+    words = in_columns(questions, drawn, names)
     assert all(name[0].isupper() for name in words["Type"])
     assert len(words) == len(table) and list(words)[:2] == ["Type", "Model"]
     assert words.loc[0, "Positive rate"].startswith(f"{100 * first.y:.1f} % (")
@@ -144,9 +144,9 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
     errors = words["Invariance error"]  # it does not depend on the type
     assert (errors[words["Type"] == "All"] != "").all() and (errors == "").any()
     assert (errors[words["Type"] != "All"] == "").all()
-    of_type = next(iter(trade_offs_by_type(STORE, questions, drawn).values()))
+    of_type = next(iter(trade_offs_by_type(questions, drawn).values()))
     alike = replace(drawn, points=of_type.points)  # by chance, a type has the values of all
-    assert (in_columns(STORE, questions, alike, names)["Positive rate"] != "").all()
+    assert (in_columns(questions, alike, names)["Positive rate"] != "").all()
     n_published = (is_published & (table["type"] == "all")).sum()
     assert errors.str.endswith("(published)").sum() == n_published
     note = table_note(drawn, questions, names)
@@ -154,7 +154,7 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
         assert "values that the LGIP paper prints" in formatted(words, how, note=note)
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
     assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[6]
-    assert set(table["type"]) == {"all", *trade_offs_by_type(STORE, questions, drawn)}
+    assert set(table["type"]) == {"all", *trade_offs_by_type(questions, drawn)}
 
 
 @pytest.fixture(scope="module")
@@ -192,10 +192,10 @@ def test_each_model_with_edited_captions_and_changed_pictures_has_a_mark_for_bot
     sets = {row.probe: row.case_key for row in views.runs.question_set_rows(both_sides)}
     questions = views.runs.question_set(both_sides, sets[probe])
     other_set = views.runs.question_set(both_sides, sets["pictures" if probe == "lgip" else "lgip"])
-    data = trade_off_data(both_sides, questions)
+    data = trade_off_data(questions)
     names = sentence_names(questions.models, {})
     figure = trade_off_figure(data, styles(questions.models), names)
-    table = views.estimates.estimates(both_sides, other_set).set_index(["metric", "model"])
+    table = views.estimates.estimates(other_set).set_index(["metric", "model"])
     marks = open_marks(figure.to_dict())
     assert "control:random" in marks and "control:constant" not in marks
     for model, (xs, ys) in marks.items():
@@ -206,14 +206,14 @@ def test_each_model_with_edited_captions_and_changed_pictures_has_a_mark_for_bot
     (left, right), (bottom, top) = data.ranges()
     (x_end, y_end) = (ends[1] for ends in marks["control:random"])
     assert left < x_end < right and bottom < y_end < top
-    exported = figure_table(both_sides, questions, data, names)
+    exported = figure_table(questions, data, names)
     whole = exported[exported["type"] == "all"].set_index("model")
     assert whole.loc["control:random", [x, y]].tolist() == pytest.approx([x_end, y_end])
-    in_words = in_columns(both_sides, questions, data, names)
+    in_words = in_columns(questions, data, names)
     of_other = in_words[in_words["Type"] == f"All, {data.other.changed}"]
     assert len(of_other) == len(data.other.points)
     assert other_note(data).endswith(f"1 of {len(questions.models)}. ")
-    assert trade_off_data(both_sides, questions, shows_other=False).other is None
+    assert trade_off_data(questions, shows_other=False).other is None
 
 
 def test_the_page_shows_both_sides_or_one(monkeypatch, both_sides: Store):
@@ -229,7 +229,7 @@ def test_the_page_shows_both_sides_or_one(monkeypatch, both_sides: Store):
 
 def test_decoys_of_both_sides_are_told_apart_where_their_metrics_have_one_name():
     questions = question_set("rococo")
-    data = trade_off_data(STORE, questions)
+    data = trade_off_data(questions)
     labels = [label for label, _ in data.rows(questions.models[0])]
     assert len({*labels}) == 4 and labels[2] == "R@1, clean gallery (mixed pictures as decoys)"
 

@@ -47,20 +47,14 @@ ACTIONS = {
     "a job's log": lambda store, key: jobs.log(store, key),
     "find a run": lambda store, key: store.find(key),
     "a run": lambda store, key: store.run(key).manifest(),
-    "facts": lambda store, key: views.runs.facts(store, views.runs.question_set(store, key)),
-    "choices": lambda store, key: views.estimates.choices(
-        store, views.runs.question_set(store, key)
-    ),
+    "facts": lambda store, key: views.runs.facts(views.runs.question_set(store, key)),
+    "choices": lambda store, key: views.estimates.choices(views.runs.question_set(store, key)),
     "runs of": lambda store, key: views.runs.question_set(store, key),
-    "estimates": lambda store, key: views.estimates.estimates(
-        store, views.runs.question_set(store, key)
-    ),
+    "estimates": lambda store, key: views.estimates.estimates(views.runs.question_set(store, key)),
     "failures": lambda store, key: views.cases.failures(
-        store, views.runs.question_set(store, key), views.filter.Filter(model="x")
+        views.runs.question_set(store, key), views.filter.Filter(model="x")
     ),
-    "questions": lambda store, key: views.rows.questions(
-        store, views.runs.question_set(store, key), [0]
-    ),
+    "questions": lambda store, key: views.rows.questions(views.runs.question_set(store, key), [0]),
     "a saved view's removal": lambda store, key: bookmarks.VIEWS.remove(store, key),
 }
 

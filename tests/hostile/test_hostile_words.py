@@ -125,7 +125,7 @@ def test_the_parser_detects_markup_that_a_browser_would_run():
 
 
 def test_a_report_runs_no_markup_in_captions_and_notes(filled):
-    text = report.report(filled, views.runs.question_set(filled, key_of(filled)))
+    text = report.report(views.runs.question_set(filled, key_of(filled)))
     page = Page(text)
     assert page.running == []
     assert any("vpevil" in said for said in page.said)
@@ -143,13 +143,11 @@ def test_a_report_runs_no_markup_in_captions_and_notes(filled):
 def test_the_page_of_a_single_case_runs_no_markup(filled):
     for number in range(
         0,
-        views.cases.failures(filled, views.runs.question_set(filled, key_of(filled)), every())[1],
+        views.cases.failures(views.runs.question_set(filled, key_of(filled)), every())[1],
         9,
     ):
         question_set = views.runs.question_set(filled, key_of(filled))
-        page = Page(
-            report.case_page(filled, question_set, "control:random", number, "control:constant")
-        )
+        page = Page(report.case_page(question_set, "control:random", number, "control:constant"))
         assert page.running == []
 
 
@@ -160,7 +158,7 @@ def every(**changes) -> views.filter.Filter:
 
 
 def test_no_cell_of_a_csv_export_is_a_formula(filled):
-    text = selection.as_csv(filled, views.runs.question_set(filled, key_of(filled)), every())
+    text = selection.as_csv(views.runs.question_set(filled, key_of(filled)), every())
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert any("vpevil" in cell for cell in cells)
     assert any(cell.startswith("'=vpevil") for cell in cells)
@@ -231,13 +229,12 @@ def test_command_output_contains_no_formulas_and_no_terminal_control_characters(
 
 def test_every_caption_is_listed_unchanged_and_found_by_a_search(filled):
     table = views.cases.failures(
-        filled, views.runs.question_set(filled, key_of(filled)), every(), 1, 10_000
+        views.runs.question_set(filled, key_of(filled)), every(), 1, 10_000
     )[0]
     originals = {texts[0] for texts in table["texts"]}
     assert {f"A red dog on a bench {words}" for words in WORDS} <= originals
     for words in WORDS:
         found = views.cases.failures(
-            filled,
             views.runs.question_set(filled, key_of(filled)),
             every(contains=words if '"' in words else f'"{words}"'),
             1,
@@ -245,11 +242,7 @@ def test_every_caption_is_listed_unchanged_and_found_by_a_search(filled):
         )[0]
         assert {texts[0] for texts in found["texts"]} == {f"A red dog on a bench {words}"}
         tagged = views.cases.failures(
-            filled,
-            views.runs.question_set(filled, key_of(filled)),
-            every(tag=f"<u>tag=={words}"),
-            1,
-            1,
+            views.runs.question_set(filled, key_of(filled)), every(tag=f"<u>tag=={words}"), 1, 1
         )
         assert tagged[1] == 0 or "vpevil" in tagged[0]["texts"].iloc[0][0]
 
@@ -362,7 +355,6 @@ def test_random_filters_list_cases_or_are_refused_in_one_line(filled, **chosen: 
         try:
             assert (
                 views.cases.failures(
-                    filled,
                     views.runs.question_set(filled, key_of(filled)),
                     views.filter.Filter.parse(model="control:random", **filters),
                 )[1]

@@ -151,7 +151,7 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
 
 
 def test_words_tie_alike_whatever_the_model(every_probe: Store):
-    found = views.estimates.estimates(every_probe, question_set_of(every_probe, "visla")).set_index(
+    found = views.estimates.estimates(question_set_of(every_probe, "visla")).set_index(
         ["metric", "model"]
     )["ties"]
     assert found["words_t2t_accuracy"].nunique() == 1

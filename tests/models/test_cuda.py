@@ -93,7 +93,7 @@ def test_a_run_on_a_gpu_has_the_numbers_of_a_run_on_a_cpu(probe: str, tmp_path: 
         store = Store(tmp_path / device)
         manifest = execute(Request(("demo:softmax",), dataset, probe, device=device), store)[0]
         tables.append(
-            views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"]))
+            views.estimates.estimates(views.runs.question_set(store, manifest["case_key"]))
         )
     one, other = tables
     assert one["metric"].tolist() == other["metric"].tolist()

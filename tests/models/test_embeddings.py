@@ -261,7 +261,7 @@ def test_failures_of_imported_embeddings_are_listed(tiny, tmp_path, store):
     name = save_embeddings(tmp_path / "out", tiny, "lgip", store)
     manifests = [run(model, tiny, "lgip", store) for model in (name, "control:constant")]
     questions = views.runs.question_set(store, manifests[0]["case_key"])
-    rows, total = views.cases.failures(store, questions, views.filter.Filter(name, "flip"))
+    rows, total = views.cases.failures(questions, views.filter.Filter(name, "flip"))
     assert total and not rows.empty
     assert {row.model for row in questions.runs} == {name, "control:constant"}
 

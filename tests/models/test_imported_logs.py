@@ -95,7 +95,7 @@ def accuracy(name: str, dataset: str, cache: Path) -> tuple[float, int, int]:
     """Return the pair accuracy of a run, its number of cases and its number of ties."""
     store = Store(cache)
     (manifest,) = execute(Request((name,), dataset, "visla"), store)
-    table = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"]))
+    table = views.estimates.estimates(views.runs.question_set(store, manifest["case_key"]))
     row = table.set_index("metric").loc["pair_accuracy"]
     return float(row["value"]), int(row["n_cases"]), int(row["ties"])
 
@@ -203,7 +203,7 @@ def test_scores_of_text_pairs_give_text_accuracy_of_triplets_and_crossed_answers
         Request((f"scores:{tmp_path}/scores.csv+cosine",), dataset, "visla"), store
     )
     question_set = views.runs.question_set(store, manifest["case_key"])
-    table = views.estimates.estimates(store, question_set).set_index("metric")
+    table = views.estimates.estimates(question_set).set_index("metric")
     assert (table.loc["t2t_accuracy", "value"], table.loc["t2t_accuracy", "ties"]) == (0.5, 1)
     assert table.loc["i2t_accuracy", "value"] == 0.75
     assert (

@@ -141,7 +141,7 @@ def test_a_text_encoder_answers_only_the_text_cases_of_triplets_with_pictures(
         manifest["spread"]
     )
     found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
+        views.runs.question_set(store, manifest["case_key"])
     ).set_index("metric")
     assert (
         math.isnan(found.loc["i2t_accuracy", "value"]) and found.loc["i2t_accuracy", "n_items"] == 0
@@ -171,10 +171,7 @@ def test_minilm_gets_its_known_numbers_on_the_texts_of_sugarcrepe(
     )
     manifest = execute(request, store)[0]
     found = views.estimates.estimates(
-        store,
-        views.runs.question_set(store, manifest["case_key"]),
-        breakdown="subtype",
-        averaging="micro",
+        views.runs.question_set(store, manifest["case_key"]), breakdown="subtype", averaging="micro"
     )
     found = found[found["metric"] == "t2t_accuracy"].set_index("slice")["value"]
     assert {name: round(100 * value, 2) for name, value in found.items()} == KNOWN

@@ -112,7 +112,7 @@ def test_its_failures_are_shown_and_no_mixture_is_spoken_of(kind, clean, monkeyp
     shown = functools.partial(open_page, monkeypatch)
     shown(store, "explore", set=key, model="control:random", kind=kind)
     numbers, _ = views.cases.failures(
-        store, views.runs.question_set(store, key), views.filter.Filter("control:random", kind)
+        views.runs.question_set(store, key), views.filter.Filter("control:random", kind)
     )
     at = shown(
         store, "explore", set=key, model="control:random", kind=kind, case=numbers["id"].iloc[0]

@@ -101,25 +101,25 @@ def test_each_kind_is_a_row_of_the_trade_off_with_its_own_estimates(
     execute(Request(("control:random",), folder, "lgip", options, examine=False), store)
     key = str(case_key_of(store))
     question_set = views.runs.question_set(store, key)
-    table = views.estimates.estimates(store, question_set, "subtype")
-    asked = views.estimates.choices(store, question_set)
+    table = views.estimates.estimates(question_set, "subtype")
+    asked = views.estimates.choices(question_set)
     lies = set(asked.loc[asked["kind"] == "flip", "subtype"])
     rewordings = set(asked.loc[asked["kind"] == "paraphrase", "subtype"])
     assert {"negation", "relation"} <= lies and {"case", "punctuation", "typo"} <= rewordings
     assert lies == set(table.loc[table["metric"] == "positive_rate", "slice"])
     assert rewordings == set(table.loc[table["metric"] == "invariance_error", "slice"])
-    points = views.tradeoff.trade_off_by_type(store, question_set, "positive_rate")
+    points = views.tradeoff.trade_off_by_type(question_set, "positive_rate")
     assert set(points["type"]) == lies | {"combined"}
     # As a whole these are numbers of another question than the paper's, and stand in no column of it.
-    assert views.estimates.mixed_kinds(store, question_set) == {"flip", "paraphrase"}
+    assert views.estimates.mixed_kinds(question_set) == {"flip", "paraphrase"}
     for table_of_paper in TABLES["lgip"]:
-        cells = views.papers.run_cells(store, question_set, table_of_paper)
+        cells = views.papers.run_cells(question_set, table_of_paper)
         for column, cell in zip(table_of_paper.columns, cells, strict=True):
             is_whole = column.breakdown == "all" and not column.metric.startswith("combined")
             assert (cell[-1] == views.papers.MIXED) == is_whole
             assert np.isnan(cell[2][0]) or not is_whole
     # The weighted metrics know a strength for LGIP's three types alone, and leave the others out.
-    whole = views.estimates.estimates(store, question_set, "all", "micro").set_index("metric")
+    whole = views.estimates.estimates(question_set, "all", "micro").set_index("metric")
     of_types = table.loc[(table["metric"] == "weighted_positive_rate") & table["value"].notna()]
     assert set(of_types["slice"]) <= {"color", "number", "object"}
     assert np.isfinite(whole.loc["weighted_positive_rate", "value"])
@@ -131,8 +131,8 @@ def test_a_run_of_one_type_of_flips_is_not_compared_with_totals_of_the_paper(tmp
     execute(Request(("control:random",), folder, "lgip", options, limit=3, examine=False), store)
     (row,) = views.runs.question_set_rows(store)
     question_set = views.runs.question_set(store, row.case_key)
-    assert views.estimates.mixed_kinds(store, question_set) == {"flip", "combined"}
-    asked = views.estimates.choices(store, question_set)
+    assert views.estimates.mixed_kinds(question_set) == {"flip", "combined"}
+    asked = views.estimates.choices(question_set)
     assert set(asked.loc[asked["kind"] == "flip", "subtype"]) == {"color"}
 
 

@@ -30,11 +30,11 @@ def test_captions_of_several_seeds_are_the_runs_of_each_seed_and_their_numbers_t
     alone = []
     for seed in (1, 10):
         _, of_seed, question_set = run(tiny, store, seed, policies=policies)
-        alone.append(views.estimates.estimates(store, question_set, "subtype"))
+        alone.append(views.estimates.estimates(question_set, "subtype"))
         for name in policies:
             here = cases.loc[cases["rule"] == f"{name}:seed{seed}", "texts"].map(tuple)
             assert set(here) == set(of_seed.loc[of_seed["subtype"] == name, "texts"].map(tuple))
-    pooled = views.estimates.estimates(store, together, "subtype").set_index(["slice", "metric"])
+    pooled = views.estimates.estimates(together, "subtype").set_index(["slice", "metric"])
     for metric in ("i2t_r1", "i2t_r1_new", "i2t_rsms", "i2t_drop_rate"):
         for name in policies:
             of_seeds = [

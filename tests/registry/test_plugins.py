@@ -99,9 +99,7 @@ def test_a_probe_from_outside_is_asked_shown_and_left_out_where_nobody_names_it(
     call(cache, *ASK, "--probe", "blank", *words)
     call(cache, *ASK, *words)
     manifest = next(row for row in Store(cache).runs() if row["run"]["probe"] == "blank")
-    by_hand = views.estimates.estimates(
-        Store(cache), views.runs.question_set(Store(cache), manifest["case_key"])
-    )
+    by_hand = views.estimates.estimates(views.runs.question_set(Store(cache), manifest["case_key"]))
     # red, green and blue beat a text without a color; white is told from it by no direction
     assert by_hand["value"].tolist() == [0.75]
     monkeypatch.setenv(access.PLUGINS, "")

@@ -50,7 +50,7 @@ def question_set() -> views.runs.QuestionSet:
 def pictured() -> WallCard:
     """Return a case that fools GPT-4V, with its photograph."""
     chosen = Filter.parse(GPT4V, "foil", sort="models", pictured="here")
-    cards, _, _ = views.wall.wall(STORE, question_set(), chosen, 1, 1)
+    cards, _, _ = views.wall.wall(question_set(), chosen, 1, 1)
     return cards[0]
 
 
@@ -58,13 +58,13 @@ def pictured() -> WallCard:
 def whole_report() -> str:
     """Return the report of GPT-4V and another model; one with all five would take twice as long to write."""
     runs = (question_set().run(GPT4V), question_set().run("published:CLIP_TROHN-Img"))
-    return report(STORE, replace(question_set(), runs=runs))
+    return report(replace(question_set(), runs=runs))
 
 
 @cache
 def absent() -> WallCard:
     """Return a case without its photograph."""
-    cards, _, _ = views.wall.wall(STORE, question_set(), Filter(GPT4V, "foil"), 1, 60)
+    cards, _, _ = views.wall.wall(question_set(), Filter(GPT4V, "foil"), 1, 60)
     return next(card for card in cards if not views.rows.are_here(card.images))
 
 
@@ -113,14 +113,14 @@ def test_a_credit_of_html_has_both_links():
 
 
 def test_home_and_slides_have_the_credit():
-    showcases = views.showcase.showcases(STORE, question_set(), "foil", GPT4V)
+    showcases = views.showcase.showcases(question_set(), "foil", GPT4V)
     assert all(views.rows.are_here(showcase.card.images) for showcase in showcases)
     looks = styles(views.runs.models(STORE))
     names = {model: model for model in question_set().models}
     drawn: dict[str, Any] = home.failure(showcases[0], KIND, GPT4V, names, names, looks, str, "")
     assert drawn["pictures"][0]["credit"]["page"].startswith("https://www.flickr.com/photo.gne?id=")
     case_id = pictured().id
-    slide_story = views.story.story(STORE, question_set(), "foil", case_id)
+    slide_story = views.story.story(question_set(), "foil", case_id)
     slides = deck.slides(slide_story)
     talk: dict[str, Any] = values.talk_values(
         slides, looks, {}, {name: name for name in names}, "", ""
@@ -134,7 +134,7 @@ def test_home_and_slides_have_the_credit():
 
 
 def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
-    page = case_page(STORE, question_set(), GPT4V, pictured().case)
+    page = case_page(question_set(), GPT4V, pictured().case)
     assert credit().page in page and credit().license_url in page
     assert NOTE in page and "https://github.com/RAIVNLab/sugar-crepe" in page
     whole = whole_report()
@@ -146,7 +146,7 @@ def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
 
 def test_a_site_includes_the_bundled_photographs_with_their_credit_by_default(tmp_path):
     shelf = Shelf(tmp_path, may_publish=False)
-    subject = read_subject(STORE, question_set(), shelf, Limits())
+    subject = read_subject(question_set(), shelf, Limits())
     entries: list[dict[str, Any]] = [*case_entries(subject, [pictured(), absent()])]
     with_picture, without = entries
     shown = with_picture["case"]["pictures"]
@@ -199,7 +199,7 @@ def photographed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[
 
 def first_cards(store: Store, key: str, kind: str) -> tuple[WallCard, ...]:
     stored = views.runs.question_set(store, key)
-    cards, _, _ = views.wall.wall(store, stored, Filter("demo:softmax", kind, outcome="all"), 1, 1)
+    cards, _, _ = views.wall.wall(stored, Filter("demo:softmax", kind, outcome="all"), 1, 1)
     return cards
 
 
@@ -214,7 +214,7 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     drawer = str(htpy.fragment[html.strips(strips, str)])
     assert {page for page in pages if page in drawer} == pages
     subject = read_subject(
-        store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
+        views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
     )
     entries: list[dict[str, Any]] = [*case_entries(subject, [card])]
     (entry,) = entries
@@ -225,7 +225,7 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
 @pytest.mark.full
 def test_strips_of_rankings_are_in_a_report_with_their_credits(photographed):
     store, keys = photographed
-    whole = report(store, views.runs.question_set(store, keys["prsm"]))
+    whole = report(views.runs.question_set(store, keys["prsm"]))
     assert "vp-strip" in whole and "Photos: " in whole
 
 
@@ -241,10 +241,10 @@ def test_a_mixture_has_the_credits_of_both_photographs_once():
 def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed, tmp_path):
     store, keys = photographed
     question_set = views.runs.question_set(store, keys["lgip"])
-    subject = read_subject(store, question_set, Shelf(tmp_path, False), Limits())
+    subject = read_subject(question_set, Shelf(tmp_path, False), Limits())
     values, numbers = tradeoff_values(subject)
     (example,) = values["examples"].values()
-    (card,) = views.wall.cards(store, question_set, Filter("demo:softmax", "flip"), numbers)
+    (card,) = views.wall.cards(question_set, Filter("demo:softmax", "flip"), numbers)
     credit = credits.picture_credit(card.images[0])
     assert credit and credit.page in example and "1 wrong caption" not in example
 
@@ -276,7 +276,7 @@ def test_a_notebook_shows_credits_and_the_publishers_of_the_answers(monkeypatch,
 
 
 def test_the_effect_of_caption_order_is_stated_with_its_interval():
-    table = views.estimates.estimates(STORE, question_set())
+    table = views.estimates.estimates(question_set())
     (sentence,) = order_sentences(table, {})
     assert sentence.startswith("GPT-4V saw the captions in both orders: 9.2 % of its")
     assert "(95 % interval 8." in sentence
@@ -288,8 +288,8 @@ def test_the_effect_of_caption_order_is_stated_with_its_interval():
 
 
 def test_a_talk_uses_only_cases_with_a_local_photograph():
-    numbers = views.story.order(STORE, question_set(), "foil")
-    rows = views.rows.questions(STORE, question_set(), numbers.tolist())
+    numbers = views.story.order(question_set(), "foil")
+    rows = views.rows.questions(question_set(), numbers.tolist())
     assert all(views.rows.are_here(list(images)) for images in rows["images"])
     assert question_set().label.endswith("bundled:SugarCrepe · eqben · 7,512 questions")
 
@@ -309,7 +309,7 @@ def test_every_photograph_of_a_site_and_of_exported_slides_has_its_credit(tmp_pa
     assert NOTE in site_text and "Picture not bundled" in site_text
     assert all(name in site_text for name in ("Hsieh et al., SugarCrepe", "Miranda et al., BiVLC"))
 
-    slide_story = views.story.story(STORE, question_set(), "foil")
+    slide_story = views.story.story(question_set(), "foil")
     names = dict.fromkeys(question_set().models, "a model")
     slides = deck.slides(slide_story)
     sources = {name: "data:image/webp;base64,AAAA" for name in values.picture_names(slides)}
@@ -323,7 +323,7 @@ def test_every_photograph_of_a_site_and_of_exported_slides_has_its_credit(tmp_pa
 
 
 def test_home_shows_both_captions_with_the_same_capital_and_period():
-    showcases = views.showcase.showcases(STORE, question_set(), "foil", GPT4V)
+    showcases = views.showcase.showcases(question_set(), "foil", GPT4V)
     names = {model: model for model in question_set().models}
     looks = styles(views.runs.models(STORE))
     differs = 0

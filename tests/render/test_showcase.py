@@ -255,9 +255,9 @@ def test_the_headings_of_all_bundled_failures_are_sentences(probe):
     store = Store(shipped.FOLDER)
     question_set = question_set_of(store, probe)
     model = question_set.rated_models[0]
-    for name in showcase.kinds(store, question_set):
+    for name in showcase.kinds(question_set):
         kind = presentations()[probe].kind(name)
-        for case in showcase.showcases(store, question_set, name, model, count=10_000):
+        for case in showcase.showcases(question_set, name, model, count=10_000):
             truth, lie = words.heading(case, kind, "Tiny CLIP")
             assert re.fullmatch(f"({SENTENCES})\\.", truth), (case.card.subtype, truth)
             assert len(lie.split()) > 2 and lie.endswith(".") and lie[0].isupper()

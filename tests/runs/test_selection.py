@@ -123,7 +123,7 @@ def test_selections_are_part_of_the_key_regardless_of_order_and_of_the_label(tin
     asked_again = _request(Run(**drawn["run"]))
     assert execute(asked_again, store)[0]["key"] == drawn["key"]
     question_set = views.runs.question_set(store, tagged["case_key"])
-    assert views.figures.request_fields(store, question_set)["where"] == ("thing=dog",)
+    assert views.figures.request_fields(question_set)["where"] == ("thing=dog",)
 
 
 def test_the_label_of_many_ids_is_their_count():

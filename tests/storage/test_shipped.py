@@ -55,9 +55,9 @@ def test_an_empty_store_shows_what_is_shipped_and_says_so(empty):
         question_set = views.runs.question_set(empty, key)
         assert question_set.shipped
         assert question_set.label.startswith("Bundled results · ")
-        rows = views.rows.questions(empty, question_set, range(n_cases))
+        rows = views.rows.questions(question_set, range(n_cases))
         assert len(rows) == n_cases > 0
-        assert not views.estimates.estimates(empty, question_set).empty
+        assert not views.estimates.estimates(question_set).empty
     assert not empty.root.exists()
 
 
@@ -74,9 +74,9 @@ def test_own_runs_come_first_and_stand_beside_shipped_ones_of_the_same_questions
         (RANDOM, True),
     ]
     assert not question_set.shipped
-    answers = views.rows.answers(empty, question_set, range(5))
+    answers = views.rows.answers(question_set, range(5))
     assert set(answers["model"]) == {RANDOM, WEAK}
-    differences = views.paired_tests.compare_metrics(empty, question_set, (RANDOM, WEAK))
+    differences = views.paired_tests.compare_metrics(question_set, (RANDOM, WEAK))
     assert len(differences)
 
 
@@ -156,7 +156,7 @@ def test_several_folders_are_shown_below_one_another(empty, below, tiny, tmp_pat
     assert all(run.shipped for run in views.runs.run_rows(store))
     question_set = views.runs.question_set(store, Store(lowest.root).runs()[0]["case_key"])
     assert set(question_set.models) == {RANDOM, CONSTANT}
-    assert len(views.rows.answers(store, question_set, range(3))) == 6
+    assert len(views.rows.answers(question_set, range(3))) == 6
     copy = pickle.loads(pickle.dumps(store))
     assert (copy.roots, copy.version()) == (store.roots, store.version())
     (manifest,) = execute(Request((CONSTANT,), tiny, "lgip", limit=4), Store(tmp_path / "mine"))

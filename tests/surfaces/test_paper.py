@@ -10,7 +10,6 @@ import pytest
 import vlprobe
 from tests.conftest import call, make_tiny
 from vlprobe import views
-from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper
 from vlprobe.views.runs import QuestionSet
 
@@ -20,17 +19,16 @@ needs_chrome = pytest.mark.skipif(not CHROME, reason="needs Chrome or Chromium")
 
 
 @pytest.fixture(scope="module")
-def question_set(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, QuestionSet]:
+def question_set(tmp_path_factory: pytest.TempPathFactory) -> QuestionSet:
     """Both controls on six pictures."""
     folder = tmp_path_factory.mktemp("paper")
     results = vlprobe.run(MODELS, make_tiny(folder / "tiny"), cache=folder / "cache", examine=False)
-    return results.store, results.question_set
+    return results.question_set
 
 
 def test_a_figure_has_the_numbers_of_show_and_its_caption_the_counts(question_set):
-    store, questions = question_set
-    figure, caption = paper.printed_figure(store, questions, "trade-off", "text")
-    table = views.estimates.estimates(store, questions).set_index(["metric", "model"])["value"]
+    figure, caption = paper.printed_figure(question_set, "trade-off", "text")
+    table = views.estimates.estimates(question_set).set_index(["metric", "model"])["value"]
     marks = {
         trace["customdata"][0][0]: (trace["x"][0], trace["y"][0])
         for trace in figure.data
@@ -41,14 +39,13 @@ def test_a_figure_has_the_numbers_of_show_and_its_caption_the_counts(question_se
         for model in marks
     }
     assert set(marks) == set(MODELS)
-    run = questions.runs[0]
+    run = question_set.runs[0]
     assert f"n = {run.n_cases:,} cases, {run.n_items:,} items." in caption
     assert "95 % intervals" in caption and "Click" not in caption
 
 
 def test_a_comparison_names_its_test_and_correction(question_set):
-    store, questions = question_set
-    figure, caption = paper.printed_figure(store, questions, "compare", "column")
+    figure, caption = paper.printed_figure(question_set, "compare", "column")
     assert figure["layout"]["width"] == 336 and figure["layout"]["paper_bgcolor"] == "white"
     assert "corrected for" in caption and "permutation" in caption and "Click" not in caption
     assert any(trace["customdata"] is not None for trace in figure.data)
@@ -63,16 +60,15 @@ def test_every_figure_is_of_its_width_and_its_caption_has_the_counts(question_se
 
 
 def test_a_scorecard_a_curve_and_a_map_have_the_stored_numbers(question_set):
-    store, questions = question_set
-    estimates = views.estimates.estimates(store, questions).set_index(["metric", "model"])["value"]
-    scorecard, _ = paper.printed_figure(store, questions, "scorecard", "text")
+    estimates = views.estimates.estimates(question_set).set_index(["metric", "model"])["value"]
+    scorecard, _ = paper.printed_figure(question_set, "scorecard", "text")
     marks = {tuple(trace["customdata"][0]): trace["x"][0] for trace in scorecard.data}
     shares = {model: marks[model, "flip", ""] for model in MODELS}
     assert shares == {
         model: pytest.approx(1 - estimates["positive_rate", model]) for model in MODELS
     }
-    curves, _ = paper.printed_figure(store, questions, "strength", "text")
-    table = views.estimates.estimates(store, questions, "strength_bin")
+    curves, _ = paper.printed_figure(question_set, "strength", "text")
+    table = views.estimates.estimates(question_set, "strength_bin")
     rates = table.loc[(table["metric"] == "positive_rate") & table["value"].notna(), "value"]
     drawn = [
         value
@@ -81,7 +77,7 @@ def test_a_scorecard_a_curve_and_a_map_have_the_stored_numbers(question_set):
         for value in trace["y"]
     ]
     assert sorted(drawn) == pytest.approx(sorted(rates)) and len(drawn)
-    cases, caption = paper.printed_figure(store, questions, "map", "text", MODELS[::-1])
+    cases, caption = paper.printed_figure(question_set, "map", "text", MODELS[::-1])
     assert {trace["type"] for trace in cases.data} == {"scatter"}
     flips = sum(len(trace["x"]) for trace in cases.data)
     assert f"{flips:,} of {flips:,} cases are drawn." in caption
@@ -90,10 +86,10 @@ def test_a_scorecard_a_curve_and_a_map_have_the_stored_numbers(question_set):
 
 @needs_chrome
 def test_svg_is_of_its_width_and_has_the_names_as_text(question_set, tmp_path):
+    store = question_set.store
     pytest.importorskip("kaleido")
-    store, questions = question_set
     out = tmp_path / "figure.svg"
-    words = ("figure", "trade-off", str(out), "--set", questions.key, "--width", "column")
+    words = ("figure", "trade-off", str(out), "--set", question_set.key, "--width", "column")
     printed = call(store.root, *words).stdout
     assert re.fullmatch(r".* n = [\d,]+ cases, [\d,]+ items\.\n", printed)
     root = ElementTree.parse(out).getroot()
@@ -105,10 +101,10 @@ def test_svg_is_of_its_width_and_has_the_names_as_text(question_set, tmp_path):
 @needs_chrome
 @pytest.mark.full
 def test_pdf_has_its_fonts_and_png_its_resolution(question_set, tmp_path):
+    store = question_set.store
     pytest.importorskip("kaleido")
     from PIL import Image
 
-    store, _ = question_set
     for suffix in ("pdf", "png"):
         (tmp_path / f"f.{suffix}").write_bytes(b"old")
         call(store.root, "figure", "compare", str(tmp_path / f"f.{suffix}"), "--force")
@@ -123,10 +119,10 @@ def test_pdf_has_its_fonts_and_png_its_resolution(question_set, tmp_path):
 @pytest.mark.full
 @pytest.mark.parametrize("width", paper.WIDTHS)
 def test_files_of_the_scorecard_have_the_stated_size(question_set, tmp_path, width):
+    store = question_set.store
     pytest.importorskip("kaleido")
     from PIL import Image
 
-    store, _ = question_set
     for suffix in ("pdf", "png"):
         call(store.root, "figure", "scorecard", str(tmp_path / f"f.{suffix}"), "--width", width)
     inches = {"column": 3.5, "text": 7}[width]
@@ -157,7 +153,7 @@ def test_a_scorecard_in_a_column_has_two_panels_in_a_row_or_only_all_cases(
 def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
     question_set, tmp_path, monkeypatch
 ):
-    store, _ = question_set
+    store = question_set.store
     out = str(tmp_path / "f.svg")
     line = call(store.root, "figure", "tradeof", out, code=1).stderr
     assert "No figure named 'tradeof'. Did you mean 'trade-off'?" in line

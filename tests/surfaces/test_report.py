@@ -108,7 +108,7 @@ def question_set(noted: Store, key: str) -> QuestionSet:
 def report_text(root: Path, key: str) -> str:
     """The report of a question set in a store, written once: it takes seconds."""
     store = Store(root)
-    return report.report(store, views.runs.question_set(store, key))
+    return report.report(views.runs.question_set(store, key))
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: s
     text = report_text(every_probe.root, asked.key)
     stands_alone(text, runs=True)
     words = words_of(static(text))
-    estimates = views.estimates.estimates(every_probe, asked)
+    estimates = views.estimates.estimates(asked)
     for row in estimates.to_dict("records"):
         unit = numbers.unit_of(views.runs.metrics(probe)[row["metric"]], "cosine")
         if row["n_items"]:
@@ -155,7 +155,7 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(
     ]
     cases = [case for name in flips for case in tables[name]["cases"]]
     for number, model in enumerate(question_set.ordered_models):
-        worst, _ = views.cases.failures(noted, question_set, Filter(model), 1, report.CASES)
+        worst, _ = views.cases.failures(question_set, Filter(model), 1, report.CASES)
         written = {tuple(case["texts"]) for case in cases if case["margins"][number] <= 0}
         assert len(worst) and {tuple(texts) for texts in worst["texts"]} <= written
     pictures = {case["case"]["frames"][0]["source"] for case in cases}
@@ -177,7 +177,7 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
     assert 1 < len(pictures) <= report.FAILURES
     assert len(set(pictures)) == len(pictures)
     assert first.count(SCORECARD) == 1 and "<small> control</small>" in first
-    (kind, *_) = views.showcase.kinds(noted, question_set)
+    (kind, *_) = views.showcase.kinds(question_set)
     kinds = pd.read_parquet(noted.files([key], "cases")[0])["kind"].to_numpy()
     for run in question_set.runs:  # the numbers of the table, counted a case at a time
         margins = pd.read_parquet(noted.files([run.key], "scores")[0])["margin"].to_numpy()
@@ -202,7 +202,7 @@ def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
     question_set = question_set_of(every_probe, "lgip")
     text = static(report_text(every_probe.root, question_set.key))
     table = text[text.index('aria-label="Positive rate by type"') :].partition("</table>")[0]
-    estimates = views.estimates.estimates(every_probe, question_set, "subtype")
+    estimates = views.estimates.estimates(question_set, "subtype")
     rates = estimates.loc[(estimates["metric"] == "positive_rate") & (estimates["n_items"] > 0)]
     assert len(rates)
     for row in rates.itertuples():
@@ -214,7 +214,7 @@ def test_a_caption_is_never_an_element(nasty: Store):
     asked = question_set_of(nasty)
     whole = report_text(nasty.root, asked.key)
     stands_alone(whole, runs=True)
-    case = report.case_page(nasty, asked, "control:constant", 0)
+    case = report.case_page(asked, "control:constant", 0)
     stands_alone(case)
     for text in (static(whole), case):
         assert "<script>alert(1)" in words_of(text)
@@ -234,7 +234,7 @@ def test_the_commands_of_a_report_are_those_of_the_program(
         (OTHER, ONE),
     )
     first, *_ = rows_of(noted.root, *lines[1][1:], "--size", "1")
-    worst, _ = views.cases.failures(noted, question_set, Filter(OTHER), 1, 1)
+    worst, _ = views.cases.failures(question_set, Filter(OTHER), 1, 1)
     assert first["id"] == worst["id"].iloc[0]
 
 
@@ -242,7 +242,7 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
     noted: Store, key: str, question_set: QuestionSet, tmp_path: Path, monkeypatch
 ):
     monkeypatch.setattr(
-        report, "report", lambda store, question_set: f"{store.root} {question_set.key}"
+        report, "report", lambda question_set: f"{question_set.store.root} {question_set.key}"
     )
     for words in ([], ["--set", key[:6]], ["--set", "ffff"]):  # the newest; a question set; a run
         call(noted.root, "report", *words, str(tmp_path / "out.html"))
@@ -258,10 +258,10 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
 )
 def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
     asked = question_set_of(every_probe, probe)
-    for kind in views.estimates.choices(every_probe, asked)["kind"].unique():
+    for kind in views.estimates.choices(asked)["kind"].unique():
         chosen = Filter(ONE, kind, outcome="all")
-        row = views.cases.failures(every_probe, asked, chosen, 1, 1)[0].iloc[0]
-        text = report.case_page(every_probe, asked, ONE, int(row["case"]), "control:constant")
+        row = views.cases.failures(asked, chosen, 1, 1)[0].iloc[0]
+        text = report.case_page(asked, ONE, int(row["case"]), "control:constant")
         stands_alone(text)
         words = words_of(text)
         assert row["id"] in words
@@ -271,9 +271,9 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
 
 
 def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, question_set: QuestionSet):
-    text = report.case_page(noted, question_set, ONE, 0)
+    text = report.case_page(question_set, ONE, 0)
     line = next(line for line in words_of(text).splitlines() if line.startswith("vlprobe failures"))
-    wanted = views.rows.questions(noted, question_set, [0])["id"].iloc[0]
+    wanted = views.rows.questions(question_set, [0])["id"].iloc[0]
     assert wanted in [case["id"] for case in rows_of(noted.root, *shlex.split(line)[1:])]
     assert "Because <b>I</b> say so." in words_of(text)
 
@@ -286,7 +286,7 @@ def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()
     text = report.case_page(
-        there, views.runs.question_set(there, manifest["case_key"]), "control:constant", 0
+        views.runs.question_set(there, manifest["case_key"]), "control:constant", 0
     )
     assert "0.png is missing or damaged" in text
     assert "<img" not in text
@@ -296,12 +296,12 @@ def test_a_selection_is_what_the_filter_passes_in_its_order(
     noted: Store, question_set: QuestionSet
 ):
     chosen = Filter(ONE, outcome="all", other=OTHER, sort="difference")
-    table, total = views.cases.failures(noted, question_set, chosen, 1, 10_000)
-    rows = list(csv.DictReader(io.StringIO(selection.as_csv(noted, question_set, chosen))))
-    found = json.loads(selection.as_json(noted, question_set, chosen))
+    table, total = views.cases.failures(question_set, chosen, 1, 10_000)
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(question_set, chosen))))
+    found = json.loads(selection.as_json(question_set, chosen))
     assert found["total"] == total == len(rows) == len(found["cases"])
     other = (
-        views.rows.answers(noted, question_set, table["case"].tolist())
+        views.rows.answers(question_set, table["case"].tolist())
         .query("model == @OTHER")
         .set_index("case")["margin"]
         .to_dict()
@@ -325,14 +325,14 @@ def test_a_long_selection_is_cut_and_says_so(
 ):
     monkeypatch.setattr(selection, "MOST", 3)
     chosen = Filter(ONE, outcome="all")
-    found = json.loads(selection.as_json(noted, question_set, chosen))
+    found = json.loads(selection.as_json(question_set, chosen))
     assert len(found["cases"]) == 3 < found["total"]
 
 
 def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
     asked = question_set_of(nasty)
     annotations.write(nasty, asked.key, Annotation(0, "x", ("+odd",), "@note"))
-    text = selection.as_csv(nasty, asked, Filter("control:constant", kind="", outcome="all"))
+    text = selection.as_csv(asked, Filter("control:constant", kind="", outcome="all"))
     for row in csv.reader(io.StringIO(text)):
         for cell in row:
             if cell and cell[0] in "=+-@\t\r":
@@ -352,8 +352,8 @@ def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe
     for key in views.runs.question_sets(every_probe)["case_key"]:
         question_set = views.runs.question_set(every_probe, key)
         chosen = Filter("control:constant", kind="", outcome="all")
-        table, _ = views.cases.failures(every_probe, question_set, chosen, 1, 10_000)
-        found = json.loads(selection.as_json(every_probe, question_set, chosen))["cases"]
+        table, _ = views.cases.failures(question_set, chosen, 1, 10_000)
+        found = json.loads(selection.as_json(question_set, chosen))["cases"]
         for row, case in zip(table.to_dict("records"), found, strict=True):
             roles = list(row["roles"])
             expected = row["source"], row["target"]
@@ -370,8 +370,8 @@ def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe
 def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
     chosen = Filter("control:constant", kind="ranking", outcome="all")
     question_set = question_set_of(every_probe, "prsm")
-    found = json.loads(selection.as_json(every_probe, question_set, chosen))["cases"]
-    rows = list(csv.DictReader(io.StringIO(selection.as_csv(every_probe, question_set, chosen))))
+    found = json.loads(selection.as_json(question_set, chosen))["cases"]
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(question_set, chosen))))
     unknown = [place for place, case in enumerate(found) if case["margin"] is None]
     assert unknown
     assert [place for place, row in enumerate(rows) if row["margin"] == ""] == unknown

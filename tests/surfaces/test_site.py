@@ -74,9 +74,9 @@ def all_text(files: Mapping[str, bytes] | Path) -> str:
     )
 
 
-def few() -> QuestionSet:
-    """The shipped answers of three models."""
-    question_set = views.runs.question_set(Store(shipped.FOLDER), KEY)
+def few(folder: Path) -> QuestionSet:
+    """The shipped answers of three models, in a store that writes to a folder."""
+    question_set = views.runs.question_set(StoreAboveShipped(folder, shipped.FOLDER), KEY)
     runs = [question_set.run(model) for model in question_set.ordered_models[:3]]
     return replace(question_set, runs=tuple(runs))
 
@@ -84,13 +84,13 @@ def few() -> QuestionSet:
 @pytest.fixture(scope="module")
 def scenes_site(tmp_path_factory) -> bundle.Site:
     """The shipped answers about pairs of drawn scenes, few of them."""
-    store = StoreAboveShipped(tmp_path_factory.mktemp("drawn"), shipped.FOLDER)
-    narrow = Filter.parse(few().models[0], "pair", subtype="color", outcome="all")
-    numbers, _, _ = views.cases.passing(store, few(), narrow)
-    views.named_slices.save(store, few(), "Colors", {}, numbers)
+    question_set = few(tmp_path_factory.mktemp("drawn"))
+    narrow = Filter.parse(question_set.models[0], "pair", subtype="color", outcome="all")
+    numbers, _, _ = views.cases.passing(question_set, narrow)
+    views.named_slices.save(question_set, "Colors", {}, numbers)
     with pytest.MonkeyPatch.context() as patch:  # drawing them takes longer than all else
         patch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
-        return bundle.site(store, [few()], Limits(n_cases=3))
+        return bundle.site([question_set], Limits(n_cases=3))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def cache(store_copy: Store):
     """A cache with lgip's answers of two models about pictures that vlprobe did not draw, one of them tagged."""
     key = store_copy.runs()[0]["case_key"]
     question_set = views.runs.question_set(store_copy, key)
-    row = views.rows.questions(store_copy, question_set, [0]).iloc[0]
+    row = views.rows.questions(question_set, [0]).iloc[0]
     annotations.write(store_copy, key, Annotation(0, row["id"], ("ambiguous",), NOTE))
     return store_copy.root
 
@@ -168,9 +168,9 @@ def test_home_counts_the_models_that_it_leaves_out_and_links_to_a_page_that_has_
     assert index["figures"]["strip"]["more"] == ""  # all three models are there
     monkeypatch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
     monkeypatch.setattr(home, "MOST_MODELS", 1)
-    store, three = StoreAboveShipped(tmp_path, shipped.FOLDER), few()
+    three = few(tmp_path)
     two = replace(three, runs=three.runs[:2])
-    stored = tables(bundle.site(store, [two], Limits(n_cases=3)).files)
+    stored = tables(bundle.site([two], Limits(n_cases=3)).files)
     strip = stored["f48bdd99-index-0"]["figures"]["strip"]
     assert len(strip["models"]) == 1 and strip["more"] == "and one more model"
     name, _, _ = strip["more_href"].partition(".html#set=f48bdd99&")
@@ -178,12 +178,11 @@ def test_home_counts_the_models_that_it_leaves_out_and_links_to_a_page_that_has_
     assert f"f48bdd99-{name}-0" in stored
 
 
-def test_a_verdict_on_a_site_is_that_of_the_dashboard(scenes_site):
+def test_a_verdict_on_a_site_is_that_of_the_dashboard(scenes_site, tmp_path):
     compare = tables(scenes_site.files)["f48bdd99-compare-0"]
-    first, second, third = few().ordered_models
-    comparison = views.paired_tests.compare_models(
-        Store(shipped.FOLDER), few(), (second, first, third), "pair"
-    )
+    question_set = few(tmp_path)
+    first, second, third = question_set.ordered_models
+    comparison = views.paired_tests.compare_models(question_set, (second, first, third), "pair")
     finding = verdict(comparison, presentations()["eqben"].kind("pair"))
     contest = compare["contests"][1]
     assert contest["heading"].replace("\u00a0", " ") == finding.heading
@@ -348,11 +347,9 @@ def test_a_rewording_moves_each_model_by_its_own_spread(tmp_path):
         presentation=question_set.presentation,
     )
     chosen = Filter(models[0], "paraphrase")
-    cards, _, _ = views.wall.wall(store, question_set, chosen, 1, 1)
+    cards, _, _ = views.wall.wall(question_set, chosen, 1, 1)
     (by_model,) = explore._answers(published, cards)
     for model in models:
-        (expected,) = views.wall.cards(
-            store, question_set, replace(chosen, model=model), [cards[0].case]
-        )
+        (expected,) = views.wall.cards(question_set, replace(chosen, model=model), [cards[0].case])
         kind = question_set.presentation.kind("paraphrase")
         assert by_model[model].verdict_text == case_card(expected, kind).verdict_text

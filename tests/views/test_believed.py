@@ -179,7 +179,7 @@ def test_movements_are_compared_in_the_chosen_unit():
 def test_counts_of_a_store_match_those_of_loops(filled: Store, key: str, rows: pd.DataFrame):
     question_set = views.runs.question_set(filled, key)
     for kind in ("flip", "combined", "paraphrase"):
-        compared = compare_models(filled, question_set, MODELS, kind)
+        compared = compare_models(question_set, MODELS, kind)
         chosen = rows[rows["kind"] == kind]
         named = {model: f"margin_{place}" for place, model in enumerate(MODELS)}
         numbers = chosen.index
@@ -229,9 +229,7 @@ def test_every_kind_of_every_probe_is_compared(every_probe: Store):
     for probe, key in sets.items():
         question_set = views.runs.question_set(every_probe, key)
         for kind in views.runs.kinds(str(probe)):
-            compared = compare_models(
-                every_probe, question_set, ("control:random", "control:constant"), kind
-            )
+            compared = compare_models(question_set, ("control:random", "control:constant"), kind)
             assert compared.rows[0].subtype == ""
             assert len({row.subtype for row in compared.rows}) == len(compared.rows)
 
@@ -260,12 +258,12 @@ def test_the_guessing_level_of_a_kind_is_the_chance_level_of_its_metric():
 def test_two_models_are_needed_and_units_have_names(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     with pytest.raises(InvalidInput, match="two models"):
-        compare_models(filled, question_set, MODELS[:1], "flip")
+        compare_models(question_set, MODELS[:1], "flip")
     with pytest.raises(InvalidInput, match="Unknown unit"):
-        compare_models(filled, question_set, MODELS, "flip", "inch")
+        compare_models(question_set, MODELS, "flip", "inch")
     with pytest.raises(NotFound):
-        compare_models(filled, question_set, ("x", *MODELS), "flip")
-    nothing = compare_models(filled, question_set, MODELS, "not asked")
+        compare_models(question_set, ("x", *MODELS), "flip")
+    nothing = compare_models(question_set, MODELS, "not asked")
     assert {row.verdict for row in nothing.rows} == {"unknown"}
     assert nothing.baseline.n_lies == 0
     assert LIES.guess_held == 0.5

@@ -26,7 +26,7 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
         blind.Pair(row.item, "", *row.texts) for row in cases.itertuples() if row.kind == "flip"
     ]
     expected = max(guess.accuracy.value for guess in blind.check_pairs(pairs))
-    best = views.estimates.best_guess(STORE, demo, "flip")
+    best = views.estimates.best_guess(demo, "flip")
     assert best is not None
     assert best.accuracy.value == expected > 0.5
     assert best.n_pairs == len(pairs)
@@ -41,7 +41,7 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
     ],
 )
 def test_questions_other_than_pairs_of_captions_have_no_guess(probe, dataset, kind):
-    assert views.estimates.best_guess(STORE, question_set(probe, dataset), kind) is None
+    assert views.estimates.best_guess(question_set(probe, dataset), kind) is None
 
 
 def test_a_case_is_decided_by_its_text_if_the_best_guess_is_right(monkeypatch):
@@ -49,7 +49,7 @@ def test_a_case_is_decided_by_its_text_if_the_best_guess_is_right(monkeypatch):
         blind, "margins", lambda true, wrong, unit: {"length": lengths(wrong) - lengths(true)}
     )
     demo = question_set("lgip", "demo")
-    table = views.rows.CaseTable(STORE, demo.key)
+    table = demo.cases
     codes = caption_bins._text_alone_codes(table)
     cases = STORE.cases(demo.key).table("cases").to_pylist()
     for case, code in zip(cases, codes, strict=True):
@@ -70,13 +70,13 @@ def test_cases_that_the_text_does_not_decide_are_harder_for_published_models():
     rows = views.runs.question_set_rows(published)
     key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
     sugar_crepe = views.runs.question_set(published, key)
-    assert "text_alone" in views.estimates.slices(published, sugar_crepe)
-    table = views.estimates.estimates(published, sugar_crepe, "text_alone")
+    assert "text_alone" in views.estimates.slices(sugar_crepe)
+    table = views.estimates.estimates(sugar_crepe, "text_alone")
     of_bins = table[table["metric"] == "foil_accuracy"].pivot_table(
         index="model", columns="slice", values="value"
     )
     counts = table[table["metric"] == "foil_accuracy"].groupby("slice")["n_cases"].max()
-    guess = views.estimates.best_guess(published, sugar_crepe, "foil")
+    guess = views.estimates.best_guess(sugar_crepe, "foil")
     assert counts["The text alone decides"] / counts.sum() == pytest.approx(guess.accuracy.value)
     is_harder = of_bins["The text alone does not decide"] < of_bins["The text alone decides"]
     assert is_harder.sum() >= 4 and len(is_harder) == 5
@@ -85,4 +85,4 @@ def test_cases_that_the_text_does_not_decide_are_harder_for_published_models():
 @pytest.mark.parametrize("dataset", ["demo-pairs", "demo-triplets"])
 def test_datasets_without_pairs_of_captions_have_no_breakdown_by_text_alone(dataset):
     probe = {"demo-pairs": "eqben", "demo-triplets": "visla"}[dataset]
-    assert "text_alone" not in views.estimates.slices(STORE, question_set(probe, dataset))
+    assert "text_alone" not in views.estimates.slices(question_set(probe, dataset))

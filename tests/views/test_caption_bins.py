@@ -63,7 +63,7 @@ def test_every_case_is_in_the_bin_that_a_loop_over_its_words_finds(filled, key, 
         ("caption_length", [length_bin(caption) for caption in captions]),
         ("word_frequency", [frequency_bin(caption, every) for caption in captions]),
     ):
-        codes = caption_bins.bin_codes(views.rows.CaseTable(filled, key), by)
+        codes = caption_bins.bin_codes(views.tables.CaseTable(filled, key), by)
         assert [caption_bins.VALUES[by][code] for code in codes] == binned
         assert len(set(binned)) > 1
 
@@ -74,7 +74,7 @@ def test_slices_with_a_natural_order_are_listed_in_it(filled, question_set):
         "strength_bin": ("weak", "medium", "strong"),
     }
     for by, order in orders.items():
-        table = views.estimates.estimates(filled, question_set, by)
+        table = views.estimates.estimates(question_set, by)
         for _, of_metric in table.groupby(["metric", "model"]):
             listed = [name for name in of_metric["slice"] if name in order]
             assert listed == [name for name in order if name in listed]
@@ -92,8 +92,8 @@ def test_estimates_of_bins_are_those_of_a_loop_over_the_stored_answers(
             for caption in captions
         ]
     )
-    assert by in views.estimates.slices(filled, question_set)
-    table = views.estimates.estimates(filled, question_set, by, "micro")
+    assert by in views.estimates.slices(question_set)
+    table = views.estimates.estimates(question_set, by, "micro")
     flips = rows["kind"] == "flip"
     for name in sorted(set(binned[flips])):
         for model in question_set.models:
@@ -107,10 +107,10 @@ def test_estimates_of_bins_are_those_of_a_loop_over_the_stored_answers(
 
 
 def test_bins_read_in_blocks_equal_those_read_at_once(filled, question_set, monkeypatch):
-    at_once = views.estimates.estimates(filled, question_set, "caption_length")
+    at_once = views.estimates.estimates(question_set, "caption_length")
     monkeypatch.setattr(caption_bins, "BLOCK_CASES", 97)
-    monkeypatch.setattr(views.rows, "_cache", SingleFlightCache(1 << 20, views.rows._bytes))
-    in_blocks = views.estimates.estimates(filled, question_set, "caption_length")
+    monkeypatch.setattr(views.tables, "_cache", SingleFlightCache(1 << 20, views.tables._bytes))
+    in_blocks = views.estimates.estimates(question_set, "caption_length")
     pd.testing.assert_frame_equal(in_blocks, at_once, rtol=1e-9)
 
 
@@ -119,32 +119,32 @@ def test_a_filter_by_a_bin_passes_only_its_cases(filled, key, question_set, by):
     codes = caption_bins.bin_codes(views.rows.CaseTable(filled, key), by)
     for code, name in enumerate(caption_bins.VALUES[by]):
         chosen = Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
-        table, total = views.cases.failures(filled, question_set, chosen, size=10_000)
+        table, total = views.cases.failures(question_set, chosen, size=10_000)
         assert total == len(table)
         assert set(codes[table["case"].to_numpy()]) <= {code}
     every = Filter(ONE, outcome="all")
     counts = [
         views.cases.failures(
-            filled, question_set, Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
+            question_set, Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
         )[1]
         for name in caption_bins.VALUES[by]
     ]
-    assert sum(counts) == views.cases.failures(filled, question_set, every)[1]
+    assert sum(counts) == views.cases.failures(question_set, every)[1]
 
 
 @pytest.mark.parametrize("name", ["caption_length", "length=1", "caption_length=9 words"])
 def test_a_bin_of_captions_that_does_not_exist_is_refused(filled, question_set, name):
     with pytest.raises((InvalidInput, NotFound)):
-        views.cases.failures(filled, question_set, Filter.parse(ONE, caption=name))
+        views.cases.failures(question_set, Filter.parse(ONE, caption=name))
 
 
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
 def test_every_probe_has_estimates_by_bins_of_captions(every_probe: Store, probe: str):
     keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     question_set = views.runs.question_set(every_probe, keys[probe])
-    whole = views.estimates.estimates(every_probe, question_set)
+    whole = views.estimates.estimates(question_set)
     assert (whole["n_cases"] > 0).any()
-    table = views.estimates.estimates(every_probe, question_set, "caption_length")
+    table = views.estimates.estimates(question_set, "caption_length")
     for metric, n_cases in whole.groupby("metric")["n_cases"].max().items():
         of_metric = table[table["metric"] == metric]
         assert of_metric.groupby("model")["n_cases"].sum().max() == n_cases or not n_cases
@@ -157,7 +157,7 @@ def test_lgip_runs_without_stored_text_cosines_have_slices_by_caption_length():
     question_set = views.runs.question_set(shipped_store, key)
     run = question_set.runs[0]
     question_set = replace(question_set, runs=(run,))
-    table = views.estimates.estimates(shipped_store, question_set, "caption_length", "micro")
+    table = views.estimates.estimates(question_set, "caption_length", "micro")
     cases = shipped_store.cases(key).table("cases").to_pandas()
     margins = shipped_store.run(run.key).table("scores", ["case", "margin"]).to_pandas()
     flips = cases[cases["kind"] == "flip"].merge(margins, on="case")
@@ -181,7 +181,7 @@ def test_bins_are_listed_as_numbers_and_not_as_text(by: str, probe: str):
     """Check the order of bins; "8 to 10 words" once came after "15 words or more"."""
     store = Store(shipped.FOLDER)
     keys = views.runs.question_sets(store).set_index("probe")["case_key"]
-    table = views.estimates.estimates(store, views.runs.question_set(store, keys[probe]), by)
+    table = views.estimates.estimates(views.runs.question_set(store, keys[probe]), by)
     for (_, _), rows in table.groupby(["metric", "model"], sort=False):
         places = [caption_bins.VALUES[by].index(name) for name in rows["slice"]]
         assert places == sorted(places)

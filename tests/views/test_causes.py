@@ -20,7 +20,6 @@ from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import causes
 from vlprobe.views.filter import Filter
-from vlprobe.views.rows import AnswerTable
 
 COLORS = {
     "red": (220, 20, 20),
@@ -106,15 +105,15 @@ def towers(tmp_path_factory: pytest.TempPathFactory):
     store = Store(folder / "cache")
     request = Request((MODEL,), data, "eqben", examine=False)
     (manifest,) = execute(request, store, models={MODEL: Towers()})
-    return store, views.runs.question_set(store, manifest["case_key"]), expected
+    return views.runs.question_set(store, manifest["case_key"]), expected
 
 
 def test_the_tower_that_was_built_to_miss_a_difference_is_named(towers):
     store, question_set, expected = towers
-    table = causes.causes(store, question_set, MODEL, "pair")
+    table = causes.causes(question_set, MODEL, "pair")
     assert table["cause"].tolist() == expected
     assert table["fooled"].tolist() == [True, True, True, False] * 10
-    counts = causes.counts(store, question_set, "pair").set_index("cause")
+    counts = causes.counts(question_set, "pair").set_index("cause")
     assert counts["n_fooled"].to_dict() == {
         **{"words": 10, "picture": 10, "both": 0, "match": 10, "unknown": 0}
     }
@@ -122,16 +121,16 @@ def test_the_tower_that_was_built_to_miss_a_difference_is_named(towers):
 
 
 def test_the_wall_shows_the_cases_of_one_cause_and_the_facet_counts_them(towers):
-    store, question_set, expected = towers
+    question_set, expected = towers
     case_filter = Filter(MODEL, "pair", unseen_by=("picture",))
-    table, total = views.cases.failures(store, question_set, case_filter)
+    table, total = views.cases.failures(question_set, case_filter)
     assert total == 10
     assert {expected[case] for case in table["case"]} == {"picture"}
-    facets = {each.name: each for each in views.facets.facets(store, question_set, case_filter)}
+    facets = {each.name: each for each in views.facets.facets(question_set, case_filter)}
     rows = {row.value: (row.n_fooled, row.n_asked) for row in facets["unseen_by"].rows}
     assert rows == {"words": (10, 10), "picture": (10, 10), "match": (10, 20)}
     both = case_filter.with_values("unseen_by", ["words", "picture"])
-    assert len(views.cases.passing(store, question_set, both)[0]) == 20
+    assert len(views.cases.passing(question_set, both)[0]) == 20
     assert Filter.parse(**both.words()) == both
     with pytest.raises(NotFound, match="No cause named 'luck'"):
         Filter(MODEL, "pair", unseen_by=("luck",))
@@ -139,7 +138,7 @@ def test_the_wall_shows_the_cases_of_one_cause_and_the_facet_counts_them(towers)
 
 def test_each_cause_has_a_sentence_and_a_right_answer_has_no_sentence(towers):
     store, question_set, _ = towers
-    table = causes.causes(store, question_set, MODEL, "pair")
+    table = causes.causes(question_set, MODEL, "pair")
     sentences = [causes.sentence(table, case, "Towers") for case in table.index]
     assert [bool(text) for text in sentences] == table["fooled"].tolist()
     assert sentences[0].startswith(
@@ -190,21 +189,21 @@ def test_causes_match_a_loop_over_the_stored_cosines(bundled, dataset, kind, has
         expected[:] = np.select(
             [unmoved & still, unmoved, still], ["both", "words", "picture"], "match"
         )
-    table = causes.causes(bundled, question_set, model, kind)
+    table = causes.causes(question_set, model, kind)
     assert table["cause"].tolist() == expected.tolist()
     assert table.index.tolist() == cases["case"].tolist()
     np.testing.assert_allclose(table["text"], texts)
 
 
 def test_answers_without_towers_and_small_sets_have_no_known_cause(towers, tmp_path, monkeypatch):
-    store, question_set, _ = towers
+    question_set, _ = towers
     published = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
     row = next(row for row in views.runs.question_set_rows(published) if "VALSE" in row.dataset)
-    assert causes.counts(published, views.runs.question_set(published, row.case_key), "foil").empty
-    run, answers = question_set.runs[0], AnswerTable(store, question_set.runs[0].key)
+    assert causes.counts(views.runs.question_set(published, row.case_key), "foil").empty
+    run, answers = question_set.runs[0], question_set.answers(MODEL)
     assert "text_scores" in causes.answer_columns(run, answers)
     matching_head = replace(run, score_type="logit")
     assert "text_scores" not in causes.answer_columns(matching_head, answers)
     monkeypatch.setattr(causes, "FEWEST", 41)
-    table = causes.causes(store, question_set, MODEL, "pair")
+    table = causes.causes(question_set, MODEL, "pair")
     assert set(table["cause"]) == {"unknown"} and not causes.describe(table)

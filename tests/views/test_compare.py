@@ -23,9 +23,9 @@ from vlprobe.views.runs import QuestionSet
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_the_values_equal_the_stored_estimates(filled: Store, key: str, averaging: str, unit: str):
-    table = compare_metrics(filled, views.runs.question_set(filled, key), MODELS, averaging, unit)
+    table = compare_metrics(views.runs.question_set(filled, key), MODELS, averaging, unit)
     known = views.estimates.estimates(
-        filled, views.runs.question_set(filled, key), "all", averaging, unit
+        views.runs.question_set(filled, key), "all", averaging, unit
     ).set_index(["model", "metric"])["value"]
     assert len(table) == 2 * len(views.runs.metrics("lgip"))
     assert set(table["baseline"]) == {MODELS[0]}
@@ -44,9 +44,9 @@ def test_the_differences_are_those_of_the_cases(filled: Store, key: str, rows: p
         for model in MODELS[1::-1]
     ]
     expected = estimate.differences([tuple(sides)], 6)[0]
-    table = compare_metrics(
-        filled, views.runs.question_set(filled, key), MODELS, "micro"
-    ).set_index(["metric", "model"])
+    table = compare_metrics(views.runs.question_set(filled, key), MODELS, "micro").set_index(
+        ["metric", "model"]
+    )
     row = table.loc[("positive_rate", MODELS[1])]
     for name in ("low", "high", "p", "n_items"):
         assert row[name] == pytest.approx(getattr(expected, name))
@@ -54,12 +54,12 @@ def test_the_differences_are_those_of_the_cases(filled: Store, key: str, rows: p
 
 
 def test_p_is_corrected_for_all_shown_rows_and_decides_the_verdicts(filled: Store, key: str):
-    table = compare_metrics(filled, views.runs.question_set(filled, key), MODELS)
+    table = compare_metrics(views.runs.question_set(filled, key), MODELS)
     assert table["p_holm"].to_numpy() == pytest.approx(estimate.holm(table["p"]), nan_ok=True)
     assert set(table["verdict"]) <= {"better", "worse", "tied", ""}
     for row in table.itertuples():
         assert (row.verdict == "tied") == (row.p_holm >= 0.05)
-    pair = compare_metrics(filled, views.runs.question_set(filled, key), MODELS[:2])
+    pair = compare_metrics(views.runs.question_set(filled, key), MODELS[:2])
     assert (
         pair["p_holm"].to_numpy() <= table[table["model"] == MODELS[1]]["p_holm"].to_numpy()
     ).all()
@@ -89,12 +89,10 @@ def test_a_metric_that_no_model_can_have_is_not_compared(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     models = ("control:random", "control:constant")
     assert "words_t2t_accuracy" not in set(
-        compare_metrics(every_probe, views.runs.question_set(every_probe, key["visla"]), models)[
-            "metric"
-        ]
+        compare_metrics(views.runs.question_set(every_probe, key["visla"]), models)["metric"]
     )
     unknown = (
-        compare_metrics(every_probe, views.runs.question_set(every_probe, key["eqben"]), models)
+        compare_metrics(views.runs.question_set(every_probe, key["eqben"]), models)
         .set_index("metric")
         .loc["matched_both"]
     )
@@ -137,10 +135,7 @@ def test_a_model_without_answers_to_some_pictures_is_tied_with_itself(
     partial_answers: Store, key: str, averaging: str
 ):
     table = compare_metrics(
-        partial_answers,
-        views.runs.question_set(partial_answers, key),
-        (MODELS[0], "partial"),
-        averaging,
+        views.runs.question_set(partial_answers, key), (MODELS[0], "partial"), averaging
     ).dropna(subset=["difference"])
     assert len(table) == len(views.runs.metrics("lgip"))
     for row in table.itertuples():
@@ -155,14 +150,14 @@ def test_drop_rates_are_compared_on_pictures_with_a_clean_hit_of_both_models(kin
     """Check the common pictures; each value once rested on its model's pictures, with the number that both have."""
     store, models = Store(shipped.FOLDER), ("demo:softmax", "demo:sigmoid")
     question_set = question_set_of(store, "rococo")
-    row = compare_metrics(store, question_set, models).set_index("metric").loc[f"{kind}_drop_rate"]
+    row = compare_metrics(question_set, models).set_index("metric").loc[f"{kind}_drop_rate"]
     base, value = (_clean_hits(store, question_set, model, kind) for model in models)
     both, either = base.index.intersection(value.index), base.index.union(value.index)
     assert 100 < len(both) < len(either)
     assert (row["n_items"], row["left_out"]) == (len(both), len(either) - len(both))
     assert row["base"] == pytest.approx(_lost_share(base.loc[both]))
     assert row["value"] == pytest.approx(_lost_share(value.loc[both]))
-    table = views.estimates.estimates(store, question_set).set_index(["metric", "model"])
+    table = views.estimates.estimates(question_set).set_index(["metric", "model"])
     assert row["base_alone"] == pytest.approx(_lost_share(base))
     assert row["base_alone"] == pytest.approx(table.loc[(f"{kind}_drop_rate", models[0]), "value"])
 
@@ -185,7 +180,6 @@ def _lost_share(hits: pd.DataFrame) -> float:
 def test_differences_in_spreads_are_unknown_if_a_spread_is_zero(every_probe: Store):
     key = case_key_of(every_probe, "lgip")
     table = compare_metrics(
-        every_probe,
         views.runs.question_set(every_probe, key),
         ("control:random", "control:constant"),
         unit="spread",
@@ -200,34 +194,32 @@ def test_differences_in_spreads_are_unknown_if_a_spread_is_zero(every_probe: Sto
 def test_every_probe_can_be_compared(every_probe: Store, probe: str):
     key = case_key_of(every_probe, probe)
     table = compare_metrics(
-        every_probe,
-        views.runs.question_set(every_probe, key),
-        ("control:random", "control:constant"),
+        views.runs.question_set(every_probe, key), ("control:random", "control:constant")
     )
-    known = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, key)
-    ).set_index(["model", "metric"])["value"]
+    known = views.estimates.estimates(views.runs.question_set(every_probe, key)).set_index(
+        ["model", "metric"]
+    )["value"]
     for row in table.itertuples():
         assert row.value == pytest.approx(known[(row.model, row.metric)], nan_ok=True)
 
 
 def test_two_different_models_are_needed_and_they_must_be_known(filled: Store, key: str):
     with pytest.raises(InvalidInput, match="two models"):
-        compare_metrics(filled, views.runs.question_set(filled, key), (MODELS[1], MODELS[1]))
+        compare_metrics(views.runs.question_set(filled, key), (MODELS[1], MODELS[1]))
     with pytest.raises(NotFound, match="dealt:2"):
-        compare_metrics(filled, views.runs.question_set(filled, key), (MODELS[0], "dealt 2"))
+        compare_metrics(views.runs.question_set(filled, key), (MODELS[0], "dealt 2"))
     with pytest.raises(InvalidInput, match="Unknown unit"):
-        compare_metrics(filled, views.runs.question_set(filled, key), MODELS, unit="metre")
+        compare_metrics(views.runs.question_set(filled, key), MODELS, unit="metre")
 
 
 def test_tie_groups_of_a_metric_follow_from_its_paired_differences(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
-    fit = sorted(views.paired_tests.fit_models(filled, question_set))
-    groups = views.paired_tests.metric_tie_groups(filled, question_set)
+    fit = sorted(views.paired_tests.fit_models(question_set))
+    groups = views.paired_tests.metric_tie_groups(question_set)
     assert {"positive_rate", "invariance_error"} <= set(groups)
     p: dict[str, dict[frozenset[str], float]] = {}
     for one, other in itertools.combinations(fit, 2):
-        for row in compare_metrics(filled, question_set, (one, other)).itertuples():
+        for row in compare_metrics(question_set, (one, other)).itertuples():
             p.setdefault(row.metric, {})[frozenset((one, other))] = row.p
     for metric, of_metric in groups.items():
         raised = estimate.holm(list(p[metric].values()))

@@ -23,7 +23,7 @@ CONTROLS = ("control:random", "control:constant")
 
 
 def compared(store: Store, key: str, models: tuple[str, str], kind: str) -> PairedTests:
-    return compare_models(store, views.runs.question_set(store, key), models, kind)
+    return compare_models(views.runs.question_set(store, key), models, kind)
 
 
 def counts_of(row: PairedTest) -> dict[str, int]:
@@ -133,7 +133,7 @@ def test_each_bucket_counts_the_cases_that_its_filter_passes(
     filled: Store, key: str, rows: pd.DataFrame, within: tuple
 ):
     chosen = views.filter.Filter(MODELS[0], "flip", outcome="all", other=MODELS[2], within=within)
-    counts = buckets(filled, views.runs.question_set(filled, key), chosen)
+    counts = buckets(views.runs.question_set(filled, key), chosen)
     if not within:
         of_kind = rows[rows["kind"] == "flip"]
         assert counts == loops(of_kind, MODELS[0], MODELS[2]) | {"all": len(of_kind)}
@@ -141,7 +141,7 @@ def test_each_bucket_counts_the_cases_that_its_filter_passes(
     seen: set[int] = set()
     for name, count in counts.items():
         table, total = views.cases.failures(
-            filled, views.runs.question_set(filled, key), bucket(chosen, name), 1, 10_000
+            views.runs.question_set(filled, key), bucket(chosen, name), 1, 10_000
         )
         assert total == count == len(table)
         if name != "all":
@@ -156,19 +156,13 @@ def test_each_bucket_counts_the_cases_that_its_filter_passes(
 
 def test_the_scatter_has_every_case_or_a_fixed_sample(filled: Store, key: str, rows: pd.DataFrame):
     of_kind = rows[rows["kind"] == "combined"].set_index("case")
-    points, total = scatter(
-        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined"
-    )
+    points, total = scatter(views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined")
     assert total == len(points) == len(of_kind)
     assert points["case"].tolist() == of_kind.index.tolist()
     assert points["margin"].tolist() == of_kind[MODELS[0]].tolist()
     assert points["other_margin"].tolist() == of_kind[MODELS[1]].tolist()
-    few, total = scatter(
-        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined", 20
-    )
-    again, _ = scatter(
-        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], "combined", 20
-    )
+    few, total = scatter(views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined", 20)
+    again, _ = scatter(views.runs.question_set(filled, key), MODELS[0], MODELS[2], "combined", 20)
     assert total == len(of_kind)
     assert few["case"].tolist() == again["case"].tolist()
     assert len(few) == 20

@@ -99,8 +99,8 @@ def test_estimates_of_a_comparison_are_means_over_its_queries(comparison_runs, s
     store, manifests = comparison_runs
     manifest = manifests[setting]
     question_set = views.runs.question_set(store, manifest["case_key"])
-    assert estimates.BREAKDOWN in views.estimates.slices(store, question_set)
-    table = views.estimates.estimates(store, question_set, estimates.BREAKDOWN)
+    assert estimates.BREAKDOWN in views.estimates.slices(question_set)
+    table = views.estimates.estimates(question_set, estimates.BREAKDOWN)
     rows = store.run(manifest["key"]).table("comparisons").to_pylist()
     assert set(table["slice"]) == set(PAIRS[setting])
     for place, name in enumerate(PAIRS[setting]):
@@ -128,9 +128,9 @@ def test_the_mean_of_all_versions_is_consistent_with_the_named_pairs(comparison_
 def test_the_queries_of_a_group_are_those_with_its_tag(comparison_runs):
     store, manifests = comparison_runs
     question_set = views.runs.question_set(store, manifests["P3"]["case_key"])
-    whole = estimates.comparisons(store, question_set)
+    whole = estimates.comparisons(question_set)
     women, men = (
-        estimates.comparisons(store, question_set, f"gender={name}") for name in ("female", "male")
+        estimates.comparisons(question_set, f"gender={name}") for name in ("female", "male")
     )
     whole, women, men = (table[table["n_items"] > 0] for table in (whole, women, men))
     assert set(whole["n_items"]) == {4} and set(women["n_items"]) == set(men["n_items"]) == {2}
@@ -163,9 +163,9 @@ def test_a_run_of_an_older_version_has_no_named_comparisons(comparison_runs, mon
     store, manifests = comparison_runs
     question_set = views.runs.question_set(store, manifests["P2"]["case_key"])
     monkeypatch.setattr("vlprobe.storage.entry.Entry.has_table", lambda self, name: False)
-    assert estimates.comparisons(store, question_set).empty
-    assert estimates.BREAKDOWN not in views.estimates.slices(store, question_set)
-    cells = views.papers.beside(store, question_set, MODEL)
+    assert estimates.comparisons(question_set).empty
+    assert estimates.BREAKDOWN not in views.estimates.slices(question_set)
+    cells = views.papers.beside(question_set, MODEL)
     beside = cells.dropna(subset=["run"])
     assert set(beside["split"]) == {"overall/p2/p1-p2-p3-np"}
 
@@ -174,7 +174,7 @@ def test_a_run_is_shown_next_to_the_rows_of_table_1(comparison_runs):
     store, manifests = comparison_runs
     for setting, manifest in manifests.items():
         question_set = views.runs.question_set(store, manifest["case_key"])
-        cells = views.papers.beside(store, question_set, MODEL).dropna(subset=["run"])
+        cells = views.papers.beside(question_set, MODEL).dropna(subset=["run"])
         versions = views.published.PRSM_VERSIONS[setting]
         names = {f"overall/{setting.lower()}/{name}" for name in (*PAIRS[setting], versions)}
         assert set(cells["split"]) == names

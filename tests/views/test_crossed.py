@@ -36,7 +36,7 @@ def by_item(store: Store, question_set, model: str) -> dict[str, dict[str, float
 @pytest.mark.parametrize("model", [RANDOM, CONSTANT])
 def test_the_two_by_two_table_counts_each_triplet_once(every_probe: Store, visla, model: str):
     sides = by_item(every_probe, visla, model)
-    table = figures.crossed_outcomes(every_probe, visla).query("model == @model and slice == ''")
+    table = figures.crossed_outcomes(visla).query("model == @model and slice == ''")
     assert len(table) == 4 and table["n_cases"].sum() == len(sides) > 0
     assert table["share"].sum() == pytest.approx(1)
     for row in table.itertuples():
@@ -63,7 +63,7 @@ def test_the_interval_of_a_cell_is_that_of_its_triplets_resampled_by_picture(
     wins = dict(zip(cases["id"], answers["margin"] > 0, strict=True))
     pairs = [(f"{name[:-3]}t2t", name) for name in wins if name.endswith("i2t")]
     n_units = visla.run(RANDOM).n_units
-    table = figures.crossed_outcomes(every_probe, visla).query("model == @RANDOM and slice == ''")
+    table = figures.crossed_outcomes(visla).query("model == @RANDOM and slice == ''")
     for row in table.itertuples():
         totals, weights = np.zeros((2, n_units))
         for texts, picture in pairs:
@@ -87,7 +87,7 @@ def test_the_interval_of_a_cell_is_that_of_its_triplets_resampled_by_picture(
 def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, outcome, other):
     other_kind = "i2t" if kind == "t2t" else "t2t"
     case_filter = Filter.parse(RANDOM, kind, outcome=outcome, crossed=f"{other_kind}={other}")
-    cases, total = views.cases.failures(every_probe, visla, case_filter, 1, 100)
+    cases, total = views.cases.failures(visla, case_filter, 1, 100)
     expected = {
         item
         for item, margins in by_item(every_probe, visla, RANDOM).items()
@@ -95,7 +95,7 @@ def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, o
         and (margins[other_kind] > 0) == (other == "held")
     }
     assert set(cases["item"]) == expected and total == len(expected)
-    table = figures.crossed_outcomes(every_probe, visla)
+    table = figures.crossed_outcomes(visla)
     sides = (outcome, other) if kind == "t2t" else (other, outcome)
     of_model = table[(table["model"] == RANDOM) & (table["slice"] == "")]
     cell = of_model[(of_model["texts"] == sides[0]) & (of_model["pictures"] == sides[1])]
@@ -107,13 +107,13 @@ def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, o
 )
 def test_an_invalid_answer_is_refused_in_one_line(every_probe: Store, visla, name, error):
     with pytest.raises(error) as refused:
-        views.cases.failures(every_probe, visla, Filter.parse(RANDOM, "i2t", crossed=name))
+        views.cases.failures(visla, Filter.parse(RANDOM, "i2t", crossed=name))
     assert "\n" not in str(refused.value)
 
 
 def test_a_set_without_triplets_has_no_table_and_no_members(every_probe: Store):
     keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     lgip = views.runs.question_set(every_probe, keys["lgip"])
-    assert figures.crossed_outcomes(every_probe, lgip).empty
+    assert figures.crossed_outcomes(lgip).empty
     held = Filter.parse(RANDOM, outcome="all", crossed="t2t=held")
-    assert views.cases.failures(every_probe, lgip, held)[1] == 0
+    assert views.cases.failures(lgip, held)[1] == 0

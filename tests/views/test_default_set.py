@@ -128,9 +128,7 @@ def test_report_site_and_python_use_the_most_complete_set(
     assert (tmp_path / "report.html").read_text() == complete
     published = []
 
-    def record(
-        store: Store, question_sets: list[views.runs.QuestionSet], limits: Limits, space: bool
-    ) -> None:
+    def record(question_sets: list[views.runs.QuestionSet], limits: Limits, space: bool) -> None:
         published.extend(question_set.key for question_set in question_sets)
         raise InvalidInput("Nothing is written.")
 

@@ -45,7 +45,7 @@ def exports(every_probe: Store, tmp_path_factory) -> dict[Form, Path]:
     for annotation in ANNOTATIONS:
         annotations.write(every_probe, key, annotation)
     questions = views.runs.question_set(every_probe, key)
-    views.named_slices.save(every_probe, questions, "=Two", {"contains": "a"}, np.array([0, 2]))
+    views.named_slices.save(questions, "=Two", {"contains": "a"}, np.array([0, 2]))
     counts = {views.export.export(every_probe, place, form) for form, place in places.items()}
     stored = sum(manifest["n_cases"] for manifest in every_probe.runs())
     assert counts == {stored}

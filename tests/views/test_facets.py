@@ -54,7 +54,7 @@ def joined(store: Store, question_set, case_filter: Filter) -> pd.DataFrame:
 
 
 def numbers_of(store: Store, question_set, chosen: Filter) -> list[int]:
-    return views.cases.passing(store, question_set, chosen)[0].tolist()
+    return views.cases.passing(question_set, chosen)[0].tolist()
 
 
 def values_of(table: pd.DataFrame, name: str) -> pd.Series:
@@ -73,7 +73,7 @@ def test_rows_of_facets_match_a_join_in_counts_and_filtered_cases(store, dataset
     table = joined(store, question_set, case_filter)
     margins = table[case_filter.model]
     names = []
-    for facet in views.facets.facets(store, question_set, case_filter):
+    for facet in views.facets.facets(question_set, case_filter):
         names.append(facet.name)
         for row in facet.rows[:6]:
             chosen = case_filter.with_values(facet.name, [row.value])
@@ -87,9 +87,7 @@ def test_rows_of_facets_match_a_join_in_counts_and_filtered_cases(store, dataset
             if (
                 facet.name == "unseen_by"
             ):  # tests/views/test_causes.py checks causes by a second computation
-                causes = views.causes.causes(
-                    store, question_set, case_filter.model, case_filter.kind
-                )
+                causes = views.causes.causes(question_set, case_filter.model, case_filter.kind)
                 is_row = causes["cause"].reindex(table["case"]).reset_index(drop=True) == row.value
             else:
                 is_row = values_of(table, facet.name) == row.value
@@ -101,7 +99,7 @@ def test_rows_of_facets_match_a_join_in_counts_and_filtered_cases(store, dataset
 def test_the_words_of_a_type_of_edit_are_listed_even_if_few_are_frequent(store):
     question_set, case_filter = opened(store, "bundled:SugarCrepe")
     chosen = replace(case_filter, subtype=("replace_att",))
-    facets = {one.name: one for one in views.facets.facets(store, question_set, chosen)}
+    facets = {one.name: one for one in views.facets.facets(question_set, chosen)}
     n_asked = {row.value: row.n_asked for row in facets["pair"].rows}
     assert n_asked["white>black"] == 20 and n_asked["red>blue"] == 8 and min(n_asked.values()) == 3
     colors = {row.value: row.n_asked for row in facets["changed_words"].rows}
@@ -114,15 +112,11 @@ def test_hidden_suspect_labels_are_those_of_the_list_and_still_count_in_every_ra
         set(numbers_of(store, question_set, replace(case_filter, suspects=hides)))
         for hides in (False, True)
     )
-    listed = views.suspects.suspects(store, question_set, "foil").suspects
+    listed = views.suspects.suspects(question_set, "foil").suspects
     assert shown == every - {suspect.case for suspect in listed} != every
     every_case = replace(case_filter, outcome="all")
     (types,), *others = [
-        [
-            facet
-            for facet in views.facets.facets(store, question_set, each)
-            if facet.name == "subtype"
-        ]
+        [facet for facet in views.facets.facets(question_set, each) if facet.name == "subtype"]
         for each in (
             case_filter,
             replace(case_filter, suspects=True),
@@ -131,12 +125,12 @@ def test_hidden_suspect_labels_are_those_of_the_list_and_still_count_in_every_ra
     ]
     assert others == [[types], [types]]
     n_asked = sum(row.n_asked for row in types.rows)
-    assert n_asked == views.cases.outcomes(store, question_set, every_case)["all"]
+    assert n_asked == views.cases.outcomes(question_set, every_case)["all"]
 
 
 def test_changed_colors_and_numbers_are_found_if_words_are_replaced_added_or_swapped(store):
     question_set, _ = opened(store, "bundled:SugarCrepe")
-    cases = views.rows.CaseTable(store, question_set.key)
+    cases = question_set.cases
     texts = pd.read_parquet(cases.path).sort_values("case")["texts"]
     names = ["A color changed", "A number changed", "Other words changed"]
     bins = [names[code] for code in caption_bins.bin_codes(cases, "changed_words")]
@@ -161,7 +155,7 @@ def test_changed_colors_and_numbers_are_found_if_words_are_replaced_added_or_swa
 
 def test_an_exchanged_number_in_digits_is_a_changed_number(store):
     question_set, _ = opened(store, "bundled:VALSE")
-    cases = views.rows.CaseTable(store, question_set.key)
+    cases = question_set.cases
     texts = pd.read_parquet(cases.path).sort_values("case")["texts"]
     bins = caption_bins.bin_codes(cases, "changed_words")
     digits = [
@@ -179,7 +173,7 @@ def test_facets_count_a_selection_of_cases_that_all_fool_the_model(store):
     table = joined(store, question_set, case_filter)
     numbers = np.sort(table["case"][table[case_filter.model] <= 0])[:40]
     selected = replace(case_filter, region=region_text("mine", numbers))
-    facets = {one.name: one for one in views.facets.facets(store, question_set, selected)}
+    facets = {one.name: one for one in views.facets.facets(question_set, selected)}
     of_numbers = table[table["case"].isin(numbers)]["subtype"].value_counts().to_dict()
     assert {row.value: row.n_asked for row in facets["subtype"].rows} == of_numbers
     assert all(row.n_fooled == row.n_asked for row in facets["subtype"].rows)
@@ -189,7 +183,7 @@ def test_lengths_are_counted_in_words_of_the_true_caption(store):
     question_set, case_filter = opened(store, "demo")
     table = joined(store, question_set, case_filter)
     n_words = table["texts"].map(lambda texts: len(texts[0].split()))
-    facets = {one.name: one for one in views.facets.facets(store, question_set, case_filter)}
+    facets = {one.name: one for one in views.facets.facets(question_set, case_filter)}
     counts = {row.value: row.n_asked for row in facets["caption_length"].rows}
     assert counts["11 to 14 words"] == n_words.between(11, 14).sum()
     assert sum(counts.values()) == len(table)
@@ -200,15 +194,13 @@ def test_filters_by_fooled_models_narrow_the_cases_but_not_the_denominator(store
     table = joined(store, question_set, case_filter)
     is_passing = (table[CLIP] <= 0) & (table[TUNED] > 0)
     beside = replace(case_filter, held=(TUNED,))
-    assert views.cases.outcomes(store, question_set, beside)["fooled"] == is_passing.sum() == 1446
-    (facet,) = (
-        one for one in views.facets.facets(store, question_set, beside) if one.name == "subtype"
-    )
+    assert views.cases.outcomes(question_set, beside)["fooled"] == is_passing.sum() == 1446
+    (facet,) = (one for one in views.facets.facets(question_set, beside) if one.name == "subtype")
     for row in facet.rows:
         is_row = table["subtype"] == row.value
         assert (row.n_fooled, row.n_asked) == ((is_row & is_passing).sum(), is_row.sum())
     swapped = Filter(TUNED, "foil", outcome="held", fooled=(CLIP,))
-    assert views.cases.outcomes(store, question_set, swapped)["held"] == is_passing.sum()
+    assert views.cases.outcomes(question_set, swapped)["held"] == is_passing.sum()
 
 
 @pytest.mark.parametrize("agreement", ["one", "split"])
@@ -219,7 +211,7 @@ def test_agreement_counts_models(store, agreement):
     n_fooled = (table[models] <= 0).sum(axis=1)
     is_passing = n_fooled == 1 if agreement == "one" else n_fooled.between(1, len(models) - 1)
     chosen = Filter(CLIP, "foil", outcome="all", agreement=agreement)
-    assert views.cases.outcomes(store, question_set, chosen)["all"] == is_passing.sum()
+    assert views.cases.outcomes(question_set, chosen)["all"] == is_passing.sum()
 
 
 def test_values_of_one_facet_are_joined_by_or_and_facets_by_and(store):
@@ -232,7 +224,7 @@ def test_values_of_one_facet_are_joined_by_or_and_facets_by_and(store):
     is_passing &= table[case_filter.model] <= 0
     numbers = numbers_of(store, question_set, chosen)
     assert set(numbers) == set(table["case"][is_passing]) and len(numbers)
-    facets = {one.name: one for one in views.facets.facets(store, question_set, chosen)}
+    facets = {one.name: one for one in views.facets.facets(question_set, chosen)}
     shown = {row.value: row.n_asked for row in facets["tag:background"].rows}
     is_type = table["subtype"].isin(["color", "number"])
     assert shown == dict(Counter(scene[is_type].tolist()))
@@ -241,7 +233,7 @@ def test_values_of_one_facet_are_joined_by_or_and_facets_by_and(store):
 def test_a_model_s_rate_counts_a_tie_fully_and_one_of_two_orders_half(store):
     question_set, case_filter = opened(store, "bundled:SugarCrepe")
     table = joined(store, question_set, case_filter)
-    rates = views.facets.model_rates(store, question_set, case_filter)
+    rates = views.facets.model_rates(question_set, case_filter)
     for run in question_set.runs:
         answers = table[run.model].dropna()
         n_fooled = (answers < 0).sum() + (answers == 0).sum() / run.n_orders
@@ -254,14 +246,14 @@ def test_an_excluded_value_removes_its_cases_and_keeps_the_counts_of_its_facet(s
     question_set, case_filter = opened(store, dataset)
     table = joined(store, question_set, case_filter)
     is_fooled = table[case_filter.model] <= 0
-    for facet in views.facets.facets(store, question_set, case_filter):
+    for facet in views.facets.facets(question_set, case_filter):
         first = facet.rows[0].value
         chosen = case_filter.with_values(facet.name, (), [first])
         assert chosen == Filter.parse(**chosen.words())
         with_value = numbers_of(store, question_set, case_filter.with_values(facet.name, [first]))
         numbers = numbers_of(store, question_set, chosen)
         assert set(numbers) == set(table["case"][is_fooled]) - set(with_value)
-        counted = {each.name: each for each in views.facets.facets(store, question_set, chosen)}
+        counted = {each.name: each for each in views.facets.facets(question_set, chosen)}
         assert counted[facet.name] == facet
 
 

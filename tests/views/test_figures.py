@@ -40,13 +40,13 @@ def test_a_severity_curve_has_exactly_the_strengths_measured_on_the_same_picture
 ):
     sets = views.runs.question_sets(searched)
     _, first, whole = sets.sort_values(["n_items", "n_cases"])["case_key"]
-    assert (
-        views.estimates.slices(searched, views.runs.question_set(searched, first))
-        and len(sets) == 3
+    assert views.estimates.slices(views.runs.question_set(searched, first)) and len(sets) == 3
+    found = views.figures.severity(views.runs.question_set(searched, first), "t2i_rsms").set_index(
+        "slice"
     )
-    shown = views.figures.severity(
-        searched, views.runs.question_set(searched, first), "t2i_rsms"
-    ).set_index("slice")
+    shown = views.figures.severity(views.runs.question_set(searched, first), "t2i_rsms").set_index(
+        "slice"
+    )
     assert set(shown.index) == {"mix:0.9", "mix:0.6"}
     for name in shown.index:
         rows = rows_of(searched, whole).query("subtype == @name")
@@ -58,9 +58,7 @@ def test_a_severity_curve_has_exactly_the_strengths_measured_on_the_same_picture
 
 def test_the_stored_request_fields_reproduce_the_question_set(searched: Store):
     for row in views.runs.question_sets(searched).itertuples():
-        how = views.figures.request_fields(
-            searched, views.runs.question_set(searched, row.case_key)
-        )
+        how = views.figures.request_fields(views.runs.question_set(searched, row.case_key))
         assert set(how["options"]) == set(registry.load_probe("rococo").defaults) - {
             "caption_seeds",
             "edits",
@@ -131,9 +129,7 @@ def distance(one: str, other: str) -> int:
 def test_edit_distances_match_those_of_a_loop(every_probe: Store):
     key = case_key_of(every_probe, "visla")
     rows = rows_of(every_probe, key).query("kind == 't2t'")
-    shown = views.figures.edit_distances(
-        every_probe, views.runs.question_set(every_probe, key), bins=4
-    )
+    shown = views.figures.edit_distances(views.runs.question_set(every_probe, key), bins=4)
     assert list(shown["model"].unique()) == list(views.figures.PAIRS)
     for name, (one, two) in zip(views.figures.PAIRS, ((0, 1), (0, 2), (1, 2)), strict=True):
         of_pair = shown[shown["model"] == name]
@@ -146,9 +142,7 @@ def test_edit_distances_match_those_of_a_loop(every_probe: Store):
                 if cell.left <= min(v, last) < cell.right or (cell.right == last <= v)
             ]
             assert cell.share == pytest.approx(len(inside) / len(values))
-    assert views.figures.edit_distances(
-        every_probe, views.runs.question_set(every_probe, key), "nowhere"
-    ).empty
+    assert views.figures.edit_distances(views.runs.question_set(every_probe, key), "nowhere").empty
 
 
 def words(text: str) -> set[str]:
@@ -162,7 +156,7 @@ def shared(one: str, other: str) -> float:
 def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store):
     key = case_key_of(every_probe, "visla")
     shown = (
-        views.figures.lures(every_probe, views.runs.question_set(every_probe, key))
+        views.figures.lures(views.runs.question_set(every_probe, key))
         .query("model == @RANDOM")
         .set_index("slice")
     )
@@ -187,7 +181,7 @@ def test_captions_are_the_distinct_first_texts_page_by_page(every_probe: Store):
     cases = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet")
     expected = list(dict.fromkeys(texts[0] for texts in cases["texts"]))
     pages = [
-        views.figures.captions(every_probe, views.runs.question_set(every_probe, key), page, 4)
+        views.figures.captions(views.runs.question_set(every_probe, key), page, 4)
         for page in range(1, len(expected) // 4 + 2)
     ]
     assert [text for page, _ in pages for text in page] == expected
@@ -210,7 +204,7 @@ def test_depths_are_the_estimates_by_setting():
 
 def test_an_overlap_of_more_pictures_than_the_gallery_has_no_row(every_probe: Store):
     # 14 pictures are too few for each query's gallery
-    assert views.figures.depths(every_probe, question_set_of(every_probe, "prsm")).empty
+    assert views.figures.depths(question_set_of(every_probe, "prsm")).empty
 
 
 def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):
@@ -222,7 +216,7 @@ def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):
         for a, b, c, d in rows.query("subtype == @name")["scores"]
     ]
     shown = views.papers.deviations(
-        every_probe, views.runs.question_set(every_probe, key), subset=name, bins=5
+        views.runs.question_set(every_probe, key), subset=name, bins=5
     ).query("model == @RANDOM")
     first = shown.iloc[0]
     low = [value for value in values if value < first["right"]]

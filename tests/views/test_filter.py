@@ -42,13 +42,11 @@ def rows(compared: Store, key: str) -> pd.DataFrame:
 
 
 def passing(store: Store, key: str, chosen: views.filter.Filter) -> list[int]:
-    table, total = views.cases.failures(
-        store, views.runs.question_set(store, key), chosen, 1, 100_000
-    )
+    table, total = views.cases.failures(views.runs.question_set(store, key), chosen, 1, 100_000)
     assert (
         len(table)
         == total
-        == views.cases.outcomes(store, views.runs.question_set(store, key), chosen)[chosen.outcome]
+        == views.cases.outcomes(views.runs.question_set(store, key), chosen)[chosen.outcome]
     )
     return table["case"].tolist()
 
@@ -147,7 +145,7 @@ def test_a_filter_combines_words_with_a_second_model(compared: Store, key: str):
 def test_a_comparison_without_another_model_is_refused(compared: Store, key: str, given: dict):
     with pytest.raises(InvalidInput, match="second model"):
         views.cases.failures(
-            compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
+            views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
         )
 
 
@@ -159,11 +157,10 @@ def test_wrong_names_and_shapes_are_refused(compared: Store, key: str):
     for given in wrong:
         with pytest.raises(NotFound, match=r"demo:nobody|fooledd"):
             views.cases.failures(
-                compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
+                views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
             )
     with pytest.raises(InvalidInput, match="2 corners"):
         views.cases.failures(
-            compared,
             views.runs.question_set(compared, key),
             views.filter.Filter(ONE, other=OTHER, within=((0, 0), (1, 1))),
         )
@@ -308,4 +305,4 @@ def test_commas_between_searched_words_do_not_matter_but_in_a_phrase_they_do():
 def test_without_searches_no_search_is_lost_to_a_mixture(compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     lost = views.filter.Filter(ONE, outcome="all", lost_to=True)
-    assert views.cases.failures(compared, question_set, lost)[1] == 0
+    assert views.cases.failures(question_set, lost)[1] == 0

@@ -41,7 +41,7 @@ def question_set_of(store: Store):
 def test_first_lists_are_the_stored_ones_and_the_largest_rise_comes_first(mixed_store: Store):
     question_set = question_set_of(mixed_store)
     expected = by_hand(mixed_store, question_set)
-    lists = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000)
+    lists = views.figures.first_lists(question_set, BEFORE, AFTER, 1000)
     assert (
         expected
         and {
@@ -52,15 +52,15 @@ def test_first_lists_are_the_stored_ones_and_the_largest_rise_comes_first(mixed_
     )
     risen = [row.place_before - row.place_after for row in lists]
     assert risen == sorted(risen, reverse=True)
-    few = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 2)
+    few = views.figures.first_lists(question_set, BEFORE, AFTER, 2)
     assert few == lists[:2]
-    assert views.figures.first_lists(mixed_store, question_set, BEFORE, BEFORE, 9) == []
+    assert views.figures.first_lists(question_set, BEFORE, BEFORE, 9) == []
 
 
 def test_the_right_picture_and_new_pictures_are_framed(mixed_store: Store):
     question_set = question_set_of(mixed_store)
-    picture_of = views.figures.gallery_pictures(mixed_store, question_set)
-    for row in views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000):
+    picture_of = views.figures.gallery_pictures(question_set)
+    for row in views.figures.first_lists(question_set, BEFORE, AFTER, 1000):
         source = {name: f"data:{item}" for item, name in picture_of.items()}
         drawn = str(html.first_lists(row, picture_of, source.__getitem__, ["Before", "After"]))
         assert drawn.count("<img") == len(row.original) + len(row.tuned)
@@ -77,7 +77,7 @@ def test_the_command_prints_both_lists_and_refuses_other_runs(mixed_store: Store
     answered = CliRunner().invoke(main, [*words, "--size", "3"])
     assert answered.exit_code == 0, answered.output
     rows = json.loads(answered.stdout)
-    lists = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 3)
+    lists = views.figures.first_lists(question_set, BEFORE, AFTER, 3)
     assert [row["first_after"] for row in rows] == [" ".join(row.tuned) for row in lists]
     lone = call(mixed_store.root, "first-lists", keys[0], "nope", code=1)
     assert len(lone.stderr.splitlines()) == 1

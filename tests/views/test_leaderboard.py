@@ -48,9 +48,9 @@ def test_each_cell_has_the_number_and_the_ties_of_its_question_set(bundled: Stor
     rows = json.loads(call(bundled, "--format", "json"))
     for key, metric in zip(keys(bundled), SETS.values(), strict=True):
         question_set = views.runs.question_set(bundled, key)
-        table = views.estimates.estimates(bundled, question_set)
+        table = views.estimates.estimates(question_set)
         expected = table.loc[table["metric"] == metric].set_index("model")
-        letters = group_letters(views.paired_tests.metric_tie_groups(bundled, question_set)[metric])
+        letters = group_letters(views.paired_tests.metric_tie_groups(question_set)[metric])
         cells = {row["model"]: row for row in rows if row["set"] == key}
         for model, cell in cells.items():
             if model not in expected.index:
@@ -122,7 +122,7 @@ def test_controls_have_no_letter_and_come_last(tiny: str, store: Store):
     execute(Request(models, tiny, "lgip", examine=False), store)
     (row,) = views.runs.question_set_rows(store)
     question_set = views.runs.question_set(store, row.case_key)
-    (column,) = views.leaderboard.leaderboard(store, [question_set], averaging="macro")
+    (column,) = views.leaderboard.leaderboard(question_set, averaging="macro")
     assert {cell.note for cell in column.cells.values()} == {CONTROL}
     assert not any(cell.group for cell in column.cells.values())
     estimates = {model: column.cells[model].estimate for model in models}

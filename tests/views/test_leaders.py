@@ -191,9 +191,9 @@ def test_on_two_pictures_no_model_leads_or_is_on_the_front(tmp_path: Path):
     with pytest.MonkeyPatch.context() as patch:
         for module in (views.paired_tests, views.tradeoff):
             patch.setattr(module, "fit_models", lambda *given: {steady, alert})
-        leaders = views.paired_tests.leaders(store, question_set)
-        front = views.tradeoff.trade_off(store, question_set, "positive_rate")["front"]
-    table = views.estimates.estimates(store, question_set).set_index(["metric", "model"])
+        leaders = views.paired_tests.leaders(question_set)
+        front = views.tradeoff.trade_off(question_set, "positive_rate")["front"]
+    table = views.estimates.estimates(question_set).set_index(["metric", "model"])
     errors = table.loc["invariance_error"]
     assert errors["value"].nunique() == 2 and set(errors["n_items"]) == {2}
     assert errors[["low", "high"]].isna().all().all()
@@ -205,9 +205,7 @@ def test_on_two_pictures_no_model_leads_or_is_on_the_front(tmp_path: Path):
 def test_controls_and_models_that_fail_the_check_against_chance_are_not_credible(
     tmp_path: Path, filled: Store, key: str
 ):
-    assert views.paired_tests.fit_models(filled, views.runs.question_set(filled, key)) == set(
-        MODELS[:2]
-    )
+    assert views.paired_tests.fit_models(views.runs.question_set(filled, key)) == set(MODELS[:2])
     store = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     run = next(one["run"] for one in store.runs() if one["run"]["model"] == MODELS[0])
     for name, digest in (
@@ -219,7 +217,7 @@ def test_controls_and_models_that_fail_the_check_against_chance_are_not_credible
         examine(store, run["model_digest"], digest, name)
         guessing = name == "r1_back" and digest == run["dataset_digest"]
         assert (
-            MODELS[0] in views.paired_tests.fit_models(store, views.runs.question_set(store, key))
+            MODELS[0] in views.paired_tests.fit_models(views.runs.question_set(store, key))
         ) is not guessing
 
 
@@ -231,10 +229,10 @@ def examine(store: Store, model: str, dataset: str, failed: str) -> None:
 
 
 def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: str):
-    leaders = views.paired_tests.leaders(filled, views.runs.question_set(filled, key))
+    leaders = views.paired_tests.leaders(views.runs.question_set(filled, key))
     metrics = views.runs.metrics("lgip")
     assert set(leaders) == set(metrics)
-    table = views.estimates.estimates(filled, views.runs.question_set(filled, key)).set_index(
+    table = views.estimates.estimates(views.runs.question_set(filled, key)).set_index(
         ["metric", "model"]
     )
     for name, named in leaders.items():
@@ -243,7 +241,6 @@ def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: st
             assert set(named.models) <= set(MODELS[:2])
             values = {model: table.loc[(name, model), "value"] for model in MODELS[:2]}
             paired = views.paired_tests.compare_metrics(
-                filled,
                 views.runs.question_set(filled, key),
                 (best, *(set(MODELS[:2]) - {best})),
                 only=(name,),
@@ -265,10 +262,10 @@ def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: st
 
 def test_only_the_requested_metrics_are_compared(filled: Store, key: str):
     whole = views.paired_tests.compare_metrics(
-        filled, views.runs.question_set(filled, key), MODELS[:2]
+        views.runs.question_set(filled, key), MODELS[:2]
     ).set_index("metric")
     only = views.paired_tests.compare_metrics(
-        filled, views.runs.question_set(filled, key), MODELS[:2], only=("positive_rate",)
+        views.runs.question_set(filled, key), MODELS[:2], only=("positive_rate",)
     ).set_index("metric")
     assert list(only.index) == ["positive_rate"]
     assert only.loc["positive_rate", "p"] == whole.loc["positive_rate", "p"]
@@ -276,7 +273,7 @@ def test_only_the_requested_metrics_are_compared(filled: Store, key: str):
 
 def test_untrained_models_and_controls_are_never_the_best(monkeypatch, filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
-    leaders = views.paired_tests.leaders(filled, question_set)
+    leaders = views.paired_tests.leaders(question_set)
     numbers = bodies(open_page(monkeypatch, filled, "breakdown", set=key))
     bold = len(re.findall('<strong class="value">', numbers))
     assert bold == sum(leader.state == "leads" for leader in leaders.values())
@@ -286,6 +283,6 @@ def test_untrained_models_and_controls_are_never_the_best(monkeypatch, filled: S
     if leaders["positive_rate"].state == "chance":
         assert "is better than guessing" in finding
     lines = [trace for trace in figure_of(at, "tradeoff")["data"] if trace["mode"] == "lines"]
-    front = views.tradeoff.trade_off(filled, question_set, "positive_rate").query("front")
+    front = views.tradeoff.trade_off(question_set, "positive_rate").query("front")
     assert bool(lines) == (len(front) > 1)
     assert MODELS[2] not in set(front["model"])

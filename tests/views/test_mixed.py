@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -138,7 +139,7 @@ def test_found_and_lost_searches_are_counted_as_in_a_plain_loop(
 ):
     for model in mixing.MODELS:
         rows = of(searches, model, subtype)
-        counts = mixed_searches.counts(mixed_store, question_set, model, subtype)
+        counts = mixed_searches.counts(question_set, model, subtype)
         assert (counts.n_searches, counts.n_found) == (len(rows), rows["found"].sum())
         assert (counts.n_lost, counts.n_lost_to_own) == (rows["lost"].sum(), rows["own"].sum())
     assert of(searches, ONE, subtype)["own"].any()
@@ -149,9 +150,7 @@ def test_failures_name_the_first_picture_and_its_mixed_partner(
     mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, model: str
 ):
     case_filter = Filter(model, "t2i", outcome="all", sort="dataset")
-    table, total = views.cases.failure_table(
-        mixed_store, question_set, case_filter, size=len(searches)
-    )
+    table, total = views.cases.failure_table(question_set, case_filter, size=len(searches))
     rows = searches[searches["model"] == model]
     items = registry.load_dataset(question_set.runs[0].dataset, mixed_store.root).items
     paths = {item.id: str(item.image.path) for item in items if item.image}
@@ -172,14 +171,14 @@ def test_failures_name_the_first_picture_and_its_mixed_partner(
 def test_blends_come_before_patches_and_the_mildest_strength_first(
     mixed_store: Store, question_set: QuestionSet
 ):
-    assert mixed_searches.strengths(mixed_store, question_set) == STRENGTHS
+    assert mixed_searches.strengths(question_set) == STRENGTHS
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
 def test_searches_that_fool_most_models_come_first_and_pictures_repeat_last(
     mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, subtype: str
 ):
-    numbers, n_fooled = mixed_searches.order(mixed_store, question_set, ONE, subtype)
+    numbers, n_fooled = mixed_searches.order(question_set, ONE, subtype)
     rows = of(searches, ONE, subtype).set_index("case")
     assert sorted(numbers) == sorted(rows.index[rows["own"]])
     fooled = searches[searches["own"] & ~searches["model"].str.startswith("control:")]
@@ -197,14 +196,14 @@ def test_searches_that_fool_most_models_come_first_and_pictures_repeat_last(
 def test_a_place_names_its_neighbors_and_the_number_of_searches_that_fool_all_models(
     mixed_store: Store, question_set: QuestionSet
 ):
-    numbers, n_fooled = mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")
-    ids = views.rows.questions(mixed_store, question_set, numbers.tolist())["id"].tolist()
-    start = mixed_searches.place(mixed_store, question_set, ONE, "mix:0.8", None)
+    numbers, n_fooled = mixed_searches.order(question_set, ONE, "mix:0.8")
+    ids = views.rows.questions(question_set, numbers.tolist())["id"].tolist()
+    start = mixed_searches.place(question_set, ONE, "mix:0.8", None)
     assert (start.place, start.previous, start.next) == (0, "", ids[0])
     assert (start.total, start.n_models) == (len(ids), 3)
     assert start.n_fooling_all == (n_fooled == 3).sum() > 0
     for at, number in enumerate(numbers.tolist()):
-        place = mixed_searches.place(mixed_store, question_set, ONE, "mix:0.8", number)
+        place = mixed_searches.place(question_set, ONE, "mix:0.8", number)
         assert place.place == at + 1
         assert place.previous == (ids[at - 1] if at else "")
         assert place.next == (ids[at + 1] if at + 1 < len(ids) else "")
@@ -212,9 +211,7 @@ def test_a_place_names_its_neighbors_and_the_number_of_searches_that_fool_all_mo
 
 def test_controls_are_rated_if_run_without_others(mixed_store: Store, question_set: QuestionSet):
     runs = tuple(run for run in question_set.runs if run.model == "control:random")
-    assert QuestionSet(question_set.key, question_set.probe, runs).rated_models == (
-        "control:random",
-    )
+    assert replace(question_set, runs=runs).rated_models == ("control:random",)
     assert question_set.rated_models == mixing.MODELS[:3]
 
 
@@ -224,15 +221,15 @@ def test_a_case_has_its_partner_its_mixture_and_the_ranks_of_every_model(
 ):
     items = registry.load_dataset(question_set.runs[0].dataset, mixed_store.root).items
     paths = {item.id: item.image.path for item in items if item.image}
-    for number in mixed_searches.order(mixed_store, question_set, ONE, subtype)[0][:3].tolist():
-        case = mixed.mixed_case(mixed_store, question_set, number, ONE)
+    for number in mixed_searches.order(question_set, ONE, subtype)[0][:3].tolist():
+        case = mixed.mixed_case(question_set, number, ONE)
         kind, lam, seed = case.rule.split(":")
         edit = mix.picture_edits(paths, kind, float(lam), int(seed.removeprefix("seed")))[case.item]
         assert case.edit == edit and case.partner == str(edit.partner)
         assert Picture.from_name(case.mixture) == Picture(paths[case.item], edit)
         assert (case.n_pictures, case.n_mixtures) == (6, 6) and case.is_lost_to_own
         assert case.share == round(100 * float(lam))
-        answers = views.rows.answers(mixed_store, question_set, [number]).set_index("model")
+        answers = views.rows.answers(question_set, [number]).set_index("model")
         assert [ranks.model for ranks in case.ranks] == list(mixing.MODELS)
         for ranks in case.ranks:
             answer = answers.loc[ranks.model]
@@ -251,22 +248,22 @@ def test_a_search_for_a_caption_is_refused(mixed_store: Store, question_set: Que
     cases = mixed_store.cases(question_set.key).table("cases").to_pandas()
     number = int(cases.loc[cases["kind"] == "i2t", "case"].iloc[0])
     with pytest.raises(InvalidInput, match="is not a search for a picture"):
-        mixed.mixed_case(mixed_store, question_set, number, ONE)
+        mixed.mixed_case(question_set, number, ONE)
 
 
 def test_the_partner_in_an_older_run_is_recomputed_if_all_pictures_are_known(
     mixed_store: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
-    number = int(mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
-    case = mixed.mixed_case(mixed_store, question_set, number, ONE)
+    number = int(mixed_searches.order(question_set, ONE, "mix:0.8")[0][0])
+    case = mixed.mixed_case(question_set, number, ONE)
     monkeypatch.setattr(Entry, "has_table", lambda self, name: False)
-    older = mixed.mixed_case(mixed_store, question_set, number, ONE)
+    older = mixed.mixed_case(question_set, number, ONE)
     assert older.fronts is None
     assert (older.partner_item, older.edit) == (case.partner_item, case.edit)
     manifest = Entry.manifest
     monkeypatch.setattr(Entry, "manifest", lambda self: manifest(self) | {"n_items": 7})
     forget(monkeypatch)
-    unknown = mixed.mixed_case(mixed_store, question_set, number, ONE)
+    unknown = mixed.mixed_case(question_set, number, ONE)
     assert (unknown.partner_item, unknown.partner, unknown.mixture) == ("", "", "")
     assert unknown.edit is None
 
@@ -274,12 +271,12 @@ def test_the_partner_in_an_older_run_is_recomputed_if_all_pictures_are_known(
 def test_searches_without_stored_first_candidates_are_judged_by_their_mixture(
     mixed_store: Store, question_set: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    whole = mixed_searches.outcomes(mixed_store, question_set, ONE)
+    whole = mixed_searches.outcomes(question_set, ONE)
     shorter = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
     path = Path(shorter.files([question_set.run(ONE).key], "fronts")[0])
     monkeypatch.setattr("vlprobe.storage.entry._verify_checksum", lambda *_given: None)
     pd.read_parquet(path).iloc[::2].to_parquet(path)
-    partly = mixed_searches.outcomes(shorter, question_set, ONE)
+    partly = mixed_searches.outcomes(question_set, ONE)
     np.testing.assert_array_equal(partly.numbers, whole.numbers)
     np.testing.assert_array_equal(partly.is_own, whole.is_own)
     assert whole.is_own.any()
@@ -288,12 +285,12 @@ def test_searches_without_stored_first_candidates_are_judged_by_their_mixture(
 def test_the_stored_outcomes_of_a_search_at_other_strengths_are_returned(
     mixed_store: Store, question_set: QuestionSet, searches: pd.DataFrame, either: None
 ):
-    order = mixed_searches.order(mixed_store, question_set, ONE, "mix:0.8")[0]
+    order = mixed_searches.order(question_set, ONE, "mix:0.8")[0]
     cases = mixed_store.cases(question_set.key).table("cases", ["case", "id"]).to_pandas()
     ids = cases.set_index("case")["id"]
     for number in order[:4].tolist():
-        case = mixed.mixed_case(mixed_store, question_set, number, ONE)
-        wins = mixed.stored_wins(mixed_store, question_set, case, mixing.MODELS)
+        case = mixed.mixed_case(question_set, number, ONE)
+        wins = mixed.stored_wins(question_set, case, mixing.MODELS)
         sibling = int(ids.index[ids == ids[number].replace("mix:0.8", "mix:0.6")][0])
         for model in mixing.MODELS:
             rows = searches[searches["model"] == model].set_index("case")
@@ -310,6 +307,6 @@ def test_an_item_has_the_caption_of_its_first_search():
     table = store.cases(key).table("cases").to_pandas()
     searched = table[table["kind"] == "t2i"]
     expected = {item: rows["texts"].iloc[0][0] for item, rows in searched.groupby("item")}
-    found = mixed.item_pictures(store, views.runs.question_set(store, key))
+    found = mixed.item_pictures(views.runs.question_set(store, key))
     assert expected
     assert {item: found[item].caption for item in expected} == expected

@@ -59,10 +59,10 @@ def ranked_anew(store: Store, question_set: QuestionSet, case: MixedCase, share:
 def test_ranks_and_the_first_five_match_a_gallery_with_another_mixture(
     mixed_store: Store, question_set: QuestionSet, subtype: str
 ):
-    numbers = searches.outcomes(mixed_store, question_set, ONE).numbers
-    chosen = [*searches.order(mixed_store, question_set, ONE, subtype)[0][:2], *numbers[::17]]
+    numbers = searches.outcomes(question_set, ONE).numbers
+    chosen = [*searches.order(question_set, ONE, subtype)[0][:2], *numbers[::17]]
     for number in map(int, chosen):
-        case = views_case.mixed_case(mixed_store, question_set, number, ONE)
+        case = views_case.mixed_case(question_set, number, ONE)
         standings = shares.standings(case, ONE, case.fronts, at_all_shares(case))
         assert [standing.share for standing in standings] == list(SHARES)
         assert case.fronts is not None
@@ -99,8 +99,8 @@ def test_ranks_and_the_first_five_match_a_gallery_with_another_mixture(
 
 
 def test_the_stored_answer_is_used_at_its_share(mixed_store: Store, question_set: QuestionSet):
-    number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
-    case = views_case.mixed_case(mixed_store, question_set, number, ONE)
+    number = int(searches.order(question_set, ONE, "mix:0.8")[0][0])
+    case = views_case.mixed_case(question_set, number, ONE)
     wrong = ShareScores(0.5, (0.5, *[0.1] * 25))  # as if the picture won everywhere
     standings = {
         standing.share: standing for standing in shares.standings(case, ONE, case.fronts, wrong)
@@ -115,8 +115,8 @@ def test_the_stored_answer_is_used_at_its_share(mixed_store: Store, question_set
 def test_without_a_model_only_the_run_s_share_is_known(
     mixed_store: Store, question_set: QuestionSet
 ):
-    number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
-    case = views_case.mixed_case(mixed_store, question_set, number, ONE)
+    number = int(searches.order(question_set, ONE, "mix:0.8")[0][0])
+    case = views_case.mixed_case(question_set, number, ONE)
     (standing,) = shares.standings(case, ONE, case.fronts, None)
     assert (standing.share, standing.is_won, standing.own_rank) == (80, False, 1)
     older = replace(case, fronts=None)
@@ -133,8 +133,8 @@ def test_without_a_model_only_the_run_s_share_is_known(
 def test_without_stored_first_candidates_ranks_still_follow_the_shares(
     mixed_store: Store, question_set: QuestionSet
 ):
-    number = int(searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][0])
-    case = views_case.mixed_case(mixed_store, question_set, number, ONE)
+    number = int(searches.order(question_set, ONE, "mix:0.8")[0][0])
+    case = views_case.mixed_case(question_set, number, ONE)
     scores = at_all_shares(case)
     known = shares.standings(case, ONE, case.fronts, scores)
     older = shares.standings(replace(case, fronts=None), ONE, None, scores)
@@ -156,8 +156,8 @@ def test_models_are_sorted_by_the_share_at_which_they_see_the_difference():
 
 
 def test_recomputed_scores_match_those_of_the_run(mixed_store: Store, question_set: QuestionSet):
-    for number in searches.order(mixed_store, question_set, ONE, "mix:0.8")[0][:5].tolist():
-        case = views_case.mixed_case(mixed_store, question_set, number, ONE)
+    for number in searches.order(question_set, ONE, "mix:0.8")[0][:5].tolist():
+        case = views_case.mixed_case(question_set, number, ONE)
         scores = at_all_shares(case)
         assert case.fronts is not None
         assert scores.right == pytest.approx(case.ranks_of(ONE).score, abs=1e-6)

@@ -43,8 +43,8 @@ def question_set(store: Store, key: str) -> QuestionSet:
 
 
 def save(store: Store, question_set: QuestionSet, name: str, case_filter: Filter) -> np.ndarray:
-    numbers, _, _ = views.cases.passing(store, question_set, case_filter)
-    views.named_slices.save(store, question_set, name, case_filter.words(), numbers)
+    numbers, _, _ = views.cases.passing(question_set, case_filter)
+    views.named_slices.save(question_set, name, case_filter.words(), numbers)
     return numbers
 
 
@@ -58,10 +58,10 @@ def test_the_estimates_of_a_slice_equal_those_of_a_type_with_the_same_cases(
     store: Store, question_set: QuestionSet
 ):
     colors(store, question_set)
-    assert "slice" in views.estimates.slices(store, question_set)
+    assert "slice" in views.estimates.slices(question_set)
     for averaging in ("micro", "macro"):
-        by_slice = views.estimates.estimates(store, question_set, "slice", averaging)
-        by_type = views.estimates.estimates(store, question_set, "subtype", averaging)
+        by_slice = views.estimates.estimates(question_set, "slice", averaging)
+        by_type = views.estimates.estimates(question_set, "subtype", averaging)
         rates = [table.query("metric == 'positive_rate'") for table in (by_slice, by_type)]
         expected = rates[1].query("slice == 'color'")
         assert set(rates[0]["slice"]) == {"Colors"} and len(expected) == len(MODELS)
@@ -75,9 +75,9 @@ def test_the_estimates_of_a_slice_equal_those_of_a_type_with_the_same_cases(
 def test_a_slice_adds_a_row_to_a_comparison_and_keeps_the_other_rows(
     store: Store, question_set: QuestionSet
 ):
-    before = compare_models(store, question_set, MODELS[:2], "flip")
+    before = compare_models(question_set, MODELS[:2], "flip")
     colors(store, question_set)
-    after = compare_models(store, question_set, MODELS[:2], "flip")
+    after = compare_models(question_set, MODELS[:2], "flip")
     assert str(after.rows[:-1]) == str(before.rows)  # NaN is not equal to itself
     of_slice, of_type = after.rows[-1], after.row(MODELS[1], "color")
     assert of_slice.subtype == "slice:Colors" and of_slice.p_holm == of_slice.p
@@ -88,23 +88,20 @@ def test_a_slice_adds_a_row_to_a_comparison_and_keeps_the_other_rows(
     only_base = side_filter(
         "flip", *MODELS[:2], of_slice.subtype
     )  # the cases below the plot of Compare
-    assert len(views.cases.passing(store, question_set, only_base)[0]) == of_slice.only_base > 0
+    assert len(views.cases.passing(question_set, only_base)[0]) == of_slice.only_base > 0
     kind = question_set.presentation.kind("flip")
     assert row_title(of_slice.subtype, kind) == "Colors (slice)"
     n_tests = before.rows[-1].n_tests
     assert f"one test on all cases, {n_tests} on types of edit" in how_to_read(after)
-    assert (
-        compare_models(store, question_set, MODELS[:2], "paraphrase").rows[-1].subtype
-        != "slice:Colors"
-    )
+    assert compare_models(question_set, MODELS[:2], "paraphrase").rows[-1].subtype != "slice:Colors"
 
 
 def test_the_scorecard_has_a_column_for_a_slice_after_the_types(
     store: Store, question_set: QuestionSet
 ):
-    before = leaderboard(store, [question_set], by="edit", baseline=MODELS[0])
+    before = leaderboard(question_set, by="edit", baseline=MODELS[0])
     numbers = colors(store, question_set)
-    columns = leaderboard(store, [question_set], by="edit", baseline=MODELS[0])
+    columns = leaderboard(question_set, by="edit", baseline=MODELS[0])
     (place,) = [at for at, each in enumerate(columns) if each.subtype == "slice:Colors"]
     of_slice = columns.pop(place)
     assert of_slice.kind == columns[place - 1].kind != columns[place].kind  # after the types
@@ -114,7 +111,7 @@ def test_the_scorecard_has_a_column_for_a_slice_after_the_types(
     ]
     assert of_slice.n_cases == of_type.n_cases == len(numbers)
     assert of_slice.blind == pytest.approx(of_type.blind)
-    margins = views.rows.margins(store, question_set, MODELS, numbers)
+    margins = views.rows.margins(question_set, MODELS, numbers)
     for model, of_model in zip(MODELS, margins, strict=True):
         cell, expected = of_slice.cell(model), of_type.cell(model)
         assert cell.estimate is not None and expected.estimate is not None
@@ -130,23 +127,21 @@ def test_the_scorecard_has_a_column_for_a_slice_after_the_types(
     printed = CliRunner().invoke(main, [*line, "csv"]).stdout
     assert printed.count(",slice:Colors,") == len(MODELS)
     assert "Colors (slice)" in CliRunner().invoke(main, [*line, "markdown"]).stdout
-    other_kinds = leaderboard(store, [question_set], by="kind")
+    other_kinds = leaderboard(question_set, by="kind")
     assert not any(column.subtype for column in other_kinds)
 
 
 def test_a_gate_on_a_slice_compares_only_its_cases(store: Store, question_set: QuestionSet):
     numbers = colors(store, question_set)
-    table = compare_metrics(
-        store, question_set, MODELS[:2], only=("positive_rate",), named_slice="Colors"
-    )
-    of_models = views.rows.margins(store, question_set, MODELS[:2], numbers)
+    table = compare_metrics(question_set, MODELS[:2], only=("positive_rate",), named_slice="Colors")
+    of_models = views.rows.margins(question_set, MODELS[:2], numbers)
     row = table.iloc[0]
     assert [row.base, row.value] == pytest.approx((of_models > 0).mean(axis=1).tolist())
     both = replace(question_set, runs=tuple(question_set.run(model) for model in MODELS[:2]))
-    (promise,) = views.gate.promises(store, both, {"positive_rate": 1.0}, named_slice="Colors")
+    (promise,) = views.gate.promises(both, {"positive_rate": 1.0}, named_slice="Colors")
     assert promise.drop == pytest.approx(row.base - row.value) and not promise.is_broken
     with pytest.raises(NotFound, match="Colours"):
-        views.gate.promises(store, both, {"positive_rate": 1.0}, named_slice="Colours")
+        views.gate.promises(both, {"positive_rate": 1.0}, named_slice="Colours")
 
 
 def test_commands_with_a_slice_use_its_question_set(
@@ -167,15 +162,13 @@ def test_commands_with_a_slice_use_its_question_set(
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    expected = compare_metrics(store, question_set, MODELS[:2], named_slice="Colors")[
-        "base"
-    ].dropna()
+    expected = compare_metrics(question_set, MODELS[:2], named_slice="Colors")["base"].dropna()
     compared = [row["base"] for row in run("compare", *MODELS[:2]) if row["base"] is not None]
     assert compared == pytest.approx(expected.tolist())
     (limit,) = run("gate", MODELS[1], "--against", MODELS[0], "--max-drop", "positive_rate=1")
     assert limit["base"] in compared
     every, _ = views.cases.failures(
-        store, question_set, Filter.parse(MODELS[0], named_slice="Colors", outcome="all"), 1, 99
+        question_set, Filter.parse(MODELS[0], named_slice="Colors", outcome="all"), 1, 99
     )
     listed = run("failures", MODELS[0], "--outcome", "all", "--size", "99")
     assert [row["id"] for row in listed] == every["id"].tolist()
@@ -187,8 +180,8 @@ def test_the_finding_of_a_comparison_in_a_slice_rests_on_its_cases(
     store: Store, question_set: QuestionSet
 ):
     numbers = colors(store, question_set)
-    of_slice = compare_models(store, question_set, MODELS[:2], "flip", named_slice="Colors")
-    of_models = views.rows.margins(store, question_set, MODELS[:2], numbers)
+    of_slice = compare_models(question_set, MODELS[:2], "flip", named_slice="Colors")
+    of_models = views.rows.margins(question_set, MODELS[:2], numbers)
     shares = [of_slice.row(MODELS[1]).base, of_slice.row(MODELS[1]).value]
     assert shares == pytest.approx((of_models <= 0).mean(axis=1).tolist())
     assert of_slice.row(MODELS[1]).n_lies == len(numbers)
@@ -201,7 +194,7 @@ def test_the_finding_of_a_comparison_in_a_slice_rests_on_its_cases(
     assert {row["subtype"] for row in rows} <= {"all", "color"}
     assert {row["n_cases"] for row in rows} == {len(numbers)}
     with pytest.raises(InvalidInput, match="'Colors' has no cases of the kind 'paraphrase'"):
-        compare_models(store, question_set, MODELS[:2], "paraphrase", named_slice="Colors")
+        compare_models(question_set, MODELS[:2], "paraphrase", named_slice="Colors")
 
 
 def test_a_slice_whose_questions_changed_is_refused_with_the_changes(
@@ -218,7 +211,7 @@ def test_a_slice_whose_questions_changed_is_refused_with_the_changes(
     assert f"{total} are missing, such as 'gone'" in refusal
     assert f"{total} have other texts, such as '{first}'" in refusal
     with pytest.raises(InvalidInput, match="have changed"):
-        views.cases.failures(store, question_set, Filter(MODELS[0], named_slice="Changed"))
+        views.cases.failures(question_set, Filter(MODELS[0], named_slice="Changed"))
     content["digests"] = {"gone": "0" * 12}  # digests of other questions
     SLICES.save(store, "Changed", json.dumps(content))
     assert views.named_slices.applicable(store, question_set.key)[1] == ()
@@ -247,7 +240,7 @@ def test_the_commands_save_show_check_export_and_remove_a_slice(
     assert not views.named_slices.read(store)
     run("slice", "save", "Most flips", keys[0], "--kind", "flip", "--contains", "a")
     numbers, _, _ = views.cases.passing(
-        store, question_set, Filter(MODELS[0], contains="a", outcome="all")
+        question_set, Filter(MODELS[0], contains="a", outcome="all")
     )
     (listed,) = json.loads(run("slice", "list", "--format", "json"))
     assert listed["name"] == "Most flips" and listed["cases"] == len(numbers) > 0

@@ -47,7 +47,7 @@ def cells(every_probe: Store) -> Callable[[str, int], pd.DataFrame]:
     @cache
     def compute(probe: str, number: int) -> pd.DataFrame:
         question_set = question_set_of(every_probe, probe)
-        return views.papers.remade(every_probe, question_set, number)
+        return views.papers.remade(question_set, number)
 
     return compute
 
@@ -80,14 +80,12 @@ def test_cells_of_runs_are_the_estimates(every_probe: Store, cells, probe: str, 
     columns = table_of(probe, number).columns
     assert len(found) == len(columns)
     estimates = {
-        by: views.estimates.estimates(
-            every_probe, views.runs.question_set(every_probe, key), by, "macro"
-        )
+        by: views.estimates.estimates(views.runs.question_set(every_probe, key), by, "macro")
         for by in {column.breakdown for column in columns} - {"fact"}
     }
     if any(column.breakdown == "fact" for column in columns):
         question_set = views.runs.question_set(every_probe, key)
-        printed = views.papers.beside(every_probe, question_set, RANDOM)
+        printed = views.papers.beside(question_set, RANDOM)
     for cell in found.itertuples():
         column = columns[cell.column]
         if column.breakdown == "fact":
@@ -147,9 +145,9 @@ def test_a_run_on_a_released_file_fills_the_columns_of_its_kind_of_alteration(
     drop = (clean - new) / clean if clean else math.nan
     expected = {"i2t_r1_new": new, "i2t_rsms": answers["top_altered"].mean(), "i2t_drop_rate": drop}
     columns = table_of("rococo", 3).columns
-    found = views.papers.remade(
-        store, views.runs.question_set(store, manifest["case_key"]), 3
-    ).query("source == 'run'")
+    found = views.papers.remade(views.runs.question_set(store, manifest["case_key"]), 3).query(
+        "source == 'run'"
+    )
     for cell in found.itertuples():
         column = columns[cell.column]
         if column.group == "Clean gallery":
@@ -163,7 +161,7 @@ def test_a_run_on_a_released_file_fills_the_columns_of_its_kind_of_alteration(
 def test_the_increase_of_advanced_rewordings_matches_means_by_caption(every_probe: Store):
     """Check LGIP's Adv % with the stored answers: the mean by caption of the movement of each rewording."""
     question_set = question_set_of(every_probe, "lgip")
-    found = views.papers.remade(every_probe, question_set, 4)
+    found = views.papers.remade(question_set, 4)
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     run = question_set.run(RANDOM)
     cases = every_probe.cases(question_set.key).table("cases").to_pylist()
@@ -206,13 +204,13 @@ def test_an_increase_has_no_interval_if_the_stored_answers_give_another_number(
     question_set = question_set_of(every_probe, "lgip")
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     place = f"source == 'run' and model == @RANDOM and column == {index}"
-    stored = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
-    other, remember = Estimate(stored["value"] + 0.1, 0.0, 9.0, 5), views.rows.remember
+    stored = views.papers.remade(question_set, 4).query(place).iloc[0]
+    other, remember = Estimate(stored["value"] + 0.1, 0.0, 9.0, 5), views.tables.remember
     monkeypatch.setattr(
         "vlprobe.views.papers.remember",
         lambda key, compute: other if key[0] == "increase" else remember(key, compute),
     )
-    cell = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
+    cell = views.papers.remade(question_set, 4).query(place).iloc[0]
     assert cell["value"] == stored["value"] and cell["n_items"] == stored["n_items"]
     assert math.isnan(cell["low"]) and math.isnan(cell["high"])
 
@@ -243,9 +241,9 @@ def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_deviations_match_those_of_a_loop(every_probe: Store, unit: str):
-    found = views.papers.deviations(
-        every_probe, question_set_of(every_probe, "eqben"), unit, bins=5
-    ).query("model == @RANDOM")
+    found = views.papers.deviations(question_set_of(every_probe, "eqben"), unit, bins=5).query(
+        "model == @RANDOM"
+    )
     run = views.runs.runs(every_probe).query("case_key == @key and model == @RANDOM").iloc[0]
     values = []
     for a, b, c, d in pd.read_parquet(every_probe.root / "runs" / run["key"] / "scores.parquet")[
@@ -265,10 +263,10 @@ def test_deviations_match_those_of_a_loop(every_probe: Store, unit: str):
 
 def test_the_chance_level_of_an_overlap_depends_on_the_gallery(every_probe: Store):
     key = case_key_of(every_probe, "prsm")
-    assert views.papers.gallery_size(every_probe, views.runs.question_set(every_probe, key)) == 6
-    known = views.papers.chances(every_probe, views.runs.question_set(every_probe, key))
+    assert views.papers.gallery_size(views.runs.question_set(every_probe, key)) == 6
+    known = views.papers.chances(views.runs.question_set(every_probe, key))
     assert math.isnan(known["prsm_local_10"])  # the gallery has fewer than ten other pictures
     assert known["prsm_global"] == 0
-    assert views.papers.chances(every_probe, question_set_of(every_probe, "eqben"))[
+    assert views.papers.chances(question_set_of(every_probe, "eqben"))[
         "group_score"
     ] == pytest.approx(1 / 6)

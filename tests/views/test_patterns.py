@@ -21,8 +21,8 @@ from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import pattern_groups, patterns
 from vlprobe.views.filter import Filter
-from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import CaseTable
 
 MODEL = "control:random"
 PICTURES = 48
@@ -100,7 +100,7 @@ def test_a_planted_pattern_is_found_with_its_numbers(
     margins = believed(rows, 0.08, 3, pair, 0.8)
     margins[rows.index[rows["pair"] == pair][0]] = 0.0  # a tie counts as fooled
     answered(monkeypatch, margins)
-    found = patterns.patterns(counted, question_set, Filter(MODEL))
+    found = patterns.patterns(question_set, Filter(MODEL))
     flips = rows.assign(believed=margins <= 0)[rows["kind"] == "flip"]
     assert [pattern.key for pattern in found.patterns] == [pair]
     pattern = found.patterns[0]
@@ -126,7 +126,7 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
     margins = believed(rows, 0.3, 5)
     margins[::17] = np.nan
     answered(monkeypatch, margins)
-    found = patterns.candidates(counted, question_set, Filter(MODEL))
+    found = patterns.candidates(question_set, Filter(MODEL))
     table = rows.assign(margin=margins)[(rows["kind"] == "flip") & ~np.isnan(margins)]
     rates = (table["margin"] <= 0).groupby(table["subtype"]).mean()  # pyright: ignore
     agreeing, possible, groups = {}, {}, {}
@@ -171,10 +171,10 @@ def test_words_of_a_type_that_often_fools_are_not_a_pattern(
     margins[rows["subtype"] == "number"] = -0.1
     answered(monkeypatch, margins)
     numbers = set(rows.loc[rows["subtype"] == "number", "pair"])
-    found = patterns.candidates(counted, question_set, Filter(MODEL)).patterns
+    found = patterns.candidates(question_set, Filter(MODEL)).patterns
     of_numbers = [one for one in found if one.key in numbers]
     assert of_numbers and {(one.rate, one.base, one.lift) for one in of_numbers} == {(1, 1, 1)}
-    clear = {one.key for one in patterns.patterns(counted, question_set, Filter(MODEL)).patterns}
+    clear = {one.key for one in patterns.patterns(question_set, Filter(MODEL)).patterns}
     assert not numbers & clear and "type:number" in clear
 
 
@@ -184,7 +184,7 @@ def test_without_a_planted_pattern_the_false_discovery_rate_is_as_promised(
     n_false = 0
     for seed in range(60):
         answered(monkeypatch, believed(rows, 0.15, 1000 + seed))
-        n_false += bool(patterns.patterns(counted, question_set, Filter(MODEL)).patterns)
+        n_false += bool(patterns.patterns(question_set, Filter(MODEL)).patterns)
     assert n_false <= scipy.stats.binom.ppf(0.99, 60, patterns.Q)
 
 
@@ -193,37 +193,31 @@ def test_a_chip_counts_the_cases_that_it_opens(
 ):
     answered(monkeypatch, believed(rows, 0.3, 7))
     chosen = Filter.parse(MODEL, tag="half=left")
-    found = patterns.candidates(counted, question_set, chosen).patterns
+    found = patterns.candidates(question_set, chosen).patterns
     assert found
     for one in found:
-        opened = views.wall.wall(counted, question_set, replace(chosen, pair=(one.key,)))
+        opened = views.wall.wall(question_set, replace(chosen, pair=(one.key,)))
         assert opened[2] == one.n_believed
         assert all(card.tags["half"] == "left" for card in opened[0])
-        counts = views.cases.outcomes(counted, question_set, replace(chosen, pair=(one.key,)))
+        counts = views.cases.outcomes(question_set, replace(chosen, pair=(one.key,)))
         assert (counts["fooled"], counts["all"]) == (one.n_believed, one.n_asked)
     two = replace(chosen, pair=tuple(one.key for one in found[:2]))  # two chips are "or"
-    assert (
-        views.wall.wall(counted, question_set, two)[2] == found[0].n_believed + found[1].n_believed
-    )
+    assert views.wall.wall(question_set, two)[2] == found[0].n_believed + found[1].n_believed
 
 
 def test_patterns_ignore_the_outcome_the_order_and_the_pair_of_a_filter(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     answered(monkeypatch, believed(rows, 0.3, 9))
-    plain = patterns.candidates(counted, question_set, Filter(MODEL))
+    plain = patterns.candidates(question_set, Filter(MODEL))
     other = Filter(MODEL, outcome="held", sort="best", pair=("a>b",))
-    assert repr(patterns.candidates(counted, question_set, other)) == repr(
-        plain
-    )  # NaN differs from itself
-    assert patterns.patterns(counted, question_set, other) == patterns.patterns(
-        counted, question_set, Filter(MODEL)
-    )
+    assert repr(patterns.candidates(question_set, other)) == repr(plain)  # NaN differs from itself
+    assert patterns.patterns(question_set, other) == patterns.patterns(question_set, Filter(MODEL))
 
 
 def test_rewordings_and_unknown_kinds_have_no_pattern(counted: Store, question_set: QuestionSet):
     for kind in ("paraphrase", "combined", "no such kind", ""):
-        none = patterns.patterns(counted, question_set, Filter(MODEL, kind))
+        none = patterns.patterns(question_set, Filter(MODEL, kind))
         assert none.patterns == () and none.n_groups == 0 and math.isnan(none.average)
 
 
@@ -232,19 +226,19 @@ def test_a_model_that_is_never_or_always_fooled_has_no_pattern(
 ):
     for margin, average in ((0.1, 0.0), (-0.1, 1.0)):
         answered(monkeypatch, np.full(len(rows), margin, dtype=np.float32))
-        found = patterns.patterns(counted, question_set, Filter(MODEL))
+        found = patterns.patterns(question_set, Filter(MODEL))
         assert found.patterns == () and found.average == average and found.n_groups
     answered(monkeypatch, np.full(len(rows), np.nan, dtype=np.float32))
-    assert patterns.patterns(counted, question_set, Filter(MODEL)).patterns == ()
+    assert patterns.patterns(question_set, Filter(MODEL)).patterns == ()
 
 
 def test_unknown_patterns_pass_no_case_and_too_many_are_refused(
     counted: Store, question_set: QuestionSet
 ):
     strange = ("never>asked", "", ">", "type:", "'; DROP TABLE cases; --", "<img onerror=x>")
-    assert views.wall.wall(counted, question_set, Filter(MODEL, pair=strange)) == ((), 0, 0)
+    assert views.wall.wall(question_set, Filter(MODEL, pair=strange)) == ((), 0, 0)
     with pytest.raises(InvalidInput, match="at most 100"):
-        views.wall.wall(counted, question_set, Filter(MODEL, pair=tuple(map(str, range(101)))))
+        views.wall.wall(question_set, Filter(MODEL, pair=tuple(map(str, range(101)))))
 
 
 @pytest.mark.parametrize("probe", ["eqben", "visla", "rococo"])
@@ -269,9 +263,9 @@ def test_patterns_of_whole_captions_are_types_tags_and_words(every_probe: Store,
                 assert target in " ".join(row["texts"]).lower()
                 assert source in " ".join(row["texts"]).lower()
         for model in question_set.models:
-            for one in patterns.candidates(every_probe, question_set, Filter(model, kind)).patterns:
+            for one in patterns.candidates(question_set, Filter(model, kind)).patterns:
                 chip = Filter(model, kind, pair=(one.key,))
-                assert views.wall.wall(every_probe, question_set, chip)[2] == one.n_believed
+                assert views.wall.wall(question_set, chip)[2] == one.n_believed
 
 
 def test_an_altered_caption_fools_the_model_if_it_ranks_first(every_probe: Store):
@@ -283,7 +277,7 @@ def test_an_altered_caption_fools_the_model_if_it_ranks_first(every_probe: Store
     scores = pd.read_parquet(every_probe.root / "runs" / run.key / "scores.parquet").set_index(
         "case"
     )
-    answers = views.rows.AnswerTable(every_probe, run.key)
+    answers = views.tables.AnswerTable(every_probe, run.key)
     counts, believed_rows = pattern_groups.answers(groups, answers)
     assert groups.captions is not None
     for place, (case, caption) in enumerate(
@@ -327,11 +321,11 @@ def test_patterns_of_mixed_pictures_count_all_searches(mixed):
     store, question_set = mixed
     chosen = Filter.parse("demo:softmax", "t2i", lost_to="own")
     table = store.cases(question_set.key).table("cases").to_pandas()
-    lost = views.mixed.searches.outcomes(store, question_set, "demo:softmax")
+    lost = views.mixed.searches.outcomes(question_set, "demo:softmax")
     is_lost = np.zeros(len(table), dtype=bool)
     is_lost[lost.numbers[lost.is_own]] = True
     searches = (table["kind"] == "t2i").to_numpy()
-    found = patterns.candidates(store, question_set, chosen)
+    found = patterns.candidates(question_set, chosen)
     assert found.average == pytest.approx(is_lost[searches].mean()) and 0 < found.average < 1
     assert found.n_lies == found.n_chosen == searches.sum()
     of_tags = [pattern for pattern in found.patterns if pattern.key.startswith("tag:")]
@@ -341,7 +335,7 @@ def test_patterns_of_mixed_pictures_count_all_searches(mixed):
         assert one.n_asked == (searches & tagged).sum()
         assert one.n_believed == (searches & tagged & is_lost).sum()
     for one in (of_tags[0], of_tags[-1]):
-        wall = views.wall.wall(store, question_set, replace(chosen, pair=(one.key,)))
+        wall = views.wall.wall(question_set, replace(chosen, pair=(one.key,)))
         assert wall[2] == one.n_believed
     assert any(one.rate < 1 for one in found.patterns)
 
@@ -352,7 +346,7 @@ def test_the_values_of_the_filter_are_not_patterns(mixed):
         Filter.parse("demo:softmax", "t2i", tag="background=street", lost_to="own"),
         Filter("demo:softmax", "t2i", (question_set_type(store, question_set),), lost_to=True),
     ):
-        found = patterns.patterns(store, question_set, chosen)
+        found = patterns.patterns(question_set, chosen)
         keys = {one.key for one in found.patterns}
         assert not keys & {f"tag:{tag}" for tag in chosen.tag}
         assert not keys & {f"type:{subtype}" for subtype in chosen.subtype}
@@ -361,4 +355,4 @@ def test_the_values_of_the_filter_are_not_patterns(mixed):
 
 def question_set_type(store: Store, question_set: QuestionSet) -> str:
     """Return the first type of mixture."""
-    return next(iter(views.estimates.count_values(store, question_set, "t2i", "subtype")))
+    return next(iter(views.estimates.count_values(question_set, "t2i", "subtype")))

@@ -1,5 +1,7 @@
 """Maps of pictures and captions: the cases of a point, its place, and links to selected cases."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,10 +30,10 @@ def question_set(store: Store) -> QuestionSet:
 
 @pytest.mark.parametrize("side", ["picture", "caption"])
 def test_shares_of_points_are_those_of_their_cases(store: Store, question_set, side):
-    found = points(store, question_set, Filter(MODEL, "flip", subtype=("number",)), side)
-    table = views.rows.questions(store, question_set, found.cases.tolist())
+    found = points(question_set, Filter(MODEL, "flip", subtype=("number",)), side)
+    table = views.rows.questions(question_set, found.cases.tolist())
     assert set(table["kind"]) == {"flip"} and set(table["subtype"]) == {"number"}
-    of_models = views.rows.margins(store, question_set, question_set.rated_models, found.cases)
+    of_models = views.rows.margins(question_set, question_set.rated_models, found.cases)
     is_fooled = pd.DataFrame(of_models.T <= 0, columns=list(question_set.rated_models))
     names = table["images"].str[0] if side == "picture" else table["texts"].str[0]
     expected = is_fooled.groupby(names.to_numpy())
@@ -64,10 +66,10 @@ def test_every_place_is_in_the_nearest_hexagon():
 
 def test_selected_cases_survive_a_link_and_narrow_a_filter(store: Store, question_set):
     every = Filter(MODEL, "flip", outcome="all")
-    numbers = views.cases.passing(store, question_set, every)[0]
+    numbers = views.cases.passing(question_set, every)[0]
     text = region_text("two ~ pictures", numbers[3:9:2])
     chosen = Filter.parse(MODEL, "flip", outcome="all", region=text)
-    assert views.cases.passing(store, question_set, chosen)[0].tolist() == numbers[3:9:2].tolist()
+    assert views.cases.passing(question_set, chosen)[0].tolist() == numbers[3:9:2].tolist()
     assert region_label(chosen.words()["region"]) == "two ~ pictures"
     assert region_cases(region_text("none", numbers[:0])).tolist() == []
 
@@ -77,32 +79,33 @@ def test_above_the_limit_of_pictures_a_map_has_a_sample_that_filters_do_not_chan
 ):
     monkeypatch.setattr(views.rows, "MOST_FILES", 30)
     store = shipped.StoreAboveShipped(tmp_path, shipped.FOLDER)
-    every = points(store, question_set, Filter(MODEL, "flip", outcome="all"), "picture")
+    question_set = replace(question_set, store=store)
+    every = points(question_set, Filter(MODEL, "flip", outcome="all"), "picture")
     assert len(every.names) == 30 and len(every.cases) == len(every.point_of) >= 30
-    some = points(store, question_set, Filter(MODEL, "flip", subtype=("number",)), "picture")
+    some = points(question_set, Filter(MODEL, "flip", subtype=("number",)), "picture")
     assert 0 < len(some.names) <= 30 and set(some.names) <= set(every.names)
-    assert views.rows.with_pictures(store, question_set, "flip") == (0, 0)
+    assert views.rows.with_pictures(question_set, "flip") == (0, 0)
 
 
 def test_cases_are_sorted_by_the_likeness_of_pictures_then_by_margin(store: Store, question_set):
     every = Filter(MODEL, "flip", outcome="all")
-    found = points(store, question_set, every, "picture")
+    found = points(question_set, every, "picture")
     alike = [40, 7, 300, 2]  # the nearest pictures, the most alike first
     numbers = np.concatenate([found.cases[found.point_of == each] for each in alike])
     region = region_text("like a bus", numbers, is_ordered=True)
     chosen = Filter(MODEL, "flip", outcome="all", sort="likeness", region=region)
-    table, total = views.cases.failures(store, question_set, chosen, 1, 1000)
+    table, total = views.cases.failures(question_set, chosen, 1, 1000)
     assert total == len(numbers) and set(table["case"]) == set(numbers)
     pictures = table["images"].str[0]
     assert pictures.drop_duplicates().tolist() == [found.names[each] for each in alike]
     assert all(of_one["margin"].is_monotonic_increasing for _, of_one in table.groupby(pictures))
-    cards, n_pictures, _ = views.wall.wall(store, question_set, chosen)
+    cards, n_pictures, _ = views.wall.wall(question_set, chosen)
     assert [card.images[0] for card in cards] == [found.names[each] for each in alike]
     assert n_pictures == len(alike) == len(cards)
     by_case = Filter(
         MODEL, "flip", outcome="all", sort="likeness"
     )  # without a search, sorted by case
-    assert views.cases.failures(store, question_set, by_case)[0]["case"].is_monotonic_increasing
+    assert views.cases.failures(question_set, by_case)[0]["case"].is_monotonic_increasing
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,11 @@ def test_a_run_is_matched_to_equivalent_cells_in_their_unit_and_sign(
     every_probe: Store, probe, cell, metric, slicing, factor
 ):
     question_set = set_of(every_probe, probe)
-    cells = printed.beside(every_probe, question_set, RANDOM)
+    cells = printed.beside(question_set, RANDOM)
     assert len(cells) == sum(row["paper"] == probe for row in ROWS)
     where = ["table", "dataset", "split", "metric"]
     beside = cells.loc[[row == cell for row in cells[where].itertuples(index=False, name=None)]]
-    estimates = views.estimates.estimates(every_probe, question_set, slicing[0], "macro")
+    estimates = views.estimates.estimates(question_set, slicing[0], "macro")
     of_slice = (estimates["metric"] == metric) & (estimates["slice"] == slicing[1])
     estimate = estimates.loc[of_slice & (estimates["model"] == RANDOM)]
     assert len(beside) and len(estimate) == 1
@@ -61,14 +61,14 @@ def test_a_run_is_matched_to_equivalent_cells_in_their_unit_and_sign(
 
 
 def test_a_mean_over_columns_is_not_matched_to_a_run(every_probe: Store):
-    cells = printed.beside(every_probe, set_of(every_probe, "eqben"), RANDOM)
+    cells = printed.beside(set_of(every_probe, "eqben"), RANDOM)
     table = cells.query("table == 3 and dataset != 'eqben'")
     assert len(table) and table["run"].isna().all()
 
 
 def test_a_model_without_a_run_is_refused(every_probe: Store):
     with pytest.raises(NotFound, match="nobody"):
-        printed.beside(every_probe, set_of(every_probe, "lgip"), "nobody")
+        printed.beside(set_of(every_probe, "lgip"), "nobody")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_the_quiz_uses_only_kinds_with_a_true_and_a_wrong_caption_for_a_picture(
 def test_a_question_has_its_case_s_captions_and_every_model_s_verdict(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame, draw: quiz.Draw
 ):
-    drawn = quiz.quiz_round(filled, question_set, "flip", draw, seed=3)
+    drawn = quiz.quiz_round(question_set, "flip", draw, seed=3)
     assert drawn.models == MODELS and len(drawn.questions) > 3
     cases = pd.read_parquet(filled.root / "cases" / question_set.key / "cases.parquet")
     cases = cases.set_index("case")
@@ -70,7 +70,7 @@ def test_a_question_has_its_case_s_captions_and_every_model_s_verdict(
 def test_hard_questions_fooled_two_thirds_of_the_models_on_different_pictures(
     filled: Store, question_set: QuestionSet
 ):
-    drawn = quiz.quiz_round(filled, question_set, "flip", "hard", seed=1, count=3)
+    drawn = quiz.quiz_round(question_set, "flip", "hard", seed=1, count=3)
     assert drawn.n_fooled == math.ceil(2 / 3 * 2) == 2 and len(drawn.questions) == 3
     assert all(question.n_fooled >= 2 for question in drawn.questions)
     pictures = [question.picture for question in drawn.questions]
@@ -80,7 +80,7 @@ def test_hard_questions_fooled_two_thirds_of_the_models_on_different_pictures(
 def test_a_round_with_too_few_hard_questions_lowers_the_required_number_of_models(
     filled: Store, question_set: QuestionSet
 ):
-    six = quiz.quiz_round(filled, question_set, "flip", "hard", seed=1, count=6)
+    six = quiz.quiz_round(question_set, "flip", "hard", seed=1, count=6)
     assert len(six.questions) == 6 and six.n_fooled == 1
     assert min(question.n_fooled for question in six.questions) == 1
 
@@ -88,15 +88,15 @@ def test_a_round_with_too_few_hard_questions_lowers_the_required_number_of_model
 def test_the_same_seed_gives_the_same_questions_in_the_same_order(
     filled: Store, question_set: QuestionSet
 ):
-    again = [quiz.quiz_round(filled, question_set, "flip", "fair", seed=5) for _ in range(2)]
-    other = quiz.quiz_round(filled, question_set, "flip", "fair", seed=6)
+    again = [quiz.quiz_round(question_set, "flip", "fair", seed=5) for _ in range(2)]
+    other = quiz.quiz_round(question_set, "flip", "fair", seed=6)
     assert again[0] == again[1] != other
 
 
 def test_the_true_caption_is_first_half_of_the_time_and_cases_are_drawn_uniformly(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
-    drawn = [quiz.quiz_round(filled, question_set, "flip", "fair", seed) for seed in range(60)]
+    drawn = [quiz.quiz_round(question_set, "flip", "fair", seed) for seed in range(60)]
     questions = [question for each in drawn for question in each.questions]
     assert np.mean([question.true_index for question in questions]) == pytest.approx(0.5, abs=0.08)
     counts = pd.Series([question.case for question in questions]).value_counts()
@@ -115,7 +115,7 @@ def test_the_quiz_margin_of_a_case_compares_only_the_two_shown_captions(
         cases = pd.read_parquet(every_probe.root / "cases" / of_probe.key / "cases.parquet")
         numbers = cases.loc[cases["kind"] == kind, "case"].to_numpy()[:6]
         models = ("control:random",)
-        margins = quiz.quiz_margins(every_probe, of_probe, kind, models, numbers)
+        margins = quiz.quiz_margins(of_probe, kind, models, numbers)
         scores = pd.read_parquet(
             every_probe.root / "runs" / of_probe.run(models[0]).key / "scores.parquet"
         ).set_index("case")["scores"]
@@ -128,21 +128,21 @@ def test_the_quiz_margin_of_a_case_compares_only_the_two_shown_captions(
 
 
 def test_controls_take_no_part_in_the_quiz(every_probe: Store, sets: dict[str, QuestionSet]):
-    drawn = quiz.quiz_round(every_probe, sets["lgip"], "flip", "fair")
+    drawn = quiz.quiz_round(sets["lgip"], "flip", "fair")
     assert drawn.models == () and drawn.questions and not drawn.questions[0].verdicts
-    hard = quiz.quiz_round(every_probe, sets["lgip"], "flip", "hard")
+    hard = quiz.quiz_round(sets["lgip"], "flip", "hard")
     assert hard.questions == ()
 
 
 def test_a_missing_picture_is_not_used_in_the_quiz(
     filled: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
-    gone = quiz.quiz_round(filled, question_set, "flip", "fair", seed=2).questions[0].picture
+    gone = quiz.quiz_round(question_set, "flip", "fair", seed=2).questions[0].picture
     is_file = Path.is_file
     monkeypatch.setattr(Path, "is_file", lambda path: str(path) != gone and is_file(path))
     assert Picture.from_name(gone).path.exists()
     for seed in range(8):
-        drawn = quiz.quiz_round(filled, question_set, "flip", "fair", seed)
+        drawn = quiz.quiz_round(question_set, "flip", "fair", seed)
         assert gone not in [question.picture for question in drawn.questions]
 
 
@@ -162,7 +162,7 @@ def test_people_are_compared_with_each_model_on_the_same_questions(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
     answers = ballots(rows, 0.95)
-    baseline = quiz.human_baseline(filled, question_set, "flip", answers, MODELS)
+    baseline = quiz.human_baseline(question_set, "flip", answers, MODELS)
     flips = rows[rows["kind"] == "flip"]
     assert (baseline.n_people, baseline.n_cases) == (20, len(flips))
     assert baseline.n_votes == len(answers) and baseline.n_pictures == len(set(flips["item"]))
@@ -180,7 +180,7 @@ def test_people_are_compared_with_each_model_on_the_same_questions(
 def test_people_who_guess_are_tied_with_models_that_guess(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
-    baseline = quiz.human_baseline(filled, question_set, "flip", ballots(rows, 0.5), MODELS)
+    baseline = quiz.human_baseline(question_set, "flip", ballots(rows, 0.5), MODELS)
     assert {model.verdict for model in baseline.models} == {"tied"}
 
 
@@ -190,7 +190,7 @@ def test_only_a_person_s_first_vote_on_a_case_counts(
     answers = ballots(rows, 0.7)
     changed = [dataclasses.replace(ballot, is_right=not ballot.is_right) for ballot in answers]
     baselines = [
-        quiz.human_baseline(filled, question_set, "flip", votes, MODELS)
+        quiz.human_baseline(question_set, "flip", votes, MODELS)
         for votes in (answers, answers + changed)
     ]
     assert baselines[0] == baselines[1]
@@ -198,10 +198,10 @@ def test_only_a_person_s_first_vote_on_a_case_counts(
 
 def test_people_are_compared_only_from_thirty_cases(filled: Store, question_set: QuestionSet, rows):
     answers = ballots(rows, 0.9)
-    baseline = quiz.human_baseline(filled, question_set, "flip", answers, MODELS)
+    baseline = quiz.human_baseline(question_set, "flip", answers, MODELS)
     assert baseline.n_cases == 28 and not baseline.says_something
     assert not dataclasses.replace(baseline, n_cases=29).says_something
     assert dataclasses.replace(baseline, n_cases=30).says_something
-    none = quiz.human_baseline(filled, question_set, "flip", [], MODELS)
+    none = quiz.human_baseline(question_set, "flip", [], MODELS)
     assert none.n_cases == 0 and math.isnan(none.right.value) and not none.says_something
     assert {model.verdict for model in none.models} == {""}

@@ -36,12 +36,12 @@ def test_records_are_the_rows_of_a_table_by_column_name():
 def test_typed_cases_and_answers_match_the_files(compared: Store, key: str):
     questions = question_set(compared, key)
     stored = pd.read_parquet(compared.root / "cases" / key / "cases.parquet").set_index("case")
-    cases = records(CaseRow, views.rows.questions(compared, questions, [5, 2]))
+    cases = records(CaseRow, views.rows.questions(questions, [5, 2]))
     assert [case.case for case in cases] == [5, 2]
     assert [(case.id, list(case.texts)) for case in cases] == [
         (stored["id"][number], list(stored["texts"][number])) for number in (5, 2)
     ]
-    answers = views.rows.answer_rows(compared, questions, [5, 2])
+    answers = views.rows.answer_rows(questions, [5, 2])
     for run in questions.runs:
         scores = pd.read_parquet(compared.root / "runs" / run.key / "scores.parquet").set_index(
             "case"
@@ -50,7 +50,7 @@ def test_typed_cases_and_answers_match_the_files(compared: Store, key: str):
             assert answers[number][run.model].margin == scores["margin"][number]
             assert answers[number][run.model].columns["margin"] == scores["margin"][number]
     failing, _ = views.cases.failures(
-        compared, questions, views.filter.Filter(questions.models[0], outcome="all")
+        questions, views.filter.Filter(questions.models[0], outcome="all")
     )
     assert [row.margin for row in records(FailureRow, failing)] == failing["margin"].tolist()
 

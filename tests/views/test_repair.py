@@ -44,7 +44,7 @@ def test_each_step_equals_the_comparison_of_its_two_models(
     steps = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
     steps = steps[steps["step"] == step].set_index("metric")
     table = views.paired_tests.compare_metrics(
-        filled, views.runs.question_set(filled, key), (base, model), "micro", unit
+        views.runs.question_set(filled, key), (base, model), "micro", unit
     ).set_index("metric")
     assert tuple(steps.index) == NUMBERS[0][1]
     for name, row in steps.iterrows():
@@ -68,7 +68,7 @@ def test_levels_are_the_estimates_in_the_requested_order(filled: Store, key: str
     order = [(name, model) for name in NUMBERS[0][1] for model in MODELS]
     assert list(zip(table["metric"], table["model"], strict=True)) == order
     known = views.estimates.estimates(
-        filled, views.runs.question_set(filled, key), "all", "micro", "spread"
+        views.runs.question_set(filled, key), "all", "micro", "spread"
     ).set_index(["metric", "model"])
     for row in table.itertuples():
         for column in ("value", "low", "high", "n_items"):
@@ -107,7 +107,7 @@ def test_seeds_have_differences_of_estimates_with_mean_and_deviation(filled: Sto
     pairs = ((BEFORE, CONTROL), (AFTER, CONTROL), (BEFORE, AFTER))
     table = repair_seeds(filled, pairs, NUMBERS).set_index("metric")
     known = views.estimates.estimates(
-        filled, views.runs.question_set(filled, key), "all", "micro", "spread"
+        views.runs.question_set(filled, key), "all", "micro", "spread"
     ).set_index(["metric", "model"])["value"]
     assert tuple(table.index) == NUMBERS[0][1]
     for name, row in table.iterrows():

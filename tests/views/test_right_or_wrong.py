@@ -98,7 +98,7 @@ def question_set(store: Store) -> QuestionSet:
 
 def case_numbers(store: Store, question_set: QuestionSet) -> dict[int, int]:
     """Return the case number of each question."""
-    table = views.rows.questions(store, question_set, range(N))
+    table = views.rows.questions(question_set, range(N))
     return {
         int(item.rpartition("k")[2]): int(case)
         for item, case in zip(table["item"], table["case"], strict=True)
@@ -120,9 +120,7 @@ def test_a_run_stores_its_type_of_score_and_the_number_of_orders(question_set, n
 
 
 def test_the_headline_of_a_model_with_both_orders_is_their_mean(store, question_set, names):
-    table = views.estimates.estimates(store, question_set, "all", "micro").set_index(
-        ["model", "metric"]
-    )
+    table = views.estimates.estimates(question_set, "all", "micro").set_index(["model", "metric"])
     value = table["value"]
     expected = {
         "foil_accuracy": (FIRST.mean() + SECOND.mean()) / 2,
@@ -141,7 +139,7 @@ def test_the_headline_of_a_model_with_both_orders_is_their_mean(store, question_
     assert table["ties"][names["twice"], "foil_accuracy"] == 0
     assert np.isnan(table["value"][names["once"], "equivariance_deviation"])
     for subset, start in zip(SUBSETS, (0, 1), strict=True):
-        sliced = views.estimates.estimates(store, question_set, "subtype", "micro").set_index(
+        sliced = views.estimates.estimates(question_set, "subtype", "micro").set_index(
             ["model", "metric", "slice"]
         )
         assert sliced["value"][names["twice"], "order_flips", subset] == pytest.approx(
@@ -151,7 +149,7 @@ def test_the_headline_of_a_model_with_both_orders_is_their_mean(store, question_
 
 def test_shares_count_both_answers_and_buckets_count_either_failure(store, question_set, names):
     compared = views.paired_tests.compare_models(
-        store, question_set, (names["twice"], names["once"]), "foil"
+        question_set, (names["twice"], names["once"]), "foil"
     )
     row = compared.row(names["once"])
     wrong = 2 * N - FIRST.sum() - SECOND.sum()
@@ -166,7 +164,7 @@ def test_shares_count_both_answers_and_buckets_count_either_failure(store, quest
     assert (row.only_base, row.only_model) == (buckets[True, False], buckets[False, True])
     assert (row.both, row.neither) == (buckets[True, True], buckets[False, False])
     turned = views.paired_tests.compare_models(
-        store, question_set, (names["once"], names["twice"]), "foil"
+        question_set, (names["once"], names["twice"]), "foil"
     ).row(names["twice"])
     assert (turned.base, turned.value) == (row.value, row.base)
     assert turned.difference == pytest.approx(-row.difference)
@@ -175,7 +173,7 @@ def test_shares_count_both_answers_and_buckets_count_either_failure(store, quest
     (count,) = [
         sum(
             count.n_believed
-            for count in views.showcase.lie_counts(store, question_set, "foil")
+            for count in views.showcase.lie_counts(question_set, "foil")
             if count.model == names["twice"]
         )
     ]
@@ -183,7 +181,7 @@ def test_shares_count_both_answers_and_buckets_count_either_failure(store, quest
 
 
 def test_shares_by_type_of_edit_count_each_model_once_per_case(store, question_set):
-    ranked = views.paired_tests.rank_models(store, question_set, "foil")
+    ranked = views.paired_tests.rank_models(question_set, "foil")
     n_fooled = 1 - (FIRST + 0.0 + SECOND) / 2 + ~ONCE + (SCORES[:, 0] <= SCORES[:, 1])
     assert {row.subtype for row in ranked.shares} == set(SUBSETS)
     for row in ranked.shares:
@@ -216,7 +214,7 @@ def test_each_answered_case_counts_once_in_the_leaderboard(data, names, store, t
 def test_a_quiz_gives_half_a_point_to_an_answer_that_changes_with_the_order(
     store, question_set, names
 ):
-    quiz = views.quiz.quiz_round(store, question_set, "foil", "fair")
+    quiz = views.quiz.quiz_round(question_set, "foil", "fair")
     shares = dict(zip(quiz.models, quiz.shares, strict=True))
     assert shares[names["twice"]] == pytest.approx((FIRST.mean() + SECOND.mean()) / 2)
     assert shares[names["once"]] == pytest.approx(ONCE.mean())
@@ -229,13 +227,13 @@ def test_cases_can_be_sorted_by_the_number_of_fooled_models(store, question_set,
     by_case = {number_of[question]: int(count) for question, count in enumerate(fails)}
     passing = {number_of[q] for q in range(N) if outcome == "all" or not (FIRST & SECOND)[q]}
     chosen = Filter(names["twice"], "foil", outcome=outcome, sort="models")
-    cards, _, n_cases = views.wall.wall(store, question_set, chosen, 1, N, grouped=False)
+    cards, _, n_cases = views.wall.wall(question_set, chosen, 1, N, grouped=False)
     assert n_cases == len(passing)
     expected = sorted(passing, key=lambda case: (-by_case[case], case))
     assert [card.case for card in cards] == expected
-    table, _ = views.cases.failures(store, question_set, chosen, 1, N)
+    table, _ = views.cases.failures(question_set, chosen, 1, N)
     assert table["case"].tolist() == expected
-    heads, _, _ = views.wall.wall(store, question_set, chosen, 1, N)
+    heads, _, _ = views.wall.wall(question_set, chosen, 1, N)
     for card in heads:
         of_picture = [each.case for each in cards if each.images == card.images]
         assert by_case[card.case] == max(by_case[case] for case in of_picture)
@@ -245,7 +243,7 @@ def a_card(
     store: Store, question_set: QuestionSet, model: str, question: int
 ) -> views.wall.WallCard:
     number = case_numbers(store, question_set)[question]
-    (card,) = views.wall.cards(store, question_set, Filter(model, "foil"), [number])
+    (card,) = views.wall.cards(question_set, Filter(model, "foil"), [number])
     return card
 
 
@@ -279,7 +277,7 @@ def test_no_text_about_an_answer_without_a_score_has_a_margin(store, question_se
     )
     only_choices = replace(card, verdicts=tuple(v for v in card.verdicts if not v.is_scored))
     assert model_bars(case_card(only_choices, kind)).title == ""
-    talk = views.story.story(store, question_set, "foil")
+    talk = views.story.story(question_set, "foil")
     talk = replace(talk, models=(names["twice"], names["once"]))
     slides = case_slides(talk.models, only_choices, kind, {name: name for name in talk.models})
     bars_slide = slides[-1]
@@ -296,7 +294,7 @@ def test_the_table_of_a_case_names_the_chosen_caption(store, question_set, names
     assert outcome(kind, 0.0, False) == ("tie", "right in one order only")
     assert outcome(kind, 0.0) == ("tie", "cannot tell")
     number = case_numbers(store, question_set)[0]
-    answers = views.rows.answer_rows(store, question_set, [number], (names["once"],))
+    answers = views.rows.answer_rows(question_set, [number], (names["once"],))
     answer = answers[number][names["once"]]
     assert isinstance(answer, AnswerRow) and not answer.is_scored
     card = case_card(a_card(store, question_set, names["once"], 0), kind, {names["once"]: answer})

@@ -35,7 +35,7 @@ def cells_of(store, manifest, number):
     columns = next(
         each.columns for each in views.published.TABLES["rococo"] if each.number == number
     )
-    cells = views.papers.remade(store, question_set, number).query("source == 'run'")
+    cells = views.papers.remade(question_set, number).query("source == 'run'")
     return question_set, [(columns[cell.column], cell) for cell in cells.itertuples()]
 
 
@@ -112,15 +112,15 @@ def test_one_draw_has_no_spread(tiny, store):
     options = {"policies": ["danger"], "pictures": ["mix:0.7"], "picture_seeds": [1]}
     manifest = execute(Request((RANDOM,), tiny, "rococo", options, examine=False), store)[0]
     question_set = views.runs.question_set(store, manifest["case_key"])
-    assert views.papers.spread(store, question_set).empty
-    cells = views.papers.remade(store, question_set, 3)
+    assert views.papers.spread(question_set).empty
+    cells = views.papers.remade(question_set, 3)
     assert set(cells["n_seeds"]) == {0}
 
 
 def test_a_table_shows_the_number_of_draws_behind_a_mean(rococo_run, store):
     question_set, _ = cells_of(store, rococo_run, 6)
     table = next(each for each in views.published.TABLES["rococo"] if each.number == 6)
-    cells = views.papers.remade(store, question_set, 6)
+    cells = views.papers.remade(question_set, 6)
     html = papers.remade(cells, table, question_set.metrics, styles.styles(question_set.models))
     assert html.table.count(", 3 draws") == sum(cells["n_seeds"].gt(0) & ~cells["value"].isna())
     assert "followed by their standard deviation" in html.remark

@@ -12,7 +12,7 @@ from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import entry
 from vlprobe.storage.store import Store
-from vlprobe.views.rows import AnswerTable, CaseTable
+from vlprobe.views.tables import AnswerTable, CaseTable
 
 ROWS = 23
 
@@ -79,8 +79,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused_in_one_line(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     answered = AnswerTable(store, "a")
-    known = views.rows._footer(answered.version)
-    monkeypatch.setattr(views.rows, "_footer", lambda version: known)
+    known = views.tables._footer(answered.version)
+    monkeypatch.setattr(views.tables, "_footer", lambda version: known)
     os.truncate(answered.path, 40)
     with pytest.raises(InvalidInput, match="cannot be read"):
         answered.rows([3], ())
@@ -99,7 +99,7 @@ def sorted_keys(keys: np.ndarray, is_pictured: np.ndarray | None) -> np.ndarray:
     """Return the sort keys of the cases 0, 1, ..., of which these have pictures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(views.rows, "are_pictured", lambda *_: is_pictured)
-        return views.rows.pictured_first(*[None] * 4, keys)
+        return views.rows.pictured_first(*[None] * 3, keys)
 
 
 @pytest.mark.parametrize("sort", views.filter.SORTS)

@@ -41,7 +41,7 @@ def test_each_picture_is_shown_once_with_the_number_of_fooled_models(
     for _, row in flips.iterrows():
         fooled = sum(row[model] <= 0 for model in DEALT)
         expected[row["item"]] = max(expected.get(row["item"], 0), fooled)
-    shown = views.showcase.showcases(filled, question_set, "flip", DEALT[0])
+    shown = views.showcase.showcases(question_set, "flip", DEALT[0])
     items = [one.card.item for one in shown]
     assert sorted(items) == sorted(item for item, fooled in expected.items() if fooled)
     for one in shown:
@@ -61,10 +61,10 @@ def test_above_the_limit_of_pictures_it_is_unknown_which_are_local(tmp_path, mon
     question_set = views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
     monkeypatch.setattr(views.rows, "MOST_FILES", 2)
     every = Filter(DEALT[0], "flip", outcome="all")
-    numbers = views.cases.passing(store, question_set, every)[0]
-    assert views.rows.are_pictured(store, question_set, "flip", numbers) is None
-    assert 0 < len(views.rows.sampled(store, question_set, "flip")) < len(numbers)
-    drawn = views.quiz.quiz_round(store, question_set, "flip", "fair")
+    numbers = views.cases.passing(question_set, every)[0]
+    assert views.rows.are_pictured(question_set, "flip", numbers) is None
+    assert 0 < len(views.rows.sampled(question_set, "flip")) < len(numbers)
+    drawn = views.quiz.quiz_round(question_set, "flip", "fair")
     assert drawn.n_cases == drawn.n_all > 0
 
 
@@ -76,9 +76,9 @@ def test_if_some_pictures_are_missing_only_local_ones_are_shown(tmp_path):
 
     def displayed_pictures() -> tuple[set[str], set[str]]:
         """Return the pictures of Home's failures, and of the examples of a page of Lab."""
-        cases = views.showcase.showcases(store, question_set, "flip", "control:constant")
+        cases = views.showcase.showcases(question_set, "flip", "control:constant")
         first = Filter("control:constant", "flip")
-        cards, _, _ = views.wall.wall(store, question_set, first, 1, 3)
+        cards, _, _ = views.wall.wall(question_set, first, 1, 3)
         return tuple(
             {Path(name).name for card in cards for name in card.images}
             for cards in ([one.card for one in cases], cards)
@@ -94,7 +94,7 @@ def test_if_some_pictures_are_missing_only_local_ones_are_shown(tmp_path):
 
 
 def test_consecutive_failures_differ_in_type_if_possible(filled, question_set):
-    shown = views.showcase.showcases(filled, question_set, "flip", DEALT[0])
+    shown = views.showcase.showcases(question_set, "flip", DEALT[0])
     for place in range(1, len(shown)):
         before, one = shown[place - 1], shown[place]
         alike = {other.card.subtype for other in shown[place:] if other.n_fooled == one.n_fooled}
@@ -103,20 +103,17 @@ def test_consecutive_failures_differ_in_type_if_possible(filled, question_set):
 
 def test_the_order_of_failures_depends_on_the_seed_only(filled, question_set):
     orders = [
-        [
-            one.card.id
-            for one in views.showcase.showcases(filled, question_set, "flip", DEALT[0], seed)
-        ]
+        [one.card.id for one in views.showcase.showcases(question_set, "flip", DEALT[0], seed)]
         for seed in (1, 1, 2, 3, 4)
     ]
     assert orders[0] == orders[1]
     assert any(order != orders[0] for order in orders[2:])
-    few = views.showcase.showcases(filled, question_set, "flip", DEALT[0], 1, count=2)
+    few = views.showcase.showcases(question_set, "flip", DEALT[0], 1, count=2)
     assert len(few) == 2
 
 
 def test_lies_are_counted_by_type_and_model(filled, question_set):
-    counts = views.showcase.lie_counts(filled, question_set, "flip")
+    counts = views.showcase.lie_counts(question_set, "flip")
     for run in question_set.runs:
         table = filled.run(run.key).table("scores").to_pandas()
         flips = table[table["kind"] == "flip"]
@@ -128,13 +125,13 @@ def test_lies_are_counted_by_type_and_model(filled, question_set):
             assert (one.n_lies, one.n_believed) == (len(group), believed)
             assert math.isnan(one.moved)
             outcomes = views.cases.outcomes(
-                filled, question_set, Filter(run.model, "flip", subtype=str(subtype), outcome="all")
+                question_set, Filter(run.model, "flip", subtype=str(subtype), outcome="all")
             )
             assert (outcomes["fooled"], outcomes["all"]) == (one.n_believed, one.n_lies)
 
 
 def test_rewordings_never_count_as_fooled(filled, question_set):
-    counts = views.showcase.lie_counts(filled, question_set, "paraphrase")
+    counts = views.showcase.lie_counts(question_set, "paraphrase")
     assert counts and all(one.n_believed == 0 for one in counts)
     (run,) = [run for run in question_set.runs if run.model == DEALT[0]]
     table = filled.run(run.key).table("scores").to_pandas()
@@ -146,8 +143,8 @@ def test_rewordings_never_count_as_fooled(filled, question_set):
 
 def test_the_number_of_fooling_pictures_is_that_of_the_wall(filled, question_set):
     for model in DEALT:
-        _, n_pictures, _ = views.wall.wall(filled, question_set, Filter(model, "flip"))
-        found = views.showcase.n_fooling_pictures(filled, question_set, "flip", model)
+        _, n_pictures, _ = views.wall.wall(question_set, Filter(model, "flip"))
+        found = views.showcase.n_fooling_pictures(question_set, "flip", model)
         assert found == n_pictures > 0
 
 
@@ -155,10 +152,10 @@ def test_the_first_kind_of_each_probe_has_failures_with_pictures(every_probe):
     first = {}
     for row in views.runs.question_sets(every_probe).itertuples():
         question_set = views.runs.question_set(every_probe, row.case_key)
-        kinds = views.showcase.kinds(every_probe, question_set)
+        kinds = views.showcase.kinds(question_set)
         first[row.probe] = kinds[0]
         assert set(kinds) <= set(views.runs.kinds(row.probe))
-        shown = views.showcase.showcases(every_probe, question_set, kinds[0], "control:random")
+        shown = views.showcase.showcases(question_set, kinds[0], "control:random")
         assert shown, row.probe
         assert len({one.card.item for one in shown}) == len(shown)
     assert first == {
@@ -187,20 +184,18 @@ def half_answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, view
     store = Store(folder / "cache")
     dataset = f"pairs:{folder / 'valse.json'}+unpictured"
     execute(Request(tuple(models), dataset, "eqben", examine=False), store)
-    return store, views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
+    return views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
 
 
 def test_a_case_without_an_answer_is_not_counted_among_the_lies(half_answered):
-    store, question_set = half_answered
-    counts = views.showcase.lie_counts(store, question_set, "foil")
+    counts = views.showcase.lie_counts(half_answered, "foil")
     assert sorted((count.n_lies, count.n_believed) for count in counts) == [(2, 0), (2, 1)]
     for run in question_set.runs:  # DuckDB reads a single file by other rules than several files
         single = replace(question_set, runs=(run,))
-        (count,) = views.showcase.lie_counts(store, single, "foil")
+        (count,) = views.showcase.lie_counts(single, "foil")
         assert count.n_lies == 2
 
 
 def test_only_cases_that_both_models_answered_are_points_of_a_scatter(half_answered):
-    store, question_set = half_answered
-    points, total = views.paired_outcomes.scatter(store, question_set, *question_set.models, "foil")
+    points, total = views.paired_outcomes.scatter(half_answered, *half_answered.models, "foil")
     assert total == len(points) == 1

@@ -41,11 +41,11 @@ def visla(store: Store) -> views.runs.QuestionSet:
 def test_a_run_has_the_parameters_of_its_model_and_the_estimated_accuracy(store, visla):
     model = registry.load_model(MODEL, "cpu")
     counted = sum(weights.numel() for weights in model._model.parameters())
-    table = figures.sizes(store, visla, "i2t_accuracy", "spatial")
+    table = figures.sizes(visla, "i2t_accuracy", "spatial")
     (row,) = table[(table["source"] == "run") & (table["model"] == MODEL)].itertuples()
     assert row.parameters == pytest.approx(counted / 1e6)
     assert math.isnan(row.samples)  # no paper publishes its training data
-    estimates = views.estimates.estimates(store, visla, "subtype")
+    estimates = views.estimates.estimates(visla, "subtype")
     estimate = estimates.query(
         "model == @MODEL and metric == 'i2t_accuracy' and slice == 'spatial'"
     )
@@ -57,7 +57,7 @@ def test_a_run_has_the_parameters_of_its_model_and_the_estimated_accuracy(store,
 def test_published_models_have_the_size_and_data_of_their_table(
     store, visla, metric, kind, subset, number
 ):
-    table = figures.sizes(store, visla, metric, subset).query("source == 'published'")
+    table = figures.sizes(visla, metric, subset).query("source == 'published'")
     million = {"million": 1, "billion": 1000}
 
     def fact(model: str, name: str) -> float:
@@ -84,7 +84,7 @@ def test_published_models_have_the_size_and_data_of_their_table(
 
 def test_text_encoder_sizes_are_published_relative_to_bert_base(store, visla):
     """Check the sizes of table 2, which are relative to BERT-base with 109.5 million parameters."""
-    table = figures.sizes(store, visla, "t2t_accuracy", "generic").set_index("model")
+    table = figures.sizes(visla, "t2t_accuracy", "generic").set_index("model")
     (printed,) = (
         row["value"]
         for row in ROWS
@@ -92,11 +92,11 @@ def test_text_encoder_sizes_are_published_relative_to_bert_base(store, visla):
     )
     assert table.loc["GTE-large", "parameters"] == pytest.approx(float(printed) * 109.5)
     assert table.loc["GTE-large", "samples"] != table.loc["GTE-large", "samples"]  # not published
-    assert "GTE-large" not in set(figures.sizes(store, visla, "i2t_accuracy", "generic")["model"])
+    assert "GTE-large" not in set(figures.sizes(visla, "i2t_accuracy", "generic")["model"])
 
 
 def test_facts_of_a_run_s_model_are_shown_next_to_published_ones_in_their_unit(store, visla):
-    cells = views.papers.beside(store, visla, MODEL)
+    cells = views.papers.beside(visla, MODEL)
     counted = views.papers.passport_facts(store, MODEL, visla.run(MODEL).model_digest)
     facts = cells[(cells["dataset"] == "none") & (cells["table"] == 6)]
     parameters = facts[(facts["metric"] == "parameters") & (facts["unit"] == "million")]
@@ -111,7 +111,7 @@ def test_facts_of_a_run_s_model_are_shown_next_to_published_ones_in_their_unit(s
 
 def test_table_6_has_the_model_of_the_run_above_the_published_ones(store, visla):
     """Check the published values, read from the paper by hand, in millions."""
-    cells = views.papers.remade(store, visla, 6)
+    cells = views.papers.remade(visla, 6)
     values = {name: rows["value"].tolist() for name, rows in cells.groupby(["source", "model"])}
     weights = views.papers.passport_facts(store, MODEL, visla.run(MODEL).model_digest)["parameters"]
     assert values["run", MODEL][:2] == [weights, 128]
@@ -147,7 +147,7 @@ def test_the_training_data_of_a_published_model_is_known_by_its_weights():
 )
 def test_an_unpublished_metric_or_subset_is_refused(store, visla, metric, subset):
     with pytest.raises(NotFound):
-        figures.sizes(store, visla, metric, subset)
+        figures.sizes(visla, metric, subset)
 
 
 def test_the_command_prints_all_sizes():
@@ -182,12 +182,12 @@ def test_runs_on_visla_s_released_file_names_are_found(tmp_path: Path):
         )
         question_set = views.runs.question_set(results, manifest["case_key"])
         (estimate,) = (
-            views.estimates.estimates(results, question_set)
+            views.estimates.estimates(question_set)
             .query("metric == 't2t_accuracy'")["value"]
             .tolist()
         )
         for subset in figures.SIZE_TABLES:
-            table = figures.sizes(results, question_set, "t2t_accuracy", subset)
+            table = figures.sizes(question_set, "t2t_accuracy", subset)
             values = table.loc[table["source"] == "run", "value"].tolist()
             assert values == ([estimate] if name.lower().startswith(subset) else [])
-        assert (figures.all_sizes(results, question_set)["source"] == "run").sum() == 1
+        assert (figures.all_sizes(question_set)["source"] == "run").sum() == 1

@@ -31,7 +31,7 @@ def store(every_probe: Store, tmp_path_factory) -> Store:
         copied, copied.runs()[0]["case_key"], Annotation(0, "first", ("odd",), "note")
     )
     questions = views.runs.question_set(copied, copied.runs()[0]["case_key"])
-    views.named_slices.save(copied, questions, "Two", {"contains": "a"}, np.array([0, 2]))
+    views.named_slices.save(questions, "Two", {"contains": "a"}, np.array([0, 2]))
     return copied
 
 

@@ -22,7 +22,7 @@ def test_shares_match_a_loop_and_pairs_match_compare(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     question_set = views.runs.question_set(filled, key)
-    everyone = rank_models(filled, question_set, kind)
+    everyone = rank_models(question_set, kind)
     of_kind = rows[rows["kind"] == kind]
     assert [one.model for one in everyone.contestants] == list(question_set.ordered_models)
     for one in everyone.contestants:
@@ -33,7 +33,7 @@ def test_shares_match_a_loop_and_pairs_match_compare(
     pairs = list(itertools.combinations(fit, 2))
     assert [(pair.baseline, pair.model) for pair in everyone.rows] == pairs
     for pair in everyone.rows:
-        row = compare_models(filled, question_set, (pair.baseline, pair.model), kind).rows[0]
+        row = compare_models(question_set, (pair.baseline, pair.model), kind).rows[0]
         assert pair.p == pytest.approx(row.p, abs=1e-12)
         assert (pair.difference, pair.low, pair.high) == pytest.approx(
             (row.difference, row.low, row.high)
@@ -42,7 +42,7 @@ def test_shares_match_a_loop_and_pairs_match_compare(
 
 def test_pairs_are_corrected_together(mixed_store: Store):
     question_set = question_set_of(mixed_store)
-    everyone = rank_models(mixed_store, question_set, "t2i")
+    everyone = rank_models(question_set, "t2i")
     p = sorted(pair.p for pair in everyone.rows)
     assert len(p) == 3
     raised = list(itertools.accumulate((min(1, (3 - i) * value) for i, value in enumerate(p)), max))
@@ -58,7 +58,7 @@ def test_shares_by_type_count_only_models_with_passed_checks(
     filled: Store, key: str, rows: pd.DataFrame
 ):
     question_set = views.runs.question_set(filled, key)
-    everyone = rank_models(filled, question_set, "flip")
+    everyone = rank_models(question_set, "flip")
     fit = [one.model for one in everyone.contestants if one.is_fit]
     total = sum(row.n_believed for row in everyone.shares)
     assert total == sum((rows.loc[rows["kind"] == "flip", name] <= 0).sum() for name in fit)
@@ -73,27 +73,27 @@ def test_a_talk_begins_with_the_cases_that_fool_most_models_one_per_picture(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     question_set = views.runs.question_set(filled, key)
-    numbers = story.order(filled, question_set, kind)
+    numbers = story.order(question_set, kind)
     models = [name for name in question_set.models if not is_control(name)]
     fooled = (rows[models] <= 0).sum(axis=1)[rows["kind"] == kind]
     best = fooled.groupby(rows["item"]).max().sort_values(ascending=False).tolist()
     assert sorted(fooled[numbers].tolist(), reverse=True) == fooled[numbers].tolist() == best
-    codes = views.rows.CaseTable(filled, key).picture_codes[numbers]
+    codes = views.tables.CaseTable(filled, key).picture_codes[numbers]
     assert len(np.unique(codes)) == len(codes)
 
 
 def test_another_one_cycles_through_the_cases(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
-    first = story.opener(filled, question_set, "flip")
+    first = story.opener(question_set, "flip")
     assert first is not None
     opener, seen = first, []
     while opener.card.id not in seen:
         seen.append(opener.card.id)
-        following = story.opener(filled, question_set, "flip", opener.next)
+        following = story.opener(question_set, "flip", opener.next)
         assert following is not None
         opener = following
     assert len(seen) > 2 and opener.card.id == first.card.id
-    assert story.opener(filled, question_set, "flip", "no such case") == first
+    assert story.opener(question_set, "flip", "no such case") == first
 
 
 def talk_of(store: Store) -> tuple[str, list[str]]:
@@ -117,7 +117,7 @@ def test_a_talk_without_mixed_pictures_has_no_mixture(filled: Store):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_of_a_group_are_tied_and_others_are_not(filled: Store, key: str, kind: str):
-    everyone = rank_models(filled, views.runs.question_set(filled, key), kind)
+    everyone = rank_models(views.runs.question_set(filled, key), kind)
     groups = everyone.tie_groups
     assert {model for group in groups for model in group} == {one.model for one in everyone.fit}
     for one, other in itertools.combinations([each.model for each in everyone.fit], 2):

@@ -70,11 +70,11 @@ def question_set(store: Store) -> QuestionSet:
 
 def kind_of(store: Store) -> str:
     questions = question_set(store)
-    return views.runs.default_kind(store, questions, questions.models)
+    return views.runs.default_kind(questions, questions.models)
 
 
 def test_cases_are_ranked_by_the_number_of_strong_models_that_reject_them(store: Store):
-    ranking = views.suspects.suspects(store, question_set(store), kind_of(store), 0.8)
+    ranking = views.suspects.suspects(question_set(store), kind_of(store), 0.8)
     assert {Path(name.removeprefix("scores:")).stem for name in ranking.strong} == {
         "first",
         "second",
@@ -92,16 +92,16 @@ def test_cases_are_ranked_by_the_number_of_strong_models_that_reject_them(store:
 
 
 def test_a_single_strong_model_gives_no_suspect_labels(store: Store):
-    ranking = views.suspects.suspects(store, question_set(store), kind_of(store), 0.9)
+    ranking = views.suspects.suspects(question_set(store), kind_of(store), 0.9)
     assert len(ranking.strong) == 1 and ranking.suspects == ()
 
 
 def test_only_rejected_labels_are_excluded_from_the_second_accuracy(store: Store):
     questions, kind = question_set(store), kind_of(store)
-    first, second = views.suspects.suspects(store, questions, kind, 0.8).suspects
-    views.suspects.judge(store, questions, first.case, first.id, "wrong")
-    views.suspects.judge(store, questions, second.case, second.id, "right")
-    ranking = views.suspects.suspects(store, questions, kind, 0.8)
+    first, second = views.suspects.suspects(questions, kind, 0.8).suspects
+    views.suspects.judge(questions, first.case, first.id, "wrong")
+    views.suspects.judge(questions, second.case, second.id, "right")
+    ranking = views.suspects.suspects(questions, kind, 0.8)
     assert [each.verdict for each in ranking.suspects] == ["wrong", "right"]
     without = {
         Path(each.model.removeprefix("scores:")).stem: each.without for each in ranking.accuracies
@@ -111,12 +111,12 @@ def test_only_rejected_labels_are_excluded_from_the_second_accuracy(store: Store
 
 def test_a_verdict_replaces_the_earlier_one_and_keeps_other_tags(store: Store):
     questions = question_set(store)
-    suspect = views.suspects.suspects(store, questions, kind_of(store), 0.8).suspects[0]
+    suspect = views.suspects.suspects(questions, kind_of(store), 0.8).suspects[0]
     annotations.write(
         store, questions.key, annotations.Annotation(suspect.case, suspect.id, ("telling",), "look")
     )
     for verdict in ("wrong", "both", ""):
-        views.suspects.judge(store, questions, suspect.case, suspect.id, verdict)
+        views.suspects.judge(questions, suspect.case, suspect.id, verdict)
         (current,) = annotations.read(store, questions.key).current
         expected = {"telling", errata.TAGS[verdict]} if verdict else {"telling"}
         assert set(current.tags) == expected and current.note == "look"
@@ -132,8 +132,8 @@ def test_errata_are_imported_into_another_cache_and_a_run_excludes_their_questio
     store: Store, tmp_path: Path, dataset: str, models: list[str]
 ):
     questions = question_set(store)
-    suspect = views.suspects.suspects(store, questions, kind_of(store), 0.8).suspects[0]
-    views.suspects.judge(store, questions, suspect.case, suspect.id, "wrong")
+    suspect = views.suspects.suspects(questions, kind_of(store), 0.8).suspects[0]
+    views.suspects.judge(questions, suspect.case, suspect.id, "wrong")
     key = questions.runs[0].key
     path = tmp_path / "errata.jsonl"
     command = ["--cache", str(store.root), "errata", "export", key, str(path), "--reviewer", "Ann"]
@@ -204,17 +204,13 @@ def test_a_model_with_both_orders_has_the_accuracy_that_home_shows():
     store = Store(shipped.PUBLISHED_FOLDER)
     row = next(row for row in views.runs.question_set_rows(store) if "SugarCrepe" in row.dataset)
     questions = views.runs.question_set(store, row.case_key)
-    kind = views.runs.default_kind(store, questions)
+    kind = views.runs.default_kind(questions)
     shares = {  # shares of wrong answers, as Home counts them
         model: sum(count.n_believed for count in counts) / sum(count.n_lies for count in counts)
         for model in questions.models
-        if (
-            counts := [
-                c for c in views.showcase.lie_counts(store, questions, kind) if c.model == model
-            ]
-        )
+        if (counts := [c for c in views.showcase.lie_counts(questions, kind) if c.model == model])
     }
-    ranking = views.suspects.suspects(store, questions, kind)
+    ranking = views.suspects.suspects(questions, kind)
     assert len(ranking.accuracies) == 5
     for each in ranking.accuracies:
         assert each.all_cases == pytest.approx(1 - shares[each.model]), each.model

@@ -155,13 +155,13 @@ def bundled_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delenv(shipped.SETTING)
     store = shipped.opened(tmp_path / "cache")
     keys = {row.dataset: row.case_key for row in views.runs.question_set_rows(store)}
-    return store, lambda dataset: views.runs.question_set(store, keys[dataset])
+    return lambda dataset: views.runs.question_set(store, keys[dataset])
 
 
 def test_totals_are_shown_only_with_equivalent_questions(bundled_set):
     store, question_set = bundled_set
     model = "published:CLIP ViT-B/32"
-    rows = totals.of_questions(store, question_set("bundled:SugarCrepe"), "foil", model)
+    rows = totals.of_questions(bundled_set("bundled:SugarCrepe"), "foil", model)
     with totals._CSV.open(encoding="utf-8") as file:
         expected = {
             row["model"]: 1 - float(row["value"])
@@ -170,10 +170,10 @@ def test_totals_are_shown_only_with_equivalent_questions(bundled_set):
         }
     assert {row.model: row.fooled for row in rows} == pytest.approx(expected)
     assert [row.fooled for row in rows] == sorted(expected.values()) and len(rows) == 42
-    valse = totals.of_questions(store, question_set("bundled:VALSE"), "foil", "published:X-VLM 16M")
-    pairs = totals.of_questions(store, question_set("demo-pairs"), "pair", "demo:softmax")
+    valse = totals.of_questions(bundled_set("bundled:VALSE"), "foil", "published:X-VLM 16M")
+    pairs = totals.of_questions(bundled_set("demo-pairs"), "pair", "demo:softmax")
     assert valse == pairs == ()
-    assert totals.of_questions(store, question_set("bundled:SugarCrepe"), "pair", model) == ()
+    assert totals.of_questions(bundled_set("bundled:SugarCrepe"), "pair", model) == ()
 
 
 def test_a_pair_of_winoground_is_compared_by_its_group_score(tmp_path: Path):
@@ -183,9 +183,7 @@ def test_a_pair_of_winoground_is_compared_by_its_group_score(tmp_path: Path):
     execute(Request((scores,), dataset, "eqben"), store)
     (row,) = views.runs.question_set_rows(store)
     question_set = views.runs.question_set(store, row.case_key)
-    rows = {
-        each.model: each.fooled for each in totals.of_questions(store, question_set, "pair", scores)
-    }
+    rows = {each.model: each.fooled for each in totals.of_questions(question_set, "pair", scores)}
     assert len(rows) == 49
     assert rows["openai/clip-vit-base-patch32"] == pytest.approx(0.91)
 
@@ -204,19 +202,19 @@ def test_sugarcrepe_has_totals_for_each_probe_on_its_full_set(
     store = Store(tmp_path / "cache")
     (manifest,) = execute(Request((model,), dataset, probe), store)
     question_set = views.runs.question_set(store, manifest["case_key"])
-    assert totals.of_questions(store, question_set, kind, model) == ()  # only 6 of 7,511 questions
+    assert totals.of_questions(question_set, kind, model) == ()  # only 6 of 7,511 questions
     (sugarcrepe,) = (each for each in totals.BENCHMARKS if each.task == "SugarCrepe")
     whole = replace(sugarcrepe, sizes=frozenset({6}))
     monkeypatch.setattr(totals, "BENCHMARKS", (whole,))
-    assert len(totals.of_questions(store, question_set, kind, model)) == 42
+    assert len(totals.of_questions(question_set, kind, model)) == 42
 
 
 def test_compare_marks_the_published_totals_that_fit_on_its_axis(bundled_set):
     store, question_set = bundled_set
     models = ("published:CLIP ViT-B/32", "published:CLIP_COCO", "published:CLIP_TROHN-Text")
     questions = question_set("bundled:SugarCrepe")
-    comparison = views.paired_tests.compare_models(store, questions, models, "foil")
-    rows = totals.of_questions(store, questions, "foil", models[0])
+    comparison = views.paired_tests.compare_models(questions, models, "foil")
+    rows = totals.of_questions(questions, "foil", models[0])
     kind = presentations()["eqben"].kind("foil")
     looks = styles.styles(list(models))
     figure = forest.forest_figure(comparison, kind, looks, {}, rows)

@@ -23,20 +23,18 @@ def same(one: float, other: float) -> bool:
 
 def test_the_trade_off_has_the_estimates_of_both_metrics(every_probe: Store, case_key: str):
     points = views.tradeoff.trade_off(
-        every_probe, views.runs.question_set(every_probe, case_key), "positive_rate"
+        views.runs.question_set(every_probe, case_key), "positive_rate"
     ).set_index("model")
-    table = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, case_key)
-    ).set_index(["model", "metric"])
+    table = views.estimates.estimates(views.runs.question_set(every_probe, case_key)).set_index(
+        ["model", "metric"]
+    )
     assert len(points) == 2
     for model in points.index:
         assert same(points.loc[model, "x"], table.loc[(model, "invariance_error"), "value"])
         assert points.loc[model, "y_low"] == table.loc[(model, "positive_rate"), "low"]
         assert points.loc[model, "y_n"] == table.loc[(model, "positive_rate"), "n_items"]
     with pytest.raises(NotFound, match="positive_rate"):
-        views.tradeoff.trade_off(
-            every_probe, views.runs.question_set(every_probe, case_key), "invariance_error"
-        )
+        views.tradeoff.trade_off(views.runs.question_set(every_probe, case_key), "invariance_error")
 
 
 def test_a_metric_without_cases_is_unknown_in_the_trade_off(store: Store, tmp_path):
@@ -47,13 +45,11 @@ def test_a_metric_without_cases_is_unknown_in_the_trade_off(store: Store, tmp_pa
         store,
     )
     key = case_key_of(store)
-    points = views.tradeoff.trade_off(store, views.runs.question_set(store, key), "positive_rate")
+    points = views.tradeoff.trade_off(views.runs.question_set(store, key), "positive_rate")
     assert math.isnan(points["x"].iloc[0])
     assert not points["front"].any()
     assert (
-        views.tradeoff.trade_off_by_type(
-            store, views.runs.question_set(store, key), "positive_rate"
-        )["x"]
+        views.tradeoff.trade_off_by_type(views.runs.question_set(store, key), "positive_rate")["x"]
         .isna()
         .all()
     )
@@ -61,7 +57,7 @@ def test_a_metric_without_cases_is_unknown_in_the_trade_off(store: Store, tmp_pa
 
 def test_a_control_is_never_on_the_front(every_probe: Store, case_key: str):
     assert not views.tradeoff.trade_off(
-        every_probe, views.runs.question_set(every_probe, case_key), "positive_rate"
+        views.runs.question_set(every_probe, case_key), "positive_rate"
     )["front"].any()
 
 
@@ -74,13 +70,13 @@ def test_by_type_y_is_the_estimate_of_the_type_and_x_that_of_all_cases(
     every_probe, case_key, up, combined, unit
 ):
     points = views.tradeoff.trade_off_by_type(
-        every_probe, views.runs.question_set(every_probe, case_key), up, "macro", unit
+        views.runs.question_set(every_probe, case_key), up, "macro", unit
     )
     whole = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, case_key), "all", "macro", unit
+        views.runs.question_set(every_probe, case_key), "all", "macro", unit
     ).set_index(["model", "metric"])
     parts = views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, case_key), "subtype", "macro", unit
+        views.runs.question_set(every_probe, case_key), "subtype", "macro", unit
     ).set_index(["model", "metric", "slice"])
     assert {"color", "combined"} <= set(points["type"])
     for row in points.itertuples():

@@ -24,7 +24,7 @@ from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper
-from vlprobe.views.rows import CaseTable
+from vlprobe.views.tables import CaseTable
 
 STEPS = (0, 20, 100)
 NAMES = tuple(f"toy@{step}" for step in STEPS)
@@ -46,13 +46,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def test_each_metric_has_one_row_per_step_equal_to_the_estimate_of_its_run(trained: Store):
     question_set, models = views.training_steps.find_training(trained, "toy")
     assert models == dict(zip(STEPS, NAMES, strict=True)) and question_set.probe == "lgip"
-    curves = views.training_steps.curves(trained, question_set, models, "subtype")
+    curves = views.training_steps.curves(question_set, models, "subtype")
     colors = curves.query("metric == 'positive_rate' and slice == 'color'")
     assert colors["step"].tolist() == list(STEPS)
-    numbers = views.rows.CaseTable(trained, question_set.key).numbers(
-        "kind = 'flip' AND subtype = 'color'", []
-    )
-    margins = views.rows.margins(trained, question_set, NAMES, numbers)
+    numbers = question_set.cases.numbers("kind = 'flip' AND subtype = 'color'", [])
+    margins = views.rows.margins(question_set, NAMES, numbers)
     assert colors["value"].tolist() == pytest.approx((margins > 0).mean(axis=1).tolist())
 
 
@@ -61,9 +59,9 @@ def test_the_figure_of_a_training_has_a_line_for_all_cases_and_one_for_each_type
 ):
     question_set, models = views.training_steps.find_training(trained, "toy")
     assert "steps" in paper.available(question_set)
-    figure, caption = paper.printed_figure(trained, question_set, "steps", "column")
-    by_type = views.training_steps.curves(trained, question_set, models, "subtype")
-    whole = views.training_steps.curves(trained, question_set, models)
+    figure, caption = paper.printed_figure(question_set, "steps", "column")
+    by_type = views.training_steps.curves(question_set, models, "subtype")
+    whole = views.training_steps.curves(question_set, models)
     expected = {"All": whole.query("metric == 'positive_rate'")["value"].tolist()}
     for subtype, rows in by_type.query("metric == 'positive_rate'").groupby("slice"):
         expected[value_label(str(subtype))] = rows["value"].tolist()
@@ -89,7 +87,7 @@ def test_repair_draws_the_cases_learned_and_forgotten_at_each_step(
     trained: Store, monkeypatch: pytest.MonkeyPatch
 ):
     question_set, models = views.training_steps.find_training(trained, "toy")
-    table = views.training_steps.cases_by_step(trained, question_set, models, "flip")
+    table = views.training_steps.cases_by_step(question_set, models, "flip")
     figure = charts.repair.learned(table, STEPS)
     for bar, (outcome, sign) in zip(figure.data, (("learned", 1), ("forgotten", -1)), strict=True):
         of_outcome = [row.step for row in table.itertuples() if row.outcome == outcome]
@@ -98,7 +96,7 @@ def test_repair_draws_the_cases_learned_and_forgotten_at_each_step(
         assert sum(bar.y) == sign * len(of_outcome) != 0
     monkeypatch.setenv(shipped.SETTING, "")
     monkeypatch.setattr(CaseTable, "rows", None)  # questions are only read for the exported table
-    draw = partial(views.training_steps.outcomes_by_step, trained, question_set, models)
+    draw = partial(views.training_steps.outcomes_by_step, question_set, models)
     assert draw("flip")["outcome"].tolist() == table["outcome"].tolist()
     at = open_page(monkeypatch, trained, "repair")
     assert not at.exception and "By training step" in [each.value for each in at.header]
@@ -106,7 +104,7 @@ def test_repair_draws_the_cases_learned_and_forgotten_at_each_step(
     (line,) = [each.value for each in at.markdown if each.value.startswith(f"**{len(table)} ")]
     for outcome, count in counts.items():
         assert f"{count} {outcome}" in line
-    caption = paper.steps(trained, replace(question_set, runs=question_set.runs[:3]))[1]
+    caption = paper.steps(replace(question_set, runs=question_set.runs[:3]))[1]
     assert caption in bodies(at) and len(at.get("plotly_chart")) >= 2
     at.selectbox(key="steps_kind").set_value("combined").run()
     assert not at.exception and at.query_params["steps_kind"] == "combined"
@@ -116,9 +114,9 @@ def test_repair_draws_the_cases_learned_and_forgotten_at_each_step(
 
 def test_a_case_is_learned_or_forgotten_at_its_last_change(trained: Store):
     question_set, models = views.training_steps.find_training(trained, "toy")
-    table = views.training_steps.cases_by_step(trained, question_set, models, "flip")
-    numbers = views.rows.CaseTable(trained, question_set.key).numbers("kind = 'flip'", [])
-    margins = views.rows.margins(trained, question_set, NAMES, numbers)
+    table = views.training_steps.cases_by_step(question_set, models, "flip")
+    numbers = question_set.cases.numbers("kind = 'flip'", [])
+    margins = views.rows.margins(question_set, NAMES, numbers)
     for row, of_case in zip(table.itertuples(), margins.T.tolist(), strict=True):
         right = [margin > 0 for margin in of_case]
         begin = next(start for start in range(3) if len(set(right[start:])) == 1)
@@ -172,5 +170,5 @@ def test_a_case_with_an_unknown_margin_has_an_unknown_outcome(
         return margins
 
     monkeypatch.setattr(views.training_steps, "margins", unknown)
-    table = views.training_steps.cases_by_step(trained, question_set, models, "flip")
+    table = views.training_steps.cases_by_step(question_set, models, "flip")
     assert table["outcome"].tolist()[0] == "unknown" and pd.isna(table["step"][0])

@@ -83,14 +83,14 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
         assert set(row.models) == set(TODAY)
         assert views.runs.OLDER not in row.label
         assert set(views.runs.question_set(mixed, key).models) == set(TODAY)
-        assert set(
-            views.estimates.estimates(mixed, views.runs.question_set(mixed, key))["model"]
-        ) == set(TODAY)
-        assert set(
-            views.rows.answers(mixed, views.runs.question_set(mixed, key), [0])["model"]
-        ) == set(TODAY)
+        assert set(views.estimates.estimates(views.runs.question_set(mixed, key))["model"]) == set(
+            TODAY
+        )
+        assert set(views.rows.answers(views.runs.question_set(mixed, key), [0])["model"]) == set(
+            TODAY
+        )
         remade = views.papers.remade(
-            mixed, views.runs.question_set(mixed, key), views.published.TABLES[row.probe][0].number
+            views.runs.question_set(mixed, key), views.published.TABLES[row.probe][0].number
         )
         assert set(remade.loc[remade["source"] == "run", "model"]) == set(TODAY)
         shown = {run.key for run in views.runs.question_set(mixed, key).runs}
@@ -101,36 +101,33 @@ def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
     key = case_key_of(mixed, "lgip")
     for call in (
         views.paired_tests.compare_metrics,
-        lambda *given: views.paired_outcomes.scatter(*given[:2], *given[2], "flip"),
+        lambda questions, models: views.paired_outcomes.scatter(questions, *models, "flip"),
     ):
         with pytest.raises(NotFound, match="veteran"):
-            call(mixed, views.runs.question_set(mixed, key), (TODAY[0], "veteran"))
+            call(views.runs.question_set(mixed, key), (TODAY[0], "veteran"))
     with pytest.raises(NotFound, match="veteran"):
         views.paired_tests.compare_models(
-            mixed, views.runs.question_set(mixed, key), (TODAY[0], "veteran"), "flip"
+            views.runs.question_set(mixed, key), (TODAY[0], "veteran"), "flip"
         )
     assert views.repair.repair_sets(mixed, (TODAY[0], "veteran")) == {}
     assert views.repair.repair_sets(mixed, TODAY).keys() == {"lgip", "rococo"}
     paired = views.filter.Filter("veteran", outcome="all", other=TODAY[1], other_outcome="held")
     with pytest.raises(NotFound, match="control:constant"):
-        views.cases.failures(mixed, views.runs.question_set(mixed, key, model="veteran"), paired)
+        views.cases.failures(views.runs.question_set(mixed, key, model="veteran"), paired)
 
 
 def test_a_curve_of_severity_has_one_version(mixed: Store):
-    table = views.figures.severity(mixed, question_set_of(mixed, "rococo"), "t2i_r1")
+    table = views.figures.severity(question_set_of(mixed, "rococo"), "t2i_r1")
     assert set(table["model"]) <= set(TODAY)
     assert len(table) == len(table.drop_duplicates(["model", "slice"])) > 0
 
 
 def test_a_run_of_an_older_version_can_still_be_shown(mixed: Store):
     key = case_key_of(mixed, "lgip")
-    table = views.estimates.estimates(
-        mixed, views.runs.question_set(mixed, key, version_of="00" * 8)
-    )
+    table = views.estimates.estimates(views.runs.question_set(mixed, key, version_of="00" * 8))
     assert set(table["model"]) == {*VETERANS, TODAY[0]}
     assert set(table["key"]) == {"00" * 8, "01" * 8, "02" * 8}
     cases, total = views.cases.failures(
-        mixed,
         views.runs.question_set(mixed, key, model="veteran"),
         views.filter.Filter("veteran", outcome="all"),
     )
@@ -154,7 +151,7 @@ def test_show_marks_older_runs(mixed: Store):
 
 def test_a_report_and_a_page_name_the_older_runs_that_they_omit(mixed: Store, monkeypatch):
     key = case_key_of(mixed, "lgip")
-    text = report.report(mixed, views.runs.question_set(mixed, key))
+    text = report.report(views.runs.question_set(mixed, key))
     assert (
         f"Run {'00' * 8} of veteran is not listed with these runs (older version: invariance_error@0)"
         in text
@@ -171,14 +168,12 @@ def test_older_runs_are_shown_and_marked_if_no_newer_run_exists(only_older: Stor
     assert set(row.models) == set(VETERANS)
     assert row.label.endswith(" · older version")
     assert set(
-        views.estimates.estimates(only_older, views.runs.question_set(only_older, row.case_key))[
-            "model"
-        ]
+        views.estimates.estimates(views.runs.question_set(only_older, row.case_key))["model"]
     ) == set(VETERANS)
     assert len(
         views.paired_tests.compare_metrics(
-            only_older, views.runs.question_set(only_older, row.case_key), VETERANS
+            views.runs.question_set(only_older, row.case_key), VETERANS
         )
     )
-    notes = views.runs.version_notes(only_older, views.runs.question_set(only_older, row.case_key))
+    notes = views.runs.version_notes(views.runs.question_set(only_older, row.case_key))
     assert len(notes) == 2 and all("was run with an older version" in note for note in notes)

@@ -48,14 +48,14 @@ def rows(filled: Store, case_key: str) -> pd.DataFrame:
 
 def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 7) -> list[int]:
     """Return all cases of all pages, in order."""
-    total = views.cases.failures(store, views.runs.question_set(store, key), chosen, 1, size)[1]
+    total = views.cases.failures(views.runs.question_set(store, key), chosen, 1, size)[1]
     pages = range(1, -(-total // size) + 1)
     found = [
         case
         for page in pages
-        for case in views.cases.failures(
-            store, views.runs.question_set(store, key), chosen, page, size
-        )[0]["case"]
+        for case in views.cases.failures(views.runs.question_set(store, key), chosen, page, size)[
+            0
+        ]["case"]
     ]
     assert len(found) == total
     return found
@@ -98,9 +98,7 @@ def test_the_whole_estimates_are_means_of_the_margins(
     filled: Store, case_key: str, rows: pd.DataFrame
 ):
     table = (
-        views.estimates.estimates(
-            filled, views.runs.question_set(filled, case_key), averaging="micro"
-        )
+        views.estimates.estimates(views.runs.question_set(filled, case_key), averaging="micro")
         .query("model == @RANDOM")
         .set_index("metric")
     )
@@ -114,12 +112,12 @@ def test_the_whole_estimates_are_means_of_the_margins(
 
 def test_the_unit_spread_divides_cosines_and_keeps_rates(filled: Store, case_key: str):
     cosine = (
-        views.estimates.estimates(filled, views.runs.question_set(filled, case_key))
+        views.estimates.estimates(views.runs.question_set(filled, case_key))
         .query("model == @RANDOM")
         .set_index("metric")
     )
     spread = (
-        views.estimates.estimates(filled, views.runs.question_set(filled, case_key), unit="spread")
+        views.estimates.estimates(views.runs.question_set(filled, case_key), unit="spread")
         .query("model == @RANDOM")
         .set_index("metric")
     )
@@ -134,20 +132,20 @@ def test_the_unit_spread_divides_cosines_and_keeps_rates(filled: Store, case_key
         )
         assert spread.loc["positive_rate", column] == cosine.loc["positive_rate", column]
     with pytest.raises(InvalidInput, match="furlong"):
-        views.estimates.estimates(filled, views.runs.question_set(filled, case_key), unit="furlong")
+        views.estimates.estimates(views.runs.question_set(filled, case_key), unit="furlong")
 
 
 def test_slices_of_a_metric_contain_all_its_cases(filled: Store, case_key: str):
     whole = (
-        views.estimates.estimates(filled, views.runs.question_set(filled, case_key))
+        views.estimates.estimates(views.runs.question_set(filled, case_key))
         .query("model == @RANDOM")
         .set_index("metric")["n_cases"]
     )
-    assert views.estimates.slices(filled, views.runs.question_set(filled, case_key))[0] == "subtype"
-    assert "tag:thing" in views.estimates.slices(filled, views.runs.question_set(filled, case_key))
+    assert views.estimates.slices(views.runs.question_set(filled, case_key))[0] == "subtype"
+    assert "tag:thing" in views.estimates.slices(views.runs.question_set(filled, case_key))
     for by in ("subtype", "rule", "tag:thing"):
         parts = (
-            views.estimates.estimates(filled, views.runs.question_set(filled, case_key), by)
+            views.estimates.estimates(views.runs.question_set(filled, case_key), by)
             .query("model == @RANDOM")
             .groupby("metric")["n_cases"]
             .sum()
@@ -204,12 +202,10 @@ def test_a_filter_passes_the_cases_of_a_loop_in_the_same_order(
 
 
 def test_every_case_that_passes_has_the_rule_of_the_filter(filled: Store, case_key: str):
-    for row in views.estimates.choices(
-        filled, views.runs.question_set(filled, case_key)
-    ).itertuples():
+    for row in views.estimates.choices(views.runs.question_set(filled, case_key)).itertuples():
         chosen = views.filter.Filter(RANDOM, row.kind, row.subtype, row.rule, outcome="all")
         table, total = views.cases.failures(
-            filled, views.runs.question_set(filled, case_key), chosen, size=1000
+            views.runs.question_set(filled, case_key), chosen, size=1000
         )
         assert total == row.n_cases
         assert set(table["rule"]) == {row.rule}
@@ -218,12 +214,11 @@ def test_every_case_that_passes_has_the_rule_of_the_filter(filled: Store, case_k
 def test_outcomes_count_the_cases_of_the_lists(filled: Store, case_key: str):
     for model in (RANDOM, "control:constant"):
         chosen = views.filter.Filter(model, contains="bench")
-        counts = views.cases.outcomes(filled, views.runs.question_set(filled, case_key), chosen)
+        counts = views.cases.outcomes(views.runs.question_set(filled, case_key), chosen)
         for outcome, count in counts.items():
             assert (
                 count
                 == views.cases.failures(
-                    filled,
                     views.runs.question_set(filled, case_key),
                     dataclasses.replace(chosen, outcome=outcome),
                 )[1]
@@ -238,9 +233,7 @@ def test_special_characters_in_a_search_are_literal(filled: Store, case_key: str
         views.filter.Filter(RANDOM, contains=text),
         views.filter.Filter.parse(RANDOM, tag=f"thing={text}"),
     ):
-        assert (
-            views.cases.failures(filled, views.runs.question_set(filled, case_key), chosen)[1] == 0
-        )
+        assert views.cases.failures(views.runs.question_set(filled, case_key), chosen)[1] == 0
 
 
 def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes():
@@ -274,23 +267,19 @@ def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes()
 def test_unknown_names_are_refused_with_a_list_of_known_ones(filled: Store, case_key: str):
     with pytest.raises(NotFound, match="control:constant"):
         views.cases.failures(
-            filled,
-            views.runs.question_set(filled, case_key),
-            views.filter.Filter("control:constnt"),
+            views.runs.question_set(filled, case_key), views.filter.Filter("control:constnt")
         )
     with pytest.raises(NotFound, match="fooled"):
         views.cases.failures(
-            filled,
             views.runs.question_set(filled, case_key),
             views.filter.Filter(RANDOM, outcome="fooledd"),
         )
     with pytest.raises(NotFound, match="question set"):
-        views.estimates.estimates(filled, views.runs.question_set(filled, "0" * 16))
+        views.estimates.estimates(views.runs.question_set(filled, "0" * 16))
 
 
 def test_a_page_beyond_the_last_is_empty_and_has_the_total(filled: Store, case_key: str):
     table, total = views.cases.failures(
-        filled,
         views.runs.question_set(filled, case_key),
         views.filter.Filter(RANDOM, outcome="all"),
         page=999,
@@ -300,7 +289,7 @@ def test_a_page_beyond_the_last_is_empty_and_has_the_total(filled: Store, case_k
 
 
 def test_answers_are_those_of_every_model(filled: Store, case_key: str, rows: pd.DataFrame):
-    table = views.rows.answers(filled, views.runs.question_set(filled, case_key), [0, 3]).set_index(
+    table = views.rows.answers(views.runs.question_set(filled, case_key), [0, 3]).set_index(
         ["case", "model"]
     )
     assert len(table) == 4
@@ -340,7 +329,6 @@ def test_an_unknown_answer_counts_neither_as_fooled_nor_as_not_fooled(tmp_path):
     margins = cache.run(manifest["key"]).table("scores").to_pandas()["margin"]
     assert margins.isna().any()
     counts = views.cases.outcomes(
-        cache,
         views.runs.question_set(cache, manifest["case_key"]),
         views.filter.Filter("control:constant", kind="ranking"),
     )

@@ -50,16 +50,16 @@ def test_a_wall_has_one_card_per_picture_with_its_worst_case(
     chosen = Filter(model, outcome=outcome)
     shown: list[WallCard] = []
     for page in range(1, 99):
-        cards, n_pictures, n_cases = views.wall.wall(filled, question_set, chosen, page, 3)
+        cards, n_pictures, n_cases = views.wall.wall(question_set, chosen, page, 3)
         shown += cards
         if not cards:
             break
     assert [(card.case, card.more) for card in shown] == expected
     assert n_pictures == len(expected) == len({card.item for card in shown})
     assert n_cases == sum(more + 1 for _, more in expected)
-    passing = views.wall.wall(filled, question_set, chosen, size=999, grouped=False)[0]
+    passing = views.wall.wall(question_set, chosen, size=999, grouped=False)[0]
     front_of = {card.item: card.case for card in shown}
-    fronts = views.wall.fronts(filled, question_set, chosen, rows["case"].tolist())
+    fronts = views.wall.fronts(question_set, chosen, rows["case"].tolist())
     assert fronts == {card.case: front_of[card.item] for card in passing}
 
 
@@ -80,11 +80,11 @@ def test_a_caption_that_ranks_first_for_several_pictures_is_one_card(every_probe
     sizes = {top: table["item"].isin(items).sum() for top, items in hubs.items()}
     first = heads.drop_duplicates("top")[["case", "top"]].itertuples(index=False)
     expected = [(case, sizes[top] - 1, len(hubs[top])) for case, top in first]
-    cards, n_groups, n_cases = views.wall.wall(every_probe, question_set, chosen, 1, 500)
+    cards, n_groups, n_cases = views.wall.wall(question_set, chosen, 1, 500)
     assert [(card.case, card.more, card.n_pictures) for card in cards] == expected
     assert (n_groups, n_cases) == (len(hubs), len(table)) and n_groups < table["item"].nunique()
     hub = next(card for card in cards if card.n_pictures > 1)
-    beside = views.wall.neighbors(every_probe, question_set, chosen, hub.case)
+    beside = views.wall.neighbors(question_set, chosen, hub.case)
     assert beside.n_same_group == hub.more and beside.total_groups == n_groups
     described = case_card(hub, question_set.presentation.kind("i2t"))
     notes = json.wall_card(described, str)["notes"]
@@ -93,8 +93,8 @@ def test_a_caption_that_ranks_first_for_several_pictures_is_one_card(every_probe
 
 def test_a_flat_wall_is_the_list_of_failures(filled: Store, question_set: QuestionSet):
     chosen = Filter(MODELS[0])
-    cards, _, n_cases = views.wall.wall(filled, question_set, chosen, 1, 500, grouped=False)
-    table, total = views.cases.failures(filled, question_set, chosen, 1, 500)
+    cards, _, n_cases = views.wall.wall(question_set, chosen, 1, 500, grouped=False)
+    table, total = views.cases.failures(question_set, chosen, 1, 500)
     assert [card.case for card in cards] == table["case"].tolist()
     assert len(cards) == n_cases == total
 
@@ -102,7 +102,7 @@ def test_a_flat_wall_is_the_list_of_failures(filled: Store, question_set: Questi
 def test_a_card_has_the_verdict_of_every_model_in_the_pages_order(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
-    cards, _, _ = views.wall.wall(filled, question_set, Filter(MODELS[1]), 1, 20)
+    cards, _, _ = views.wall.wall(question_set, Filter(MODELS[1]), 1, 20)
     by_case = rows.set_index("case")
     for card in cards:
         assert tuple(verdict.model for verdict in card.verdicts) == MODELS
@@ -116,9 +116,9 @@ def test_a_card_has_the_verdict_of_every_model_in_the_pages_order(
 
 def test_neighbors_lead_through_the_whole_wall(filled: Store, question_set: QuestionSet):
     chosen = Filter(MODELS[0])
-    cards, n_pictures, _ = views.wall.wall(filled, question_set, chosen, 1, 500)
+    cards, n_pictures, _ = views.wall.wall(question_set, chosen, 1, 500)
     for place, card in enumerate(cards):
-        beside = views.wall.neighbors(filled, question_set, chosen, card.case)
+        beside = views.wall.neighbors(question_set, chosen, card.case)
         assert (beside.place, beside.total_groups) == (place + 1, n_pictures)
         assert beside.previous == (cards[place - 1].id if place else "")
         assert beside.next == (cards[place + 1].id if place + 1 < len(cards) else "")
@@ -129,7 +129,7 @@ def test_neighbors_lead_through_the_whole_wall(filled: Store, question_set: Ques
         for same in beside.same_group[
             :1
         ]:  # its picture's place, and the neighbors of the shown case
-            other = views.wall.neighbors(filled, question_set, chosen, same.case)
+            other = views.wall.neighbors(question_set, chosen, same.case)
             assert (other.place, other.next) == (beside.place, beside.next)
             assert card.case in [again.case for again in other.same_group]
 
@@ -138,15 +138,15 @@ def test_a_case_that_fails_the_filter_has_no_place(
     filled: Store, question_set: QuestionSet, rows: pd.DataFrame
 ):
     held = int(rows[(rows["kind"] == "flip") & (rows[MODELS[0]] > 0)]["case"].iloc[0])
-    beside = views.wall.neighbors(filled, question_set, Filter(MODELS[0]), held)
+    beside = views.wall.neighbors(question_set, Filter(MODELS[0]), held)
     assert (beside.place, beside.previous, beside.next, beside.same_group) == (0, "", "", ())
     assert beside.total_groups > 0
 
 
 def test_a_wall_without_cases_is_empty(filled: Store, question_set: QuestionSet):
     nothing = Filter(MODELS[0], contains="no caption says this")
-    assert views.wall.wall(filled, question_set, nothing) == ((), 0, 0)
-    assert views.wall.neighbors(filled, question_set, nothing, 0).total_groups == 0
+    assert views.wall.wall(question_set, nothing) == ((), 0, 0)
+    assert views.wall.neighbors(question_set, nothing, 0).total_groups == 0
 
 
 def test_disagreements_are_the_cases_that_fool_only_one_of_two_models(
@@ -154,7 +154,7 @@ def test_disagreements_are_the_cases_that_fool_only_one_of_two_models(
 ):
     first, second = MODELS[:2]
     flips = rows[rows["kind"] == "flip"]
-    sides = views.wall.disagreements(filled, question_set, first, second, Filter(first), 5)
+    sides = views.wall.disagreements(question_set, first, second, Filter(first), 5)
     for model, other, cards, count in (
         (first, second, sides.only_base, sides.n_only_base),
         (second, first, sides.only_other, sides.n_only_other),
@@ -188,7 +188,7 @@ def test_the_first_case_of_each_group_matches_a_loop():
 
 
 def test_pictures_have_one_code_each(filled: Store, question_set: QuestionSet):
-    codes = views.rows.CaseTable(filled, question_set.key).picture_codes
+    codes = question_set.cases.picture_codes
     path = filled.files([question_set.key], "cases")[0]
     table = pd.read_parquet(path)
     names = [images[0] for images in table["images"]]
@@ -233,7 +233,7 @@ def test_every_kind_of_every_probe_has_a_wall(every_probe: Store, probe: str):
     table = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet").set_index("case")
     for kind in dict.fromkeys(table["kind"]):
         chosen = Filter("control:random", kind, outcome="all", sort="dataset")
-        flat, _, n_cases = views.wall.wall(every_probe, question_set, chosen, 1, 5000, False)
+        flat, _, n_cases = views.wall.wall(question_set, chosen, 1, 5000, False)
         of_kind = table[table["kind"] == kind]
         assert [card.case for card in flat] == of_kind.index.tolist() and len(flat) == n_cases
         groups: dict[tuple[str, ...], list[int]] = {}
@@ -247,7 +247,7 @@ def test_every_kind_of_every_probe_has_a_wall(every_probe: Store, probe: str):
             pictures, groups = groups, {}
             for numbers in pictures.values():
                 groups.setdefault((tops[numbers[0]],), []).extend(numbers)
-        grouped, n_pictures, _ = views.wall.wall(every_probe, question_set, chosen, 1, 5000)
+        grouped, n_pictures, _ = views.wall.wall(question_set, chosen, 1, 5000)
         assert [(card.case, card.more) for card in grouped] == [
             (cases[0], len(cases) - 1) for cases in groups.values()
         ]
@@ -278,14 +278,14 @@ def test_answers_of_another_length_are_reported_as_damage(
     filled: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
     short = question_set.run(MODELS[1]).key
-    true_margins = views.rows.AnswerTable(filled, short).margins
+    true_margins = views.tables.AnswerTable(filled, short).margins
     monkeypatch.setattr(
-        views.rows.AnswerTable,
+        views.tables.AnswerTable,
         "margins",
         property(lambda table: true_margins[: 3 if table.key == short else None]),
     )
     with pytest.raises(StoredDamage, match="answers to 3 cases, fewer than its question set"):
-        views.wall.wall(filled, question_set, Filter(MODELS[0], outcome="all", sort="best"))
+        views.wall.wall(question_set, Filter(MODELS[0], outcome="all", sort="best"))
 
 
 def test_cases_with_local_pictures_are_counted(filled: Store, question_set: QuestionSet):
@@ -293,5 +293,5 @@ def test_cases_with_local_pictures_are_counted(filled: Store, question_set: Ques
     table = pd.read_parquet(path)
     flips = table[table["kind"] == "flip"]
     here = [all(Path(name).exists() for name in names) for names in flips["images"]]
-    counted = views.rows.with_pictures(filled, question_set, "flip")
+    counted = views.rows.with_pictures(question_set, "flip")
     assert counted == (sum(here), len(flips)) and len(flips) > 0

@@ -103,8 +103,8 @@ def compare(
     names = [find_model(store, name) for name in names]
     of_slice = views.named_slices.locate(store, named_slice)
     question_set = views.runs.select(store, names, [probe] if probe else None, of_slice)
-    kind = views.runs.choose_kind(store, question_set, kind or of_slice.get(question_set.key, ""))
-    comparison = compare_models(store, question_set, question_set.models, kind, unit, named_slice)
+    kind = views.runs.choose_kind(question_set, kind or of_slice.get(question_set.key, ""))
+    comparison = compare_models(question_set, question_set.models, kind, unit, named_slice)
     presentation, renamed = question_set.presentation.kind(kind), display_names.read(store)
     finding = verdict(comparison, presentation, renamed)
     of_cases = f"In the slice '{named_slice}': " if named_slice else ""
@@ -116,7 +116,7 @@ def compare(
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:
         table = compare_metrics(
-            store, question_set, question_set.models, averaging, unit, named_slice=named_slice
+            question_set, question_set.models, averaging, unit, named_slice=named_slice
         )
     print_words([of_cases + finding.heading, finding.detail], how)
     if how in READ:
@@ -180,7 +180,7 @@ def plan(
         )
         models = (model, *(other for other in question_set.ordered_models if other != model))
     table = views.plan.plan(
-        store, question_set, models, math.nan if detect is None else detect, tests or 0, averaging
+        question_set, models, math.nan if detect is None else detect, tests or 0, averaging
     )
     inform(
         f"Number of two-sided tests: {tests or len(table):,}. Power: 80 %. Significance level: "
@@ -241,7 +241,7 @@ def gate(
     names = [find_model(store, name) for name in (against, run)]
     of_slice = views.named_slices.locate(store, named_slice)
     question_set = views.runs.select(store, names, probes, of_slice)
-    promises = views.gate.promises(store, question_set, max_drops, averaging, strict, named_slice)
+    promises = views.gate.promises(question_set, max_drops, averaging, strict, named_slice)
     broken = [promise for promise in promises if promise.is_broken]
     if how:
         rows = [
@@ -296,7 +296,7 @@ def first_lists(store: "Store", original: str, tuned: str, size: int, how: str) 
     rows = [
         (caption, item, place_before, place_after, " ".join(before), " ".join(after))
         for caption, item, before, after, place_before, place_after in views.figures.first_lists(
-            store, question_set, first, second, size
+            question_set, first, second, size
         )
     ]
     inform('Rank 6 means "not in the top five".')

@@ -75,7 +75,7 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
         question_set = views.runs.question_set(
             store, newest["case_key"], version_of=newest["key"], model=model
         )
-        of_run = views.papers.beside(store, question_set, model, name)
+        of_run = views.papers.beside(question_set, model, name)
         by_paper.append(of_run.assign(run_of=f"{model} on {newest['run']['dataset']}"))
     cells = pd.concat(by_paper, ignore_index=True)
     cells = cells.loc[cells["table"] == table] if table else cells

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -168,8 +169,8 @@ def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> 
     from vlprobe.views.records import EstimateRow, records
 
     run = next(row for row in views.runs.run_rows(store) if row.key == key)
-    alone = views.runs.QuestionSet(question_set.key, question_set.probe, (run,))
-    estimates = records(EstimateRow, views.estimates.estimates(store, alone))
+    alone = replace(question_set, runs=(run,))
+    estimates = records(EstimateRow, views.estimates.estimates(alone))
     click.echo(model_index([(run, estimates, alone.metrics)]))
 
 

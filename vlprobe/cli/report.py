@@ -35,7 +35,7 @@ def report(store: "Store", output: Path, key: str) -> None:
 
     case_keys = views.runs.case_keys(store)
     question_set = question_set_of(store, key or case_keys[0])
-    content = page.report(store, question_set).encode()
+    content = page.report(question_set).encode()
     files.write_bytes(output, content)
     inform(f"{output}: {len(content) / 1e6:.1f} MB")
     print_slice_notes(store, question_set.key)
@@ -105,7 +105,7 @@ def site(
     bundle.check_output(output)
     case_keys = views.runs.case_keys(store)
     question_sets = question_sets_of(store, keys or case_keys[:1])
-    contents = bundle.site(store, question_sets, Limits(**limits), space)
+    contents = bundle.site(question_sets, Limits(**limits), space)
     inform(
         f"{output}: {len(contents.files)} files, {contents.n_bytes / 1e6:.1f} MB; {contents.n_cases:,} cases, "
         f"{contents.n_pictures:,} pictures"
@@ -222,7 +222,7 @@ def figure(
             f"No stored results{' of these models' * bool(chosen)} contain the data for the "
             f"figure '{name}'. Run a probe first: vlprobe run --help."
         )
-    drawn, caption = paper.printed_figure(store, question_set, name, width, chosen)
+    drawn, caption = paper.printed_figure(question_set, name, width, chosen)
     defaults = paper.default_models(question_set, name)
     if not chosen and len(defaults) < len(question_set.models):
         inform(

@@ -98,17 +98,17 @@ def show(
             print_model_index(store, question_set, manifest["key"])
             return
         if slice_by == "seeds":
-            table = views.papers.spread(store, question_set, averaging, unit)
+            table = views.papers.spread(question_set, averaging, unit)
         elif slice_by == "crossed":
-            table = views.figures.crossed_outcomes(store, question_set)
+            table = views.figures.crossed_outcomes(question_set)
         elif slice_by == "size":
-            table = views.figures.all_sizes(store, question_set)
+            table = views.figures.all_sizes(question_set)
         else:
-            table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
+            table = views.estimates.estimates(question_set, slice_by, averaging, unit)
         if slice_by == views.named_slices.BREAKDOWN:
             print_slice_notes(store, question_set.key)
         if slice_by == "all" and how in ("markdown", "latex"):
-            groups = views.paired_tests.metric_tie_groups(store, question_set, averaging, unit)
+            groups = views.paired_tests.metric_tie_groups(question_set, averaging, unit)
             letters = {metric: group_letters(of_metric) for metric, of_metric in groups.items()}
             pairs = zip(table["metric"], table["model"], strict=True)
             column = [letters.get(metric, {}).get(model, "") for metric, model in pairs]
@@ -242,7 +242,11 @@ def leaderboard(
     for model in filter(None, (*models, pinned)):
         if model not in known:
             raise NotFound("model with results on these question sets", model, known)
-    columns = views.leaderboard.leaderboard(store, question_sets, models, averaging, by, pinned)
+    columns = [
+        column
+        for each in question_sets
+        for column in views.leaderboard.leaderboard(each, models, averaging, by, pinned)
+    ]
     if how == "model-index":
         cells = [(column, column.cell(models[0]).estimate) for column in columns]
         runs = [
@@ -308,13 +312,13 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
     kind = conditions.pop("kind") or of_slice.get(question_set.key, "")
-    kind = views.runs.choose_kind(store, question_set, kind, (model,))
+    kind = views.runs.choose_kind(question_set, kind, (model,))
     case_filter = views.filter.Filter.parse(model, kind, **conditions)
-    table, total = views.cases.failure_table(store, question_set, case_filter, page, size)
+    table, total = views.cases.failure_table(question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))
     inform(f"{total} cases; page {page} of {n_pages}")
     if total:
-        by_cause = views.causes.describe(views.causes.causes(store, question_set, model, kind))
+        by_cause = views.causes.describe(views.causes.causes(question_set, model, kind))
         if by_cause:
             inform(by_cause)
     if how == "table":
@@ -382,13 +386,13 @@ def steps(
     """
     question_set, models = views.training_steps.find_training(store, name, probe)
     if not cases:
-        table = views.training_steps.curves(store, question_set, models, slice_by, averaging, unit)
+        table = views.training_steps.curves(question_set, models, slice_by, averaging, unit)
         print_metrics(table, how)
         return
     if outcome not in ("", *views.training_steps.OUTCOMES):
         raise NotFound("outcome", outcome, views.training_steps.OUTCOMES)
-    kind = views.runs.choose_kind(store, question_set, kind, tuple(models.values()))
-    table = views.training_steps.cases_by_step(store, question_set, models, kind)
+    kind = views.runs.choose_kind(question_set, kind, tuple(models.values()))
+    table = views.training_steps.cases_by_step(question_set, models, kind)
     counts = table["outcome"].value_counts()
     inform(
         f"{len(models)} steps, {len(table):,} cases of kind {kind}: "
@@ -419,12 +423,12 @@ def save_slice(store: "Store", name: str, key: str, **conditions: str) -> None:
     manifest = find_run(store, key)
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
-    kind = views.runs.choose_kind(store, question_set, conditions.pop("kind"), (model,))
+    kind = views.runs.choose_kind(question_set, conditions.pop("kind"), (model,))
     case_filter = views.filter.Filter.parse(model, kind, outcome="all", **conditions)
     for each in (case_filter, *case_filter.exclusions()):
-        views.cases.check_values(store, question_set, each)
-    numbers, _, _ = views.cases.passing(store, question_set, case_filter)
-    views.named_slices.save(store, question_set, name, case_filter.words(), numbers)
+        views.cases.check_values(question_set, each)
+    numbers, _, _ = views.cases.passing(question_set, case_filter)
+    views.named_slices.save(question_set, name, case_filter.words(), numbers)
     inform(f"{len(numbers):,} cases saved as '{name}'.")
 
 

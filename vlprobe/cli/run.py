@@ -226,9 +226,7 @@ def _estimates(store: "Store", manifests: Sequence[dict]) -> "pd.DataFrame":
     """Return a table with all estimates for runs on the same question set, grouped by model."""
     import pandas as pd
 
-    estimates = views.estimates.estimates(
-        store, views.runs.question_set(store, manifests[0]["case_key"])
-    )
+    estimates = views.estimates.estimates(views.runs.question_set(store, manifests[0]["case_key"]))
     keys = dict.fromkeys(manifest["key"] for manifest in manifests)
     of_models = pd.concat([estimates.loc[estimates["key"] == key] for key in keys])
     return of_models.drop(columns=["slice"])

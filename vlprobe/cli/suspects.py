@@ -44,8 +44,8 @@ def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, ho
     from vlprobe.render.attribution import published_text
 
     question_set = question_set_of(store, key)
-    kind = views.runs.choose_kind(store, question_set, kind, question_set.models)
-    ranking = views.suspects.suspects(store, question_set, kind, accuracy)
+    kind = views.runs.choose_kind(question_set, kind, question_set.models)
+    ranking = views.suspects.suspects(question_set, kind, accuracy)
     strong = ", ".join(ranking.strong) or "none"
     inform(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.")
     n_strong = len(ranking.strong)
@@ -82,7 +82,7 @@ def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
 
     files.require_new(out)
     question_set = question_set_of(store, key)
-    verdicts = views.suspects.export(store, question_set, reviewer)
+    verdicts = views.suspects.export(question_set, reviewer)
     files.write_bytes(out, errata.lines(verdicts).encode())
     inform(f"{len(verdicts):,} verdicts written to {out}.")
 
@@ -96,7 +96,7 @@ def import_errata(store: "Store", path: Path) -> None:
 
     verdicts = errata.read(path)
     n_cases = sum(
-        views.suspects.apply(store, views.runs.question_set(store, row.case_key), verdicts)
+        views.suspects.apply(views.runs.question_set(store, row.case_key), verdicts)
         for row in views.runs.question_set_rows(store)
     )
     inform(f"{len(verdicts):,} verdicts read; {n_cases:,} cases tagged.")

@@ -237,7 +237,7 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
         return []
     sentences = []
     of_case = subject.question_set, card.kind, np.array([card.case])
-    if card.wrong_text and views.suspects.list_unjudged(store(), *of_case):
+    if card.wrong_text and views.suspects.list_unjudged(*of_case):
         sentences.append(
             "The label may be wrong: at least two thirds of the strong models reject it. Judge it in the view Suspect "
             "labels."
@@ -418,7 +418,7 @@ def _draw_details(subject: PageSubject, case_filter: Filter, described: CaseCard
     arguments = subject.question_set, case_filter.model, card.case, case_filter.other
     file_button(
         "Save as a web page",
-        partial(report.case_page, store(), *arguments),
+        partial(report.case_page, *arguments),
         f"vlprobe_case_{card.case}.html",
         "text/html",
         help="A single file that includes the pictures. It works offline and contains no scripts.",
@@ -592,7 +592,7 @@ def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
             ("CSV", selection.as_csv, "text/csv"),
             ("JSON", selection.as_json, "application/json"),
         ):
-            make_file = partial(make, store(), subject.question_set, case_filter)
+            make_file = partial(make, subject.question_set, case_filter)
             name, key = f"vlprobe_cases.{label.lower()}", f"export_{label}"
             file_button(label, make_file, name, mime, key=key, disabled=not n_cases)
 
@@ -628,7 +628,7 @@ def _slices(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     def save(name: str) -> None:
         numbers, _, _ = view(views.cases.passing, subject.question_set, case_filter)
         words = case_filter.words()
-        views.named_slices.save(store(), subject.question_set, name, words, numbers)
+        views.named_slices.save(subject.question_set, name, words, numbers)
 
     _draw_named(SLICES, "slice", links, f"Save {counted(n_cases, 'case')} as a slice", save)
 

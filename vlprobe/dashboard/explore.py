@@ -276,7 +276,7 @@ def _remarks(
             remarks[front] = (*remarks.get(front, ()), f"other cases: {', '.join(texts)}")
     numbers = np.array([card.case for card in cards])
     of_kind = subject.question_set, case_filter.kind, numbers
-    for case in views.suspects.list_unjudged(store(), *of_kind):
+    for case in views.suspects.list_unjudged(*of_kind):
         remarks[case] = ("⚑ suspect label", *remarks.get(case, ()))
     return remarks
 
@@ -301,7 +301,7 @@ def _use_selected(
     name = " ".join(str(sent.get("tag", "")).split())
     if sent.get("act") == "slice" and name:
         words = replace(case_filter, region=region).words()
-        views.named_slices.save(store(), subject.question_set, name, words, numbers)
+        views.named_slices.save(subject.question_set, name, words, numbers)
         saved = f"Saved {len(selected):,} {noun} as the slice {plain(name)}"
         st.session_state["toast"] = f"{saved}, a column on Compare. The address now links to it."
         write_choice({"slice": name, "region": None})

@@ -11,7 +11,7 @@ import streamlit as st
 
 from vlprobe.dashboard import decks
 from vlprobe.dashboard.access import is_local
-from vlprobe.dashboard.state import PageSubject, address, attempt, quiet, store
+from vlprobe.dashboard.state import PageSubject, address, attempt, quiet
 from vlprobe.dashboard.widgets import draw_toast
 from vlprobe.render.html.elements import tag
 from vlprobe.render.text_tables import formatted
@@ -141,7 +141,7 @@ def report_button(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None
     file_button(
         "Download as a report",
         partial(
-            *(report.report, store(), subject.question_set),
+            *(report.report, subject.question_set),
             *(page, subject.kind, subject.compared if subject.model else (), row),
         ),
         f"vlprobe_{subject.probe}_{subject.key[:8]}.html",

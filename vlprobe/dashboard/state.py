@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -155,12 +155,24 @@ def write_choice(changes: Mapping[str, str | Sequence[str] | None]) -> None:
             st.query_params[name] = value if isinstance(value, str) else list(value)
 
 
+@overload
 def view(
     query: Callable[Concatenate[Store, Arguments], Result],
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
-) -> Result:
-    """Call a function in `vlprobe.views`. The result is cached until the store, tags or named slices change."""
+) -> Result: ...
+
+
+@overload
+def view(
+    query: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs
+) -> Result: ...
+
+
+def view(query: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function in `vlprobe.views`, on a question set if one is given, else on the store. The result is cached
+    until the store, tags or named slices change.
+    """
     current = store()
     page_store = _page_store.get()
     version = page_store.version if page_store else current.version()
@@ -174,9 +186,14 @@ def view(
     key = (current.address, version, annotated, slices, query, arguments, tuple(options.items()))
 
     @plugin_errors()
-    def answer() -> Result:
+    def answer() -> Any:
         snapshot = _snapshots.get(moment, current.snapshot, lambda: current.version() == version)
-        return query(snapshot, *arguments, **options)
+        subject, others = snapshot, arguments
+        if arguments and isinstance(arguments[0], QuestionSet):
+            subject, others = replace(arguments[0], store=snapshot), arguments[1:]
+        result = query(subject, *others, **options)
+        # With the snapshot, a cached question set would keep all manifests of its version in memory
+        return replace(result, store=current) if isinstance(result, QuestionSet) else result
 
     # If a run completes meanwhile, the answer includes it, but the version with which this page began does not.
     return _unshared(_answers.get(key, answer, lambda: moment in _snapshots))

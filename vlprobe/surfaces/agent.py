@@ -64,7 +64,7 @@ class _Tools:
         manifest = find_run(store, key)
         model = manifest["run"]["model"]
         question_set = views.runs.question_set(store, manifest["case_key"], model=model)
-        kind = views.runs.choose_kind(store, question_set, kind, (model,))
+        kind = views.runs.choose_kind(question_set, kind, (model,))
         return store, question_set, model, kind
 
     def question_sets(self) -> Rows:
@@ -87,7 +87,7 @@ class _Tools:
         question_set = views.runs.question_set(
             store, manifest["case_key"], version_of=manifest["key"]
         )
-        return _rows(views.estimates.estimates(store, question_set, slice_by, averaging))
+        return _rows(views.estimates.estimates(question_set, slice_by, averaging))
 
     def failures(
         self,
@@ -111,7 +111,7 @@ class _Tools:
             )
         store, question_set, model, kind = self._subject(key, kind)
         case_filter = Filter.parse(model, kind, subtype=subtype, outcome=outcome)
-        table, total = views.cases.failure_table(store, question_set, case_filter, page, size)
+        table, total = views.cases.failure_table(question_set, case_filter, page, size)
         sources = thumbnails.addresses(store.root, filter(None, table["image"]))
         content: list[Any] = [json.dumps({"total": total, "page": page})]
         for row in _rows(table):
@@ -136,9 +136,9 @@ class _Tools:
         of_slice = views.named_slices.locate(store, named_slice)
         question_set = views.runs.select(store, names, [probe] if probe else None, of_slice)
         kind = kind or of_slice.get(question_set.key, "")
-        kind = views.runs.choose_kind(store, question_set, kind)
+        kind = views.runs.choose_kind(question_set, kind)
         tests = views.paired_tests.compare_models(
-            store, question_set, question_set.models, kind, named_slice=named_slice
+            question_set, question_set.models, kind, named_slice=named_slice
         )
         renamed = display_names.read(store)
         finding = verdict(tests, question_set.presentation.kind(kind), renamed)

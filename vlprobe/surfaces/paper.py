@@ -30,7 +30,6 @@ from vlprobe.render.charts.theme import LEAST_LETTERS, LETTERS, PAGE, inked, wra
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import dataset_name, slice_order, value_label
 from vlprobe.storage import display_names
-from vlprobe.storage.store import Store
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
 from vlprobe.views.paired_tests import MOST_COMPARED
 from vlprobe.views.runs import QuestionSet
@@ -46,23 +45,23 @@ LETTER, LEGEND_LINE = 8, 20  # pixels of a letter and a line in the legend
 RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
 
-def trade_off(store: Store, question_set: QuestionSet) -> Drawing:
+def trade_off(question_set: QuestionSet) -> Drawing:
     """Draw the figure from the Trade-off page."""
-    trade = trade_off_data(store, question_set)
-    names = sentence_names(question_set.models, display_names.read(store))
-    figure = trade_off_figure(trade, styles(views.runs.models(store)), names)
+    trade = trade_off_data(question_set)
+    names = sentence_names(question_set.models, display_names.read(question_set.store))
+    figure = trade_off_figure(trade, styles(views.runs.models(question_set.store)), names)
     return figure, trade_off_caption(trade, names)
 
 
-def strength(store: Store, question_set: QuestionSet) -> Drawing:
+def strength(question_set: QuestionSet) -> Drawing:
     """Draw the metric that should be high for each strength (weak, medium, strong) or severity of the change."""
-    trade = trade_off_data(store, question_set)
-    if STRENGTH not in views.estimates.slices(store, question_set):
+    trade = trade_off_data(question_set)
+    if STRENGTH not in views.estimates.slices(question_set):
         raise NotFound("figure for this question set", "strength", available(question_set))
-    table = views.estimates.estimates(store, question_set, STRENGTH)
+    table = views.estimates.estimates(question_set, STRENGTH)
     table = table.loc[table["metric"] == trade.up.name]
-    names = sentence_names(question_set.models, display_names.read(store))
-    looks = styles(views.runs.models(store))
+    names = sentence_names(question_set.models, display_names.read(question_set.store))
+    looks = styles(views.runs.models(question_set.store))
     steps = {
         name: value_label(name) for name in (*STRENGTHS, *SEVERITIES) if name in set(table["slice"])
     }
@@ -77,7 +76,7 @@ def strength(store: Store, question_set: QuestionSet) -> Drawing:
     return figure, f"{trade.up.label} by the strength of the change. {RESAMPLED}"
 
 
-def steps(store: Store, question_set: QuestionSet) -> Drawing:
+def steps(question_set: QuestionSet) -> Drawing:
     """Draw the main metric of a training over its steps, with one line for all cases and one per type of case."""
     trainings = views.training_steps.trainings(question_set)
     if len(trainings) != 1:
@@ -87,9 +86,9 @@ def steps(store: Store, question_set: QuestionSet) -> Drawing:
             f"{', '.join(trainings) or 'none'}."
         )
     ((training, models),) = trainings.items()
-    is_typed = "subtype" in views.estimates.slices(store, question_set)
+    is_typed = "subtype" in views.estimates.slices(question_set)
     table = pd.concat(
-        views.training_steps.curves(store, question_set, models, breakdown)
+        views.training_steps.curves(question_set, models, breakdown)
         for breakdown in ("all", *["subtype"] * is_typed)
     )
     measured = set(table["metric"])
@@ -116,28 +115,30 @@ def steps(store: Store, question_set: QuestionSet) -> Drawing:
     return figure, facts
 
 
-def comparison(store: Store, question_set: QuestionSet) -> Drawing:
+def comparison(question_set: QuestionSet) -> Drawing:
     """Draw the paired differences from the Compare page. The first model is the baseline."""
-    kind, models = _compared(store, question_set, MOST_COMPARED)
-    tests = views.paired_tests.compare_models(store, question_set, models, kind, "cosine")
+    kind, models = _compared(question_set, MOST_COMPARED)
+    tests = views.paired_tests.compare_models(question_set, models, kind, "cosine")
     presentation = question_set.presentation.kind(kind)
-    renamed = display_names.read(store)
+    renamed = display_names.read(question_set.store)
     dataset = dataset_name(question_set.runs[0].dataset, renamed)
     facts = forest.caption(tests, presentation, renamed, dataset)
-    figure = forest.forest_figure(tests, presentation, styles(views.runs.models(store)), renamed)
+    figure = forest.forest_figure(
+        tests, presentation, styles(views.runs.models(question_set.store)), renamed
+    )
     return figure, f"{facts} Test: paired permutation test by picture, Holm-corrected."
 
 
-def case_map(store: Store, question_set: QuestionSet) -> Drawing:
+def case_map(question_set: QuestionSet) -> Drawing:
     """Draw two models' margins against each other, with one mark per case."""
-    kind, (first, second) = _compared(store, question_set, 2)
-    points, total = views.paired_outcomes.scatter(store, question_set, first, second, kind)
-    names = sentence_names(question_set.models, display_names.read(store))
+    kind, (first, second) = _compared(question_set, 2)
+    points, total = views.paired_outcomes.scatter(question_set, first, second, kind)
+    names = sentence_names(question_set.models, display_names.read(question_set.store))
     figure = charts.compare.margins(
         points,
         first,
         second,
-        styles(views.runs.models(store)),
+        styles(views.runs.models(question_set.store)),
         {name: value_label(name) for name in points["subtype"].unique()},
         moved=question_set.presentation.kind(kind).is_movement,
         names=names,
@@ -149,17 +150,17 @@ def case_map(store: Store, question_set: QuestionSet) -> Drawing:
     )
 
 
-def scorecard(store: Store, question_set: QuestionSet, width: Width = "text") -> Drawing:
+def scorecard(question_set: QuestionSet, width: Width = "text") -> Drawing:
     """Draw the scorecard from the Compare page: all models, with a letter for each group of tied models.
 
     The types of edit are omitted in a column of text that has no room for them.
     """
-    renamed = display_names.read(store)
-    columns = views.leaderboard.leaderboard(store, [question_set], by="edit")
+    renamed = display_names.read(question_set.store)
+    columns = views.leaderboard.leaderboard(question_set, by="edit")
     if width == "column" and len(columns) * (len(question_set.models) + 4) > MOST_COLUMN_LANES:
         columns = [column for column in columns if not column.subtype]
     names = sentence_names(question_set.models, renamed)
-    card = Scorecard(columns, names, styles(views.runs.models(store)), renamed=renamed)
+    card = Scorecard(columns, names, styles(views.runs.models(question_set.store)), renamed=renamed)
     return card.figure(WIDTHS[width]), f"{card.caption()} {RESAMPLED}"
 
 
@@ -194,7 +195,7 @@ def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
 
 
 def printed_figure(
-    store: Store, question_set: QuestionSet, name: str, width: Width, models: Sequence[str] = ()
+    question_set: QuestionSet, name: str, width: Width, models: Sequence[str] = ()
 ) -> Drawing:
     """Draw a figure for print. Also return facts for its caption, including the numbers of cases and items.
 
@@ -213,7 +214,7 @@ def printed_figure(
         raise NotFound("figure for this question set", name, available(question_set))
     drawn = dict.fromkeys(models or default_models(question_set, name))
     chosen = replace(question_set, runs=tuple(question_set.run(model) for model in drawn))
-    figure, facts = FIGURES[name](store, chosen, *[width] * (name == "scorecard"))
+    figure, facts = FIGURES[name](chosen, *[width] * (name == "scorecard"))
     run = question_set.runs[0]
     counts = f"n = {run.n_cases:,} cases, {run.n_items:,} items."
     return print_style(figure, width), " ".join(f"{facts} {counts}".split())
@@ -267,7 +268,7 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     return figure
 
 
-def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:
+def _compared(question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:
     """Return the kind of case and the models for a comparison. Raises InvalidInput for too few or too many models."""
     models = question_set.models
     if not 2 <= len(models) <= most:
@@ -277,7 +278,7 @@ def _compared(store: Store, question_set: QuestionSet, most: int) -> tuple[str, 
             f"{len(models)}. Use --model to choose other models, or --set to choose another "
             "question set."
         )
-    return views.runs.choose_kind(store, question_set, ""), models
+    return views.runs.choose_kind(question_set, ""), models
 
 
 @functools.cache  # looks for a browser: 1 ms of file access for each figure of a page

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         showcase,
         sql,
         suspects,
+        tables,
         totals,
         tradeoff,
         training_steps,

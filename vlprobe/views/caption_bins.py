@@ -28,10 +28,9 @@ from vlprobe.metrics import blind
 from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.perturb.concepts import CONCEPTS
 from vlprobe.scoring.cases import score_columns
-from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, remember, remembered
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import AnswerTable, CaseTable, remember, remembered
 
 CHANGED, LENGTH, FREQUENCY = "changed_words", "caption_length", "word_frequency"
 TEXT_ALONE = "text_alone"
@@ -133,11 +132,11 @@ def caption_pairs(table: CaseTable, kind: str) -> pd.DataFrame:
     )
 
 
-def guessed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
+def guessed_kinds(question_set: QuestionSet) -> frozenset[str]:
     """Return the kinds of cases for which guesses from the texts alone are computed: kinds with
     enough pictures and at most MOST_PAIRS pairs of captions.
     """
-    return _guessed_kinds(CaseTable(store, question_set.key), MOST_PAIRS)
+    return _guessed_kinds(question_set.cases, MOST_PAIRS)
 
 
 @remembered
@@ -150,7 +149,7 @@ def _guessed_kinds(table: CaseTable, most: int) -> frozenset[str]:
     return frozenset(kind for (kind,) in rows)
 
 
-def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
+def estimates(question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
     """Compute the estimates for every run in each bin of `binned_by`, with the columns of stored estimates.
 
     Returns:
@@ -161,26 +160,22 @@ def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.Dat
     for run in question_set.runs:
 
         def judge(run: RunRow = run) -> pd.DataFrame:
-            table = judge_run(store, question_set, run, binned_by).estimates()
+            table = judge_run(question_set, run, binned_by).estimates()
             of_bins = table.loc[table["by"] == f"tag:{binned_by}"]
             return of_bins.drop(columns="by").reset_index(drop=True)
 
-        key = ("caption estimates", AnswerTable(store, run.key).version, binned_by)
+        key = ("caption estimates", AnswerTable(question_set.store, run.key).version, binned_by)
         tables.append(remember(key, judge).assign(key=run.key))
     return pd.concat(tables, ignore_index=True)
 
 
 def judge_run(
-    store: Store,
-    question_set: QuestionSet,
-    run: RunRow,
-    binned_by: str = "",
-    numbers: np.ndarray | None = None,
+    question_set: QuestionSet, run: RunRow, binned_by: str = "", numbers: np.ndarray | None = None
 ) -> Judge:
     """Compute metrics from a run's stored answers, either in caption bins or only for the given case numbers."""
     probe = registry.load_probe(question_set.probe)
-    cases = CaseTable(store, question_set.key)
-    answers = AnswerTable(store, run.key)
+    cases = question_set.cases
+    answers = AnswerTable(question_set.store, run.key)
     units = cases.unit_codes
     value_names = np.empty(len(units), dtype=object)
     if binned_by:
@@ -195,7 +190,7 @@ def judge_run(
             yield rows if members is None else rows.loc[np.isin(case_numbers, members)]
 
     survey = probe.survey(blocks())  # over all cases: a strength does not depend on the slice
-    scale = str(store.run(run.key).manifest().get("score_type", "cosine"))
+    scale = str(question_set.store.run(run.key).manifest().get("score_type", "cosine"))
     metrics = metrics_on(scale, probe.metrics)
     judge = Judge(metrics, max(run.n_units, int(units.max(initial=0)) + 1), [binned_by])
     for block in blocks(numbers):

@@ -8,7 +8,6 @@ import pandas as pd
 
 from vlprobe.errors import NotFound
 from vlprobe.storage import annotations
-from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views import caption_bins, causes, estimates, named_slices, pattern_groups, suspects
 from vlprobe.views.bodies import stored_body
@@ -18,8 +17,6 @@ from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.records import FailureRow, records
 from vlprobe.views.rows import (
     QUESTION_COLUMNS,
-    AnswerTable,
-    CaseTable,
     answers,
     margins,
     pictured,
@@ -27,6 +24,7 @@ from vlprobe.views.rows import (
     questions,
 )
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import AnswerTable
 
 COLUMNS = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
 # For picture searches: the candidate that the model ranked first, and the pictures it consists of.
@@ -65,40 +63,36 @@ class Matches(NamedTuple):
         return candidates[np.argsort(keys[candidates], kind="stable")][start:stop]
 
 
-def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
+def matching(question_set: QuestionSet, case_filter: Filter) -> Matches:
     """Return the cases that pass a filter, together with their margins and sort keys."""
-    numbers, of_model, of_other = passing(store, question_set, case_filter)
-    values = order_values(store, question_set, case_filter, numbers, of_model)
+    numbers, of_model, of_other = passing(question_set, case_filter)
+    values = order_values(question_set, case_filter, numbers, of_model)
     keys = SORTS[case_filter.sort](of_model, of_model if of_other is None else of_other, values)
-    keys = pictured_first(store, question_set, case_filter.kind, numbers, keys)
+    keys = pictured_first(question_set, case_filter.kind, numbers, keys)
     return Matches(numbers, of_model, of_other, keys)
 
 
 def order_values(
-    store: Store,
-    question_set: QuestionSet,
-    case_filter: Filter,
-    numbers: np.ndarray,
-    of_model: np.ndarray,
+    question_set: QuestionSet, case_filter: Filter, numbers: np.ndarray, of_model: np.ndarray
 ) -> np.ndarray:
     """Return the values that a filter sorts by, other than margins, shape (n,). These are the number of models that
     each case fools, or its position when pictures are sorted by similarity and the cases of a picture by margin (lowest
     first).
     """
     if case_filter.sort == "models":
-        return (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
+        return (margins(question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
     if case_filter.sort != "likeness" or not is_ordered(case_filter.region):
         return np.zeros(len(numbers))
     listed, first = np.unique(region_cases(case_filter.region), return_index=True)
     ranks = first[np.searchsorted(listed, numbers)]
-    pictures = CaseTable(store, question_set.key).picture_codes[numbers]
+    pictures = question_set.cases.picture_codes[numbers]
     rank_of_picture = np.full(np.max(pictures, initial=-1) + 1, len(first))
     np.minimum.at(rank_of_picture, pictures, ranks)
     return np.argsort(np.lexsort((of_model, rank_of_picture[pictures])))
 
 
 def passing(
-    store: Store, question_set: QuestionSet, case_filter: Filter
+    question_set: QuestionSet, case_filter: Filter
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the cases that pass a filter, without sort keys. This skips the check for picture
     files that sorting may need, which takes 0.3 s for SugarCrepe.
@@ -107,11 +101,13 @@ def passing(
         The case numbers, int32, ascending; the margins for the filter's model; and the margins for the filter's second
         model, or None unless the filter is `paired`. All have shape (n,).
     """
-    cases = CaseTable(store, question_set.key)
+    cases = question_set.cases
     models = filter(None, (case_filter.model, case_filter.other))
     runs = [question_set.run(model) for model in models]
-    answered = AnswerTable(store, runs[0].key)
-    of_tag = annotations.read(store, question_set.key).cases if case_filter.tagged else {}
+    answered = AnswerTable(question_set.store, runs[0].key)
+    of_tag = (
+        annotations.read(question_set.store, question_set.key).cases if case_filter.tagged else {}
+    )
     where = case_filter.where(
         [case for name in case_filter.tagged for case in of_tag.get(name, ())],
         answered.columns if case_filter.bin else (),
@@ -129,31 +125,33 @@ def passing(
         if values := [each.value for each in case_filter.caption if each.name == binned_by]:
             chosen.append(caption_bins.members(cases, binned_by, values))
     if case_filter.named_slice:
-        chosen.append(named_slices.members(store, question_set.key, case_filter.named_slice))
+        chosen.append(
+            named_slices.members(question_set.store, question_set.key, case_filter.named_slice)
+        )
     if case_filter.unseen_by:
-        table = causes.causes(store, question_set, runs[0].model, case_filter.kind)
+        table = causes.causes(question_set, runs[0].model, case_filter.kind)
         is_chosen = table["cause"].isin(case_filter.unseen_by).to_numpy()
         chosen.append(table.index[is_chosen].to_numpy(np.int32))
     if case_filter.region:
         chosen.append(np.unique(region_cases(case_filter.region)))
     if case_filter.pictured:
-        chosen.append(pictured(store, question_set, case_filter.kind))
+        chosen.append(pictured(question_set, case_filter.kind))
     if case_filter.suspects:
-        is_suspect = suspects.are_suspect(store, question_set, case_filter.kind, numbers)
-        verdicts = suspects.read_verdicts(store, question_set)
+        is_suspect = suspects.are_suspect(question_set, case_filter.kind, numbers)
+        verdicts = suspects.read_verdicts(question_set)
         accepted = [case for case, verdict in verdicts.items() if verdict == "right"]
         chosen.append(numbers[~is_suspect | np.isin(numbers, accepted)])
     for members in chosen:
         numbers = np.intersect1d(numbers, members, assume_unique=True)
     for excluded in case_filter.exclusions():
-        members, _, _ = passing(store, question_set, excluded)
+        members, _, _ = passing(question_set, excluded)
         numbers = np.setdiff1d(numbers, members, assume_unique=True)
     # Conditions on margins
-    is_fooled = margins(store, question_set, case_filter.fooled, numbers) <= 0
-    is_held = margins(store, question_set, case_filter.held, numbers) > 0
+    is_fooled = margins(question_set, case_filter.fooled, numbers) <= 0
+    is_held = margins(question_set, case_filter.held, numbers) > 0
     numbers = numbers[is_fooled.all(axis=0) & is_held.all(axis=0)]
     if case_filter.agreement:
-        rated = margins(store, question_set, question_set.rated_models, numbers)
+        rated = margins(question_set, question_set.rated_models, numbers)
         n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
         is_split = (n_fooled > 0) & (n_held > 0)
         numbers = numbers[is_split if case_filter.agreement == "split" else n_fooled == 1]
@@ -161,7 +159,7 @@ def passing(
     is_passing = OUTCOMES[case_filter.outcome](of_model)
     if not case_filter.paired:
         return numbers[is_passing], of_model[is_passing], None
-    (of_other,) = margins(store, question_set, [case_filter.other], numbers)
+    (of_other,) = margins(question_set, [case_filter.other], numbers)
     is_passing &= OTHER_OUTCOMES[case_filter.other_outcome](of_other)
     if case_filter.within:
         x, y = (of_side[is_passing].astype(float) for of_side in (of_model, of_other))
@@ -187,37 +185,37 @@ def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarr
 
 
 def failures(
-    store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 12
+    question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 12
 ) -> tuple[pd.DataFrame, int]:
     """Return one page of the cases that pass a filter, and their total number; ties count as failures.
 
     Returns:
         A table with the columns of `FailureRow`, and the total number of cases.
     """
-    matches = matching(store, question_set, case_filter)
+    matches = matching(question_set, case_filter)
     start = max(page - 1, 0) * size
     indices = matches.order(start, start + size)
     page_numbers = matches.numbers[indices].tolist()
-    table = questions(store, question_set, page_numbers)
+    table = questions(question_set, page_numbers)
     table.insert(1, "margin", matches.margins[indices])
-    answered = AnswerTable(store, question_set.run(case_filter.model).key)
+    answered = question_set.answers(case_filter.model)
     table.insert(2, "scores", answered.rows(page_numbers, excluded=QUESTION_COLUMNS)["scores"])
     return table, len(matches.numbers)
 
 
-def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
+def outcomes(question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
     """Count a filter's cases by outcome, ignoring the outcome that the filter selects.
 
     A tie counts both as tied and as fooled.
     """
-    _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
+    _, of_model, _ = passing(question_set, replace(case_filter, outcome="all"))
     return {
         name: int(np.count_nonzero(has_outcome(of_model))) for name, has_outcome in OUTCOMES.items()
     }
 
 
 def failure_table(
-    store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 20
+    question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 20
 ) -> tuple[pd.DataFrame, int]:
     """Return one page of the cases that pass a filter, with the two texts of each case, and the total number of cases.
 
@@ -230,14 +228,14 @@ def failure_table(
     Raises:
         NotFound: The filter names a subtype, rule or tag that no case of its kind has.
     """
-    table, total = failures(store, question_set, case_filter, page, size)
+    table, total = failures(question_set, case_filter, page, size)
     for each in (*[case_filter] * (not total), *case_filter.exclusions()):
-        check_values(store, question_set, each)
+        check_values(question_set, each)
     numbers = table["case"].tolist()
     body = stored_body(question_set.probe, case_filter.kind)
     tops = [""] * len(numbers)
     if numbers and body.uses_answer:
-        answered = answers(store, question_set, numbers, (case_filter.model,))
+        answered = answers(question_set, numbers, (case_filter.model,))
         if "top" in answered:  # answers of the probe `series` have no such column
             tops = answered.set_index("case")["top"].loc[numbers].tolist()
     rows = records(FailureRow, table)
@@ -249,7 +247,7 @@ def failure_table(
         return table.loc[:, COLUMNS], total
     first = [
         (" + ".join(filter(None, (each.item, each.partner))), each.picture, each.partner_picture)
-        for each in mixed_case.first_candidates(store, question_set, case_filter.model, numbers)
+        for each in mixed_case.first_candidates(question_set, case_filter.model, numbers)
     ]
     firsts = pd.DataFrame(first, columns=pd.Index(FIRST_COLUMNS), index=table.index)
     return pd.concat([table.loc[:, COLUMNS], firsts], axis=1), total
@@ -266,9 +264,9 @@ def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -> None:
+def check_values(question_set: QuestionSet, case_filter: Filter) -> None:
     """Raise NotFound if a filter selects a subtype, rule or tag that no case of its kind has."""
-    counts = estimates.choices(store, question_set)
+    counts = estimates.choices(question_set)
     counts = counts.loc[counts["kind"] == case_filter.kind]
     for name in ("subtype", "rule"):
         values = sorted(set(counts[name].dropna()) - {""})
@@ -276,7 +274,7 @@ def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -
             if value not in values:
                 raise NotFound(f"{name} of {case_filter.kind}", value, values)
     for name, value in case_filter.tag:
-        values_by_tag = estimates.tag_values_by_name(store, question_set, case_filter.kind)
+        values_by_tag = estimates.tag_values_by_name(question_set, case_filter.kind)
         if name not in values_by_tag:
             raise NotFound("tag", name, sorted(values_by_tag))
         if value not in values_by_tag[name]:

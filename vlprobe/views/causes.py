@@ -14,10 +14,9 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, remembered
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import AnswerTable, CaseTable, remembered
 
 QUARTILE = 0.75  # of similarities: the closest quarter counts as "hardly moved"
 FEWEST = 20  # answered cases of a kind; with fewer, the quartile says nothing
@@ -94,17 +93,15 @@ def answer_columns(run: RunRow, answers: AnswerTable) -> tuple[str, ...]:
     return tuple(name for name in answers.columns if name not in hidden)
 
 
-def causes(store: Store, question_set: QuestionSet, model: str, kind: str) -> pd.DataFrame:
+def causes(question_set: QuestionSet, model: str, kind: str) -> pd.DataFrame:
     """Return the cause and the two cosines of each case of a kind that a model answered, indexed by case number.
 
     Returns:
         `fooled`, `cause` (one of LABELS), `text` and `picture` (NaN if unknown).
     """
     run = question_set.run(model)
-    answers = AnswerTable(store, run.key)
-    return _causes(
-        CaseTable(store, question_set.key), answers, statement(answer_columns(run, answers)), kind
-    )
+    answers = AnswerTable(question_set.store, run.key)
+    return _causes(question_set.cases, answers, statement(answer_columns(run, answers)), kind)
 
 
 @remembered
@@ -117,7 +114,7 @@ def _causes(cases: CaseTable, answers: AnswerTable, select: str, kind: str) -> p
     return table.set_index("case")
 
 
-def counts(store: Store, question_set: QuestionSet, kind: str) -> pd.DataFrame:
+def counts(question_set: QuestionSet, kind: str) -> pd.DataFrame:
     """Count the cases of a kind by model and cause. Models without a known cause are left out.
 
     Returns:
@@ -125,7 +122,7 @@ def counts(store: Store, question_set: QuestionSet, kind: str) -> pd.DataFrame:
     """
     rows = []
     for model in question_set.models:
-        table = causes(store, question_set, model, kind)
+        table = causes(question_set, model, kind)
         if set(table["cause"]) - {UNKNOWN}:
             for cause in LABELS:
                 is_fooled = table["fooled"].to_numpy()[table["cause"] == cause]

@@ -16,8 +16,8 @@ from vlprobe.storage.store import Store
 from vlprobe.types import AVERAGINGS, POOLED
 from vlprobe.views import caption_bins, named_slices
 from vlprobe.views.records import EstimateRow
-from vlprobe.views.rows import CaseTable, remembered
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import CaseTable, remembered
 
 BREAKDOWN = "comparison"
 PROBE = "prsm"
@@ -32,11 +32,7 @@ SAME_MEAN = 1e-9  # macro and micro means that differ by less count as equal
 
 
 def estimates(
-    store: Store,
-    question_set: QuestionSet,
-    breakdown: str = "all",
-    averaging: str = POOLED,
-    unit: str = "cosine",
+    question_set: QuestionSet, breakdown: str = "all", averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """Return the mean and 95 % interval for each metric and model on one question set, overall or in
     slices.
@@ -53,16 +49,16 @@ def estimates(
         A table with the columns of `EstimateRow`.
     """
     metrics = question_set.metrics
-    if breakdown != "all" and breakdown not in (breakdowns := slices(store, question_set)):
+    if breakdown != "all" and breakdown not in (breakdowns := slices(question_set)):
         raise NotFound("breakdown", breakdown, ["all", *breakdowns])
     if breakdown == BREAKDOWN:
-        table = comparisons(store, question_set).drop(columns="model")
+        table = comparisons(question_set).drop(columns="model")
     elif breakdown == named_slices.BREAKDOWN:
-        table = named_slices.estimates(store, question_set)
+        table = named_slices.estimates(question_set)
     elif breakdown in caption_bins.VALUES:
-        table = caption_bins.estimates(store, question_set, breakdown)
+        table = caption_bins.estimates(question_set, breakdown)
     else:
-        table = _read_estimates(store, question_set, breakdown)
+        table = _read_estimates(question_set, breakdown)
     only_averaging = {
         name: metric.averaging[0]
         for name, metric in metrics.items()
@@ -104,18 +100,18 @@ def estimates(
     return table.sort_values(["position", *places])[COLUMNS].reset_index(drop=True)
 
 
-def _read_estimates(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataFrame:
-    return store.fetch_table(
+def _read_estimates(question_set: QuestionSet, breakdown: str) -> pd.DataFrame:
+    return question_set.store.fetch_table(
         "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
         'FROM read_parquet(?) WHERE "by" = ?',
-        [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
+        [question_set.store.files([run.key for run in question_set.runs], "estimates"), breakdown],
     )
 
 
-def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
+def averaging_matters(question_set: QuestionSet) -> bool:
     """Return whether macro and micro means differ on a question set. They are equal if each group has only one case."""
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
-    table = _read_estimates(store, question_set, "all")
+    table = _read_estimates(question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
     pooled, by_group = (
         table.loc[table["averaging"] == averaging].set_index(["key", "metric"])["value"]
@@ -124,81 +120,81 @@ def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
     return bool(((pooled - by_group).abs() > SAME_MEAN).any())
 
 
-def slices(store: Store, question_set: QuestionSet) -> list[str]:
+def slices(question_set: QuestionSet) -> list[str]:
     """Return the names of the breakdowns, such as "subtype", that are available for a question set."""
-    files = store.files([question_set.runs[0].key], "estimates")
-    rows = store.fetch_rows(
+    files = question_set.store.files([question_set.runs[0].key], "estimates")
+    rows = question_set.store.fetch_rows(
         'SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]
     )
     names = {row[0] for row in rows}
-    if has_comparisons(store, question_set):
+    if has_comparisons(question_set):
         names.add(BREAKDOWN)
-    if named_slices.applicable(store, question_set.key)[0]:
+    if named_slices.applicable(question_set.store, question_set.key)[0]:
         names.add(named_slices.BREAKDOWN)
     fixed = [name for name in FIXED_BREAKDOWNS if name in names]
     of_captions = [*caption_bins.VALUES]
-    if not caption_bins.guessed_kinds(store, question_set):
+    if not caption_bins.guessed_kinds(question_set):
         of_captions.remove(caption_bins.TEXT_ALONE)
-    if (caption_bins.bin_codes(CaseTable(store, question_set.key), caption_bins.CHANGED) < 0).all():
+    if (caption_bins.bin_codes(question_set.cases, caption_bins.CHANGED) < 0).all():
         of_captions.remove(caption_bins.CHANGED)
     return [*fixed, *of_captions, *sorted(names - set(FIXED_BREAKDOWNS))]
 
 
-def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def choices(question_set: QuestionSet) -> pd.DataFrame:
     """Count the cases in a question set for each combination of kind, subtype and rule."""
-    return store.fetch_table(
+    return question_set.store.fetch_table(
         "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
-        [store.files([question_set.key], "cases")],
+        [question_set.store.files([question_set.key], "cases")],
     )
 
 
-def count_values(store: Store, question_set: QuestionSet, kind: str, column: str) -> dict[str, int]:
+def count_values(question_set: QuestionSet, kind: str, column: str) -> dict[str, int]:
     """Count the cases of one kind for each "subtype" or "rule". Cases without a value are counted under ""."""
-    table = choices(store, question_set).fillna({column: ""})
+    table = choices(question_set).fillna({column: ""})
     return table.loc[table["kind"] == kind].groupby(column)["n_cases"].sum().to_dict()
 
 
-def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
+def mixed_kinds(question_set: QuestionSet) -> frozenset[str]:
     """Return the kinds of cases whose totals are not those of the LGIP paper, because they include edits that the paper
     does not have, or only some types of its flips.
     """
-    case_counts = choices(store, question_set)
+    case_counts = choices(question_set)
     mixed = set(case_counts.loc[case_counts["subtype"].isin(list(kind_edits.NAMES)), "kind"])
-    is_chosen = bool(_option(store, question_set, "flips"))
+    is_chosen = bool(_option(question_set, "flips"))
     return frozenset(mixed | ({"flip", "combined"} if is_chosen else set()))
 
 
-def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> dict[str, list[str]]:
+def tag_values_by_name(question_set: QuestionSet, kind: str) -> dict[str, list[str]]:
     """Return the sorted values of each tag on cases of one kind, by tag name."""
-    rows = store.fetch_rows(
+    rows = question_set.store.fetch_rows(
         "SELECT entry.key, list(DISTINCT entry.value ORDER BY entry.value) "
         "FROM (SELECT unnest(map_entries(tags)) AS entry FROM read_parquet(?) WHERE kind = ?) "
         "GROUP BY ALL ORDER BY ALL",
-        [store.files([question_set.key], "cases"), kind],
+        [question_set.store.files([question_set.key], "cases"), kind],
     )
     return dict(rows)
 
 
-def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
+def tag_values(question_set: QuestionSet) -> list[str]:
     """List all tags in a question set as `name=value`. Tags with more than 60 values are left out."""
-    rows = store.fetch_rows(
+    rows = question_set.store.fetch_rows(
         'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
-        [store.files([question_set.runs[0].key], "estimates")],
+        [question_set.store.files([question_set.runs[0].key], "estimates")],
     )
     return [f"{breakdown.removeprefix('tag:')}={value}" for breakdown, value in rows]
 
 
-def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
+def has_comparisons(question_set: QuestionSet) -> bool:
     """Return whether any run on a question set has stored comparisons between query versions.
 
     Older versions of vlprobe did not store them.
     """
     return question_set.probe == PROBE and any(
-        store.run(run.key).has_table(TABLE) for run in question_set.runs
+        question_set.store.run(run.key).has_table(TABLE) for run in question_set.runs
     )
 
 
-def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
+def comparisons(question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
     """Compute the mean and interval for each comparison between query versions, for each model on a question set.
 
     Each query counts once, regardless of its number of versions. Queries that belong to the same
@@ -211,16 +207,16 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
         A table with the columns of `views.estimates.estimates`, where `slice` names the comparison. Runs that did not
         store comparisons have no rows.
     """
-    units = CaseTable(store, question_set.key).unit_codes
+    units = question_set.cases.unit_codes
     counted = np.ones(len(units), dtype=bool)
     if tag:
         name, _, value = tag.partition("=")
-        numbers = CaseTable(store, question_set.key).numbers("tags[?] = ?", [name, value])
+        numbers = question_set.cases.numbers("tags[?] = ?", [name, value])
         counted = np.isin(np.arange(len(units)), numbers)
     table = []
     for run in question_set.runs:
-        if store.run(run.key).has_table(TABLE):
-            table += _of_run(store, run.key, run.model, units, counted)
+        if question_set.store.run(run.key).has_table(TABLE):
+            table += _of_run(question_set.store, run.key, run.model, units, counted)
     return pd.DataFrame(table, columns=pd.Index(COLUMNS))
 
 
@@ -249,24 +245,24 @@ def _of_run(
     return rows
 
 
-def grouped_by(store: Store, question_set: QuestionSet) -> str:
+def grouped_by(question_set: QuestionSet) -> str:
     """Return the tag that splits the gallery into groups that are searched separately; "" for a single gallery."""
-    return str(_option(store, question_set, "group") or "")
+    return str(_option(question_set, "group") or "")
 
 
-def _option(store: Store, question_set: QuestionSet, name: str) -> object:
+def _option(question_set: QuestionSet, name: str) -> object:
     """Return the value of an option of the runs; None if it is off or unknown."""
-    return store.run(question_set.runs[0].key).manifest()["run"]["options"].get(name)
+    return question_set.store.run(question_set.runs[0].key).manifest()["run"]["options"].get(name)
 
 
-def best_guess(store: Store, question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
+def best_guess(question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
     """Compute the accuracy that can be reached without pictures: the best text-only method in `metrics.blind`.
 
     Returns:
         None if the cases do not have one picture with a true and a wrong caption, or if there are too
         few pictures.
     """
-    return _best_guess(CaseTable(store, question_set.key), kind)
+    return _best_guess(question_set.cases, kind)
 
 
 @remembered
@@ -279,15 +275,15 @@ def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
     return max(blind.check_pairs(texts_of_pairs), key=lambda guess: guess.accuracy.value)
 
 
-def fewer_words(store: Store, question_set: QuestionSet, kind: str) -> dict[str, float]:
+def fewer_words(question_set: QuestionSet, kind: str) -> dict[str, float]:
     """Compute how often choosing the caption with fewer words is wrong, by subtype and named slice ("slice:NAME"). The
     key "" stands for all cases. If both captions have the same number of words, the choice counts as wrong.
 
     Only cases with one picture, a true caption and a wrong caption are counted. Keys without such a case are omitted.
     """
-    table = _fewer_words(CaseTable(store, question_set.key), kind)
+    table = _fewer_words(question_set.cases, kind)
     parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}
-    for name, numbers in named_slices.of_kind(store, question_set.key, kind).items():
+    for name, numbers in named_slices.of_kind(question_set.store, question_set.key, kind).items():
         parts[named_slices.PREFIX + name] = table.loc[table.index.isin(numbers)]
     parts[""] = table
     return {name: float(np.mean(part["is_wrong"])) for name, part in parts.items() if len(part)}

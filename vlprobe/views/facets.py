@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.storage import annotations
-from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins, cases, causes, estimates, pattern_groups, rows
 from vlprobe.views.filter import Filter
 from vlprobe.views.pattern_groups import PatternGroups
-from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import CaseTable, remember
 
 LEAST_ASKED = 15  # minimum number of answered cases for a pair of words
 FEW_PAIRS, FEW_ASKED = 5, 3  # of fewer pairs with so many cases, rarer ones are listed as well
@@ -52,7 +51,7 @@ class Facet:
     rows: tuple[FacetRow, ...]
 
 
-def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
+def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
     """Return the facets of the filter's cases.
 
     A facet with only one value is omitted unless the filter selects that value. Hidden suspect labels still count.
@@ -61,11 +60,11 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
     shown = []
-    for name, members in _facet_members(store, question_set, case_filter):
+    for name, members in _facet_members(question_set, case_filter):
         chosen = [value for values in case_filter.values_of(name) for value in values]
         others = case_filter.with_values(name, ())
         if others not in selections:
-            selections[others] = _selected(store, question_set, others, is_movement)
+            selections[others] = _selected(question_set, others, is_movement)
         is_asked, is_fooled = (mask[members.cases] for mask in selections[others])
         n_asked = np.bincount(members.codes[is_asked], minlength=len(members.keys))
         n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.keys))
@@ -83,15 +82,15 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
     return tuple(shown)
 
 
-def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
+def model_rates(question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
     """Compute the share of a filter's cases that fool each model, ignoring the outcomes that the
     filter selects.
 
     The share is NaN if the model answered none of the cases. Ties count as fooled; a case that
     fools the model in one of two orders of the captions counts half, as on every page.
     """
-    numbers, _, _ = cases.passing(store, question_set, case_filter.any_outcome())
-    of_models = rows.margins(store, question_set, question_set.models, numbers)
+    numbers, _, _ = cases.passing(question_set, case_filter.any_outcome())
+    of_models = rows.margins(question_set, question_set.models, numbers)
     rates = {}
     for run, margins in zip(question_set.runs, of_models, strict=True):
         margins = margins[~np.isnan(margins)]
@@ -102,30 +101,30 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
 
 
 def _selected(
-    store: Store, question_set: QuestionSet, case_filter: Filter, is_movement: bool
+    question_set: QuestionSet, case_filter: Filter, is_movement: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether each case was answered, and whether it counts as a failure: bool of shape (n_cases,) each."""
-    margins = AnswerTable(store, question_set.run(case_filter.model).key).margins
+    margins = question_set.answers(case_filter.model).margins
     is_asked, is_fooled = np.zeros(len(margins), dtype=bool), np.zeros(len(margins), dtype=bool)
-    is_asked[cases.passing(store, question_set, case_filter.any_outcome())[0]] = True
+    is_asked[cases.passing(question_set, case_filter.any_outcome())[0]] = True
     if case_filter == case_filter.any_outcome() and not is_movement:
         case_filter = replace(case_filter, outcome="fooled")
-    is_fooled[cases.passing(store, question_set, case_filter)[0]] = True
+    is_fooled[cases.passing(question_set, case_filter)[0]] = True
     is_asked &= ~np.isnan(margins)
     return is_asked, is_asked & is_fooled
 
 
 def _facet_members(
-    store: Store, question_set: QuestionSet, case_filter: Filter
+    question_set: QuestionSet, case_filter: Filter
 ) -> Iterator[tuple[str, PatternGroups]]:
-    table = CaseTable(store, question_set.key)
-    answers = AnswerTable(store, question_set.run(case_filter.model).key)
+    table = question_set.cases
+    answers = question_set.answers(case_filter.model)
 
     def by_case(codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
         listed = np.flatnonzero(codes >= 0)
         return PatternGroups(listed, codes[listed], tuple(names))
 
-    if of_tag := annotations.read(store, question_set.key).cases:
+    if of_tag := annotations.read(question_set.store, question_set.key).cases:
         numbers, codes = np.array(
             [(case, code) for code, cases_ in enumerate(of_tag.values()) for case in cases_]
         ).T
@@ -134,7 +133,7 @@ def _facet_members(
     for name in ("subtype", "rule"):
         yield name, by_case(*table.codes(name))
     if not question_set.presentation.kind(case_filter.kind).is_movement:
-        of_model = causes.causes(store, question_set, case_filter.model, case_filter.kind)
+        of_model = causes.causes(question_set, case_filter.model, case_filter.kind)
         codes = pd.Categorical(of_model["cause"], list(causes.LABELS)).codes
         yield "unseen_by", PatternGroups(of_model.index.to_numpy(), codes, tuple(causes.LABELS))
     groups = pattern_groups.pattern_groups(table, question_set.probe, case_filter.kind)
@@ -142,7 +141,7 @@ def _facet_members(
     if is_member.any():
         listed = is_member[groups.codes] & pattern_groups.answers(groups, answers)[0]
         yield "pair", PatternGroups(groups.cases[listed], groups.codes[listed], groups.keys)
-    tags = remember(("tags", table.version), lambda: _tags(store, question_set, table))
+    tags = remember(("tags", table.version), lambda: _tags(question_set, table))
     yield from tags.items()
     for binned_by, values in caption_bins.VALUES.items():
         # Guessing without the picture takes seconds, so only if the filter asks for it
@@ -150,14 +149,12 @@ def _facet_members(
             yield binned_by, by_case(caption_bins.bin_codes(table, binned_by), values)
 
 
-def _tags(
-    store: Store, question_set: QuestionSet, cases_table: CaseTable
-) -> dict[str, PatternGroups]:
+def _tags(question_set: QuestionSet, cases_table: CaseTable) -> dict[str, PatternGroups]:
     """Return the groups of cases for each dataset tag with at most 60 values, by facet name."""
-    names = {text.partition("=")[0] for text in estimates.tag_values(store, question_set)}
+    names = {text.partition("=")[0] for text in estimates.tag_values(question_set)}
     groups = {}
     for name in sorted(names.difference(UNLISTED_TAGS)):
-        with store.cursor() as cursor:
+        with question_set.store.cursor() as cursor:
             table = cursor.execute(
                 'SELECT "case", tags[?] AS value FROM read_parquet(?) WHERE tags[?] IS NOT NULL',
                 [name, [cases_table.path], name],

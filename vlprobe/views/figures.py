@@ -17,7 +17,6 @@ from vlprobe.metrics import estimate, triplets
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.probes import rococo_galleries
-from vlprobe.storage.store import Store
 from vlprobe.types import selection
 from vlprobe.views import estimates, papers, published, runs, tradeoff
 from vlprobe.views.filter import LURE_EDGES, SIDE_OUTCOMES, lure_bins
@@ -25,8 +24,8 @@ from vlprobe.views.mixed.case import item_pictures
 from vlprobe.views.papers import SCALE, belongs, histograms
 from vlprobe.views.published import PRSM_VERSIONS, TABLES
 from vlprobe.views.records import EstimateRow, records
-from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import AnswerTable
 
 # Options of RoCOCO that choose edits; the others say how edits are made.
 EDIT_OPTIONS = ("policies", "pictures")
@@ -59,9 +58,9 @@ def severity_steps(edit: str) -> dict[str, str]:
     return {f"{edit}:{count}" if count > 1 else edit: str(count) for count in WORD_COUNTS}
 
 
-def request_fields(store: Store, question_set: QuestionSet) -> dict:
+def request_fields(question_set: QuestionSet) -> dict:
     """Return a question set's dataset, options, seed and limit, as fields for a run request."""
-    run = _run_description(store, question_set)
+    run = _run_description(question_set)
     defaults = registry.load_probe(run["probe"]).defaults
     options = {name: value for name, value in run["options"].items() if name in defaults}
     return {
@@ -73,7 +72,7 @@ def request_fields(store: Store, question_set: QuestionSet) -> dict:
     }
 
 
-def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFrame:
+def severity(question_set: QuestionSet, metric: str) -> pd.DataFrame:
     """Return the estimates of a RoCOCO metric at each strength of the alteration. Question sets that differ only in the
     alteration are combined.
 
@@ -82,27 +81,25 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
         slice appears once: slices from this question set first, then slices from the others,
         newest first.
     """
-    conditions = _fixed_conditions(_run_description(store, question_set))
+    conditions = _fixed_conditions(_run_description(question_set))
     run_keys = {  # newest run of each such question set
         manifest["case_key"]: manifest["key"]
-        for manifest in runs.known_manifests(store)
+        for manifest in runs.known_manifests(question_set.store)
         if _fixed_conditions(manifest["run"]) == conditions
     }
     alike = [question_set]
     for case_key, run_key in reversed(run_keys.items()):
         if case_key != question_set.key:
-            alike.append(runs.question_set(store, case_key, version_of=run_key))
-    table = pd.concat(
-        [estimates.estimates(store, each, "subtype") for each in alike], ignore_index=True
-    )
+            alike.append(runs.question_set(question_set.store, case_key, version_of=run_key))
+    table = pd.concat([estimates.estimates(each, "subtype") for each in alike], ignore_index=True)
     table = table.dropna(subset=["value"])
     table = table.loc[(table["metric"] == metric) & table["model"].isin(list(question_set.models))]
     return table.drop_duplicates(["model", "slice"], ignore_index=True)[_ESTIMATE_COLUMNS]
 
 
-def _run_description(store: Store, question_set: QuestionSet) -> dict:
+def _run_description(question_set: QuestionSet) -> dict:
     """Return the `run` entry from the manifest of a question set's newest run."""
-    return store.run(question_set.runs[0].key).manifest()["run"]
+    return question_set.store.run(question_set.runs[0].key).manifest()["run"]
 
 
 def _fixed_conditions(run: Mapping) -> tuple:
@@ -166,12 +163,12 @@ def published_comparisons(metric: str) -> pd.DataFrame:
     ).loc[:, ["model", "slice", "value"]]
 
 
-def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def depths(question_set: QuestionSet) -> pd.DataFrame:
     """Return PRSM's overlap at each depth: setting, model, slice (depth), value and interval.
 
     Depths equal to or above the gallery size have no row.
     """
-    table = estimates.estimates(store, question_set, "subtype").dropna(subset=["value"])
+    table = estimates.estimates(question_set, "subtype").dropna(subset=["value"])
     names = {f"prsm_local_{depth}": depth for depth in DEPTHS}
     table = table.loc[table["metric"].isin(list(names))]
     table = table.assign(setting=table["slice"], slice=table["metric"].map(names))
@@ -185,20 +182,20 @@ def published_boundaries() -> pd.DataFrame:
     return cells.assign(slice=slices).loc[:, ["model", "slice", "value"]]
 
 
-def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def boundaries(question_set: QuestionSet) -> pd.DataFrame:
     """Return the share of changes in videos found within each tolerance: model, slice (seconds), value, interval."""
-    table = estimates.estimates(store, question_set, "all").dropna(subset=["value"])
+    table = estimates.estimates(question_set, "all").dropna(subset=["value"])
     names = {f"boundary_within_{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
     table = table.loc[table["metric"].isin(list(names))]
     table = table.assign(slice=table["metric"].map(names))
     return table[[*_ESTIMATE_COLUMNS]]
 
 
-def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def edited_orders(question_set: QuestionSet) -> pd.DataFrame:
     """Compute how much an edit changes the order in which each model ranks the candidates. Returns model, moved (mean
     change: 0 is unchanged, 1 is reversed), people (the same for human orders; NaN if unknown), n_cases.
     """
-    table = estimates.estimates(store, question_set, "all")
+    table = estimates.estimates(question_set, "all")
     rows = []
     for model in question_set.ordered_models:
         values = table.loc[table["model"] == model].set_index("metric")
@@ -208,27 +205,23 @@ def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=pd.Index(["model", "moved", "people", "n_cases"]))
 
 
-def captions(
-    store: Store, question_set: QuestionSet, page: int, size: int
-) -> tuple[list[str], int]:
+def captions(question_set: QuestionSet, page: int, size: int) -> tuple[list[str], int]:
     """Return one page of the distinct captions (first texts) in a question set, in case order, and the total number."""
-    distinct = store.fetch_table(
+    distinct = question_set.store.fetch_table(
         'SELECT texts[1] AS caption FROM read_parquet(?) GROUP BY caption ORDER BY min("case")',
-        [store.files([question_set.key], "cases")],
+        [question_set.store.files([question_set.key], "cases")],
     )["caption"]
     start = max(page - 1, 0) * size
     return distinct.tolist()[start : start + size], len(distinct)
 
 
-def item_captions(
-    store: Store, question_set: QuestionSet, most_items: int
-) -> dict[str, tuple[str, ...]]:
+def item_captions(question_set: QuestionSet, most_items: int) -> dict[str, tuple[str, ...]]:
     """Return the captions of the first `most_items` pictures in a RoCOCO question set, by item id."""
     captions: dict[str, dict[str, None]] = {}
-    rows = store.fetch_rows(
+    rows = question_set.store.fetch_rows(
         'SELECT item, texts, roles FROM read_parquet(?) WHERE "case" IN '
         '(SELECT min("case") FROM read_parquet(?) GROUP BY "group", kind) ORDER BY "case"',
-        [[path := store.files([question_set.key], "cases")[0]], [path]],
+        [[path := question_set.store.files([question_set.key], "cases")[0]], [path]],
     )
     for item, texts, roles in rows:
         if item in captions or len(captions) < most_items:
@@ -239,18 +232,16 @@ def item_captions(
     return {item: tuple(texts) for item, texts in captions.items()}
 
 
-def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def _triplets(question_set: QuestionSet) -> pd.DataFrame:
     """Return the text triplets in a VISLA question set: case, unit (the resampling unit), subtype, texts."""
-    return store.fetch_table(
-        f'SELECT "case", {CaseTable(store, question_set.key).unit} AS unit, subtype, texts '
+    return question_set.store.fetch_table(
+        f'SELECT "case", {question_set.cases.unit} AS unit, subtype, texts '
         "FROM read_parquet(?) WHERE kind = 't2t' ORDER BY \"case\"",
-        [store.files([question_set.key], "cases")],
+        [question_set.store.files([question_set.key], "cases")],
     )
 
 
-def edit_distances(
-    store: Store, question_set: QuestionSet, subset: str = "", bins: int = 30
-) -> pd.DataFrame:
+def edit_distances(question_set: QuestionSet, subset: str = "", bins: int = 30) -> pd.DataFrame:
     """Compute histograms of the edit distances between the captions in each VISLA triplet.
 
     Returns:
@@ -258,7 +249,7 @@ def edit_distances(
         larger values.
         Source: VISLA, figure 8.
     """
-    table = _triplets(store, question_set)
+    table = _triplets(question_set)
     texts = table.loc[table["subtype"] == subset, "texts"] if subset else table["texts"]
     if not len(texts):
         return histograms({}, np.empty(0))
@@ -272,7 +263,7 @@ def edit_distances(
     )
 
 
-def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def lures(question_set: QuestionSet) -> pd.DataFrame:
     """Compute the text-to-text accuracy by lure, which measures how much more the wrong caption overlaps in words than
     the true captions do.
 
@@ -284,16 +275,16 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
         model, slice (a bin of `lure_bins`, including its lower edge), value, low, high, n_items,
         n_cases; empty bins have no row.
     """
-    triplet_cases = _triplets(store, question_set)
+    triplet_cases = _triplets(question_set)
     triplet_cases["unit"] = pd.factorize(triplet_cases["unit"])[0]
     n_units = question_set.runs[0].n_units
     bin_names = list(lure_bins())
     rows = []
     for run in question_set.runs:
-        answers = store.fetch_table(
+        answers = question_set.store.fetch_table(
             'SELECT "case", text_scores[1] AS text_01, text_scores[2] AS text_02, text_scores[3] AS text_12, '
             "overlap_01, overlap_02, overlap_12 FROM read_parquet(?) WHERE kind = 't2t'",
-            [store.files([run.key], "scores")],
+            [question_set.store.files([run.key], "scores")],
         )
         answered = triplet_cases.merge(answers, on="case")
         overlap_01, overlap_02, overlap_12 = (
@@ -312,7 +303,7 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=pd.Index(_ESTIMATE_COLUMNS))
 
 
-def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> pd.DataFrame:
+def sizes(question_set: QuestionSet, metric: str, subset: str) -> pd.DataFrame:
     """Return one accuracy on one subset, both for the runs on a question set and for the models in
     the VISLA paper.
 
@@ -327,24 +318,24 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
     for name, names in ((metric, ACCURACIES), (subset, SIZE_TABLES)):
         if name not in names:
             raise NotFound("choice", name, names)
-    by_subtype = estimates.estimates(store, question_set, "subtype").dropna(subset=["value"])
+    by_subtype = estimates.estimates(question_set, "subtype").dropna(subset=["value"])
     # VISLA's own files are Generic_VISLA.tsv and Spatial_VISLA.tsv.
     of_metric = by_subtype.loc[by_subtype["metric"] == metric]
     of_subset = of_metric.loc[[belongs(name, (subset,)) for name in of_metric["slice"]]]
     rows = []
     for row in records(EstimateRow, of_subset):
         digest = question_set.run(row.model).model_digest
-        parameters = papers.passport_facts(store, row.model, digest)["parameters"]
+        parameters = papers.passport_facts(question_set.store, row.model, digest)["parameters"]
         size = "run", row.model, parameters, _samples(row.model)
         rows.append((*size, row.value, row.low, row.high, ""))
     columns = pd.Index(SIZE_COLUMNS)
     return pd.DataFrame([*rows, *_published_sizes(metric, subset)], columns=columns)
 
 
-def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def all_sizes(question_set: QuestionSet) -> pd.DataFrame:
     """Return the results of `sizes` for every accuracy and subset in one table, with extra columns metric and slice."""
     tables = [
-        sizes(store, question_set, metric, subset).assign(metric=metric, slice=subset)
+        sizes(question_set, metric, subset).assign(metric=metric, slice=subset)
         for metric in ACCURACIES
         for subset in SIZE_TABLES
     ]
@@ -402,7 +393,7 @@ class FirstLists(NamedTuple):
 
 
 def first_lists(
-    store: Store, question_set: QuestionSet, original: str, tuned: str, count: int
+    question_set: QuestionSet, original: str, tuned: str, count: int
 ) -> list[FirstLists]:
     """Find captions for which two models retrieve different first five pictures. The captions whose own picture gains
     the most ranks come first.
@@ -414,11 +405,11 @@ def first_lists(
         The captions; an empty list if a run did not store its first candidates.
     """
     runs = [question_set.run(model).key for model in (original, tuned)]
-    if not all(store.run(key).has_table(rococo_galleries.TABLE) for key in runs):
+    if not all(question_set.store.run(key).has_table(rococo_galleries.TABLE) for key in runs):
         return []
     rank = "coalesce(nullif(list_position({}.clean_items[1:5], c.item), 0), 6)"
     places = [rank.format(table) for table in ("b", "a")]
-    rows = store.fetch_rows(
+    rows = question_set.store.fetch_rows(
         "SELECT c.texts[1] AS caption, any_value(c.item) AS item, "
         "any_value(b.clean_items[1:5]) AS before, any_value(a.clean_items[1:5]) AS after, "
         f"any_value({places[0]}) AS place_before, any_value({places[1]}) AS place_after "
@@ -427,8 +418,8 @@ def first_lists(
         "WHERE c.kind = 't2i' AND b.clean_items[1:5] <> a.clean_items[1:5] "
         "GROUP BY caption ORDER BY place_before - place_after DESC, caption LIMIT ?",
         [
-            store.files([question_set.key], "cases"),
-            *(store.files([key], rococo_galleries.TABLE) for key in runs),
+            question_set.store.files([question_set.key], "cases"),
+            *(question_set.store.files([key], rococo_galleries.TABLE) for key in runs),
             count,
         ],
     )
@@ -438,9 +429,9 @@ def first_lists(
     ]
 
 
-def gallery_pictures(store: Store, question_set: QuestionSet) -> dict[str, str]:
+def gallery_pictures(question_set: QuestionSet) -> dict[str, str]:
     """Return the picture names in a gallery, by item."""
-    return {item: entry.name for item, entry in item_pictures(store, question_set).items()}
+    return {item: entry.name for item, entry in item_pictures(question_set).items()}
 
 
 # Joint outcomes of the text side (t2t) and the picture side (i2t) of each triplet of VISLA (figures 9 and 10).
@@ -454,20 +445,20 @@ class Crossing(NamedTuple):
     subtypes: list[str]
 
 
-def crossing(store: Store, question_set: QuestionSet) -> Crossing:
+def crossing(question_set: QuestionSet) -> Crossing:
     """Find the triplets in a question set that have both a text side and a picture side, in case order."""
-    table = store.fetch_table(
+    table = question_set.store.fetch_table(
         'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
         "FROM read_parquet($files) AS left_ JOIN read_parquet($files) AS right_ "
         "ON left_.kind = 't2t' AND right_.kind = 'i2t' AND left_.item = right_.item "
         'AND left_.id[:-4] = right_.id[:-4] ORDER BY left_."case"',
-        {"files": store.files([question_set.key], "cases")},
+        {"files": question_set.store.files([question_set.key], "cases")},
     )
     texts, pictures = (table[name].to_numpy(np.int64) for name in ("texts", "pictures"))
     return Crossing(texts, pictures, table["subtype"].tolist())
 
 
-def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def crossed_outcomes(question_set: QuestionSet) -> pd.DataFrame:
     """Count how many triplets each model gets right on both the text and the picture side, on one
     side, and on neither.
 
@@ -477,14 +468,14 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
         high (95 % interval, by resampling items), n_items. Models that answered only one side have
         no rows.
     """
-    both = crossing(store, question_set)
+    both = crossing(question_set)
     subtypes = np.array(both.subtypes, dtype=object)
     names = ["", *sorted({name for name in both.subtypes if name})]
-    units = CaseTable(store, question_set.key).unit_codes
+    units = question_set.cases.unit_codes
     item = units[both.texts]
     table, measures = [], []
     for run in question_set.runs:
-        margins = AnswerTable(store, run.key).margins
+        margins = AnswerTable(question_set.store, run.key).margins
         sides = margins[both.texts], margins[both.pictures]
         is_known = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
         for name in names:

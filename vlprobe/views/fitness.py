@@ -82,15 +82,15 @@ def matrix(store: Store) -> tuple[ModelFitness, ...]:
     return tuple(sorted(rows, key=lambda row: (row.is_control, registry.natural_order(row.model))))
 
 
-def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
+def warned(question_set: QuestionSet) -> tuple[Warned, ...]:
     """Return the models with a note or a failed check on the dataset of a question set, controls last."""
     failed: dict[tuple[str, str], tuple[str, ...]] = {}
-    for examination in examine.load(store):
+    for examination in examine.load(question_set.store):
         names = tuple(check.name for check in examination.checks if check.passed is False)
         failed.setdefault((examination.model_digest, examination.dataset_digest), names)
     rows = []
     for run in question_set.runs:
-        note = str(store.run(run.key).manifest()["note"])
+        note = str(question_set.store.run(run.key).manifest()["note"])
         of_run = failed.get((run.model_digest, run.dataset_digest), ())
         if note or of_run:
             rows.append(Warned(run.model, registry.is_control(run.model), note, of_run))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.metrics.estimate import FEWEST_ITEMS
-from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views import runs
 from vlprobe.views.paired_tests import NOT_OF_MODELS, DifferenceRow, compare_metrics
@@ -60,7 +59,6 @@ class Promise:
 
 
 def promises(
-    store: Store,
     question_set: QuestionSet,
     max_drops: Mapping[str, float],
     averaging: str = POOLED,
@@ -94,9 +92,7 @@ def promises(
                 f"'{name}={limit}' is not a valid limit. Expected a number of 0 or more."
             )
     models, only = question_set.models, tuple(max_drops)
-    table = compare_metrics(
-        store, question_set, models, averaging, only=only, named_slice=named_slice
-    )
+    table = compare_metrics(question_set, models, averaging, only=only, named_slice=named_slice)
     rows = {row.metric: row for row in records(DifferenceRow, table)}
     checked = []
     for name, limit in max_drops.items():

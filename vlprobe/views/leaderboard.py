@@ -12,7 +12,6 @@ import pandas as pd
 
 from vlprobe import registry
 from vlprobe.metrics.tie_groups import group_letters, tie_groups
-from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates
 from vlprobe.views.paired_tests import (
@@ -125,45 +124,44 @@ class LeaderboardColumn:
 
 
 def leaderboard(
-    store: Store,
-    question_sets: Sequence[QuestionSet],
+    question_set: QuestionSet,
     models: Collection[str] = (),
     averaging: str = POOLED,
     by: By = "metric",
     baseline: str = "",
 ) -> list[LeaderboardColumn]:
-    """Return the leaderboard's columns.
+    """Return the leaderboard's columns for a question set.
 
-    All models on a question set are tested, even if only some are listed. The best model is one of those listed.
+    All models on the question set are tested, even if only some are listed. The best model is one of those listed.
 
     Args:
-        question_sets: The question sets, in the order of the columns.
         models: Models to include, if they answered the question set; empty means all.
         averaging: As in `estimates.estimates`, for metrics.
-        by: "metric" for one column per question set, with the first headline metric of its probe that has a value;
+        by: "metric" for one column, with the first headline metric of its probe that has a value;
             "kind" for the pooled share of wrong captions preferred, with one column per kind of case; "edit" for the
             same columns plus one per type of edit and named slice.
         baseline: A model with which the others are compared by kind or edit.
     """
-    columns: list[LeaderboardColumn] = []
-    for question_set in question_sets:
-        if by == "metric":
-            columns.append(_metric_column(store, question_set, averaging))
-            continue
-        for kind in ranked_kinds(store, question_set):
-            columns += _share_columns(store, question_set, kind, baseline, by == "edit")
+    if by == "metric":
+        columns = [_metric_column(question_set, averaging)]
+    else:
+        columns = [
+            column
+            for kind in ranked_kinds(question_set)
+            for column in _share_columns(question_set, kind, baseline, by == "edit")
+        ]
     return [column.narrowed(models or column.cells) for column in columns]
 
 
-def ranked_kinds(store: Store, question_set: QuestionSet) -> list[str]:
+def ranked_kinds(question_set: QuestionSet) -> list[str]:
     """Return the kinds of cases that can fool a model, or the default kind if no kind can."""
-    kinds = list_kinds(store, question_set.key, question_set.probe)
+    kinds = list_kinds(question_set.store, question_set.key, question_set.probe)
     fooling = [kind for kind in kinds if not question_set.presentation.kind(kind).is_movement]
-    return fooling or [default_kind(store, question_set)]
+    return fooling or [default_kind(question_set)]
 
 
-def _metric_column(store: Store, question_set: QuestionSet, averaging: str) -> LeaderboardColumn:
-    table = estimates.estimates(store, question_set, averaging=averaging).dropna(subset=["value"])
+def _metric_column(question_set: QuestionSet, averaging: str) -> LeaderboardColumn:
+    table = estimates.estimates(question_set, averaging=averaging).dropna(subset=["value"])
     rows = records(EstimateRow, table)
     metrics = question_set.metrics
     names = dict.fromkeys([*question_set.presentation.main_metrics, *metrics])
@@ -171,13 +169,13 @@ def _metric_column(store: Store, question_set: QuestionSet, averaging: str) -> L
     directed = [each for each in directed if each.direction != "none"]
     known = {row.metric for row in rows}
     metric = next((each for each in directed if each.name in known), directed[0])
-    fit = fit_models(store, question_set)
+    fit = fit_models(question_set)
     estimate_of = {row.model: row for row in rows if row.metric == metric.name}
     cells = {}
     for model in question_set.ordered_models:
         row = estimate_of.get(model)
         cells[model] = LeaderboardCell(row, note=_note(model, row is not None, model in fit))
-    groups = metric_tie_groups(store, question_set, averaging, only=(metric.name,))
+    groups = metric_tie_groups(question_set, averaging, only=(metric.name,))
     return LeaderboardColumn(question_set, metric, cells, tie_groups=groups.get(metric.name, ()))
 
 
@@ -189,24 +187,22 @@ def _note(model: str, is_known: bool, is_fit: bool) -> str:
 
 
 def _share_columns(
-    store: Store, question_set: QuestionSet, kind: str, baseline: str, by_edit: bool
+    question_set: QuestionSet, kind: str, baseline: str, by_edit: bool
 ) -> list[LeaderboardColumn]:
     """Return a column for all cases of a kind and, if `by_edit`, one per type of edit and named slice.
 
     In each column, all pairs of models are tested, with the p-values of `rank_by_type`.
     """
     rankings = (
-        rank_by_type(store, question_set, kind)
-        if by_edit
-        else {"": rank_models(store, question_set, kind)}
+        rank_by_type(question_set, kind) if by_edit else {"": rank_models(question_set, kind)}
     )
     against = {}
     rivals = [name for name in question_set.ordered_models if name != baseline]
     if rivals and baseline in question_set.models:
         models = (baseline, *rivals)
-        tests = compare_models(store, question_set, models, kind, rankings=rankings)
+        tests = compare_models(question_set, models, kind, rankings=rankings)
         against = {(row.subtype, row.model): row for row in tests.rows}
-    blind = estimates.fewer_words(store, question_set, kind)
+    blind = estimates.fewer_words(question_set, kind)
     columns = []
     for subtype, ranking in rankings.items():
         groups = ranking.tie_groups if ranking.is_complete else ()

@@ -22,8 +22,8 @@ from vlprobe.types import Measure
 from vlprobe.views import caption_bins, runs
 from vlprobe.views.filter import is_ordered
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import CaseTable
 
 BREAKDOWN = "slice"
 PREFIX = "slice:"  # marks a named slice among the types of edit
@@ -86,11 +86,7 @@ class NamedSlice:
 
 
 def save(
-    store: Store,
-    question_set: QuestionSet,
-    name: str,
-    words: Mapping[str, Any],
-    numbers: np.ndarray,
+    question_set: QuestionSet, name: str, words: Mapping[str, Any], numbers: np.ndarray
 ) -> None:
     """Save the cases with the given numbers under a name. An earlier slice with the same name is replaced.
 
@@ -104,7 +100,7 @@ def save(
         raise InvalidInput(
             f"The filter selects {len(numbers):,} cases. Expected 1 to {MOST_CASES:,}."
         )
-    table = _questions(store, question_set.key, '"case"', numbers.tolist())
+    table = _questions(question_set.store, question_set.key, '"case"', numbers.tolist())
     kinds = table["kind"].unique()
     content = {
         "kind": kinds[0] if len(kinds) == 1 else "",
@@ -113,7 +109,7 @@ def save(
         "filter": {name: value for name, value in words.items() if value},
         "digests": dict(zip(table["id"], map(_digest, table["kind"], table["texts"]), strict=True)),
     }
-    SLICES.save(store, name, json.dumps(content, ensure_ascii=False))
+    SLICES.save(question_set.store, name, json.dumps(content, ensure_ascii=False))
 
 
 def read(store: Store) -> dict[str, NamedSlice]:
@@ -239,26 +235,22 @@ def of_kind(store: Store, case_key: str, kind: str) -> dict[str, np.ndarray]:
     return {name: numbers for name, numbers in members.items() if len(numbers)}
 
 
-def estimates(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+def estimates(question_set: QuestionSet) -> pd.DataFrame:
     """Compute estimates for every run in every saved slice, with the columns of `caption_bins.estimates`."""
     tables = []
-    for name, numbers in applicable(store, question_set.key)[0].items():
+    for name, numbers in applicable(question_set.store, question_set.key)[0].items():
         for run in question_set.runs:
-            table = caption_bins.judge_run(store, question_set, run, numbers=numbers).estimates()
+            table = caption_bins.judge_run(question_set, run, numbers=numbers).estimates()
             overall = table.loc[table["by"] == "all"].drop(columns="by")
             tables.append(overall.assign(slice=name, key=run.key))
     return pd.concat(tables, ignore_index=True).dropna(subset=["value"])
 
 
 def measures(
-    store: Store,
-    question_set: QuestionSet,
-    run: RunRow,
-    numbers: np.ndarray,
-    wanted: Collection[tuple[str, str]],
+    question_set: QuestionSet, run: RunRow, numbers: np.ndarray, wanted: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], Measure]:
     """Compute a run's measures on a slice's cases, with one row per item, by (metric, averaging)."""
-    sums = caption_bins.judge_run(store, question_set, run, numbers=numbers).sums()
+    sums = caption_bins.judge_run(question_set, run, numbers=numbers).sums()
     by_pair = {}
     for metric, averaging in wanted:
         of_pair = sums.loc[(sums["metric"] == metric) & (sums["averaging"] == averaging)]

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.errors import NotFound
-from vlprobe.storage.store import Store
 from vlprobe.views.cases import outcomes, passing
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import select_runs
@@ -38,12 +37,12 @@ def bucket(case_filter: Filter, name: str) -> Filter:
     )
 
 
-def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
+def buckets(question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
     """Count a filter's cases in each of BUCKETS and in "all", ignoring the outcomes that the filter selects."""
     counts = {}
     for second_outcome in ("fooled", "held", ""):
         of_second = replace(case_filter, other_outcome=second_outcome)
-        counts[second_outcome] = outcomes(store, question_set, of_second)
+        counts[second_outcome] = outcomes(question_set, of_second)
     by_bucket = {
         name: counts[second_outcome][outcome] for name, (outcome, second_outcome) in BUCKETS.items()
     }
@@ -51,12 +50,7 @@ def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dic
 
 
 def scatter(
-    store: Store,
-    question_set: QuestionSet,
-    first_model: str,
-    second_model: str,
-    kind: str,
-    limit: int = POINTS,
+    question_set: QuestionSet, first_model: str, second_model: str, kind: str, limit: int = POINTS
 ) -> tuple[pd.DataFrame, int]:
     """Return both models' margins on the cases of a kind, and the number of cases with both margins.
 
@@ -69,14 +63,14 @@ def scatter(
     """
     select_runs(question_set, (first_model, second_model))
     paired = Filter(first_model, kind, outcome="all", other=second_model, sort="difference")
-    numbers, margins, other_margins = passing(store, question_set, paired)
+    numbers, margins, other_margins = passing(question_set, paired)
     points = pd.DataFrame({"case": numbers, "margin": margins, "other_margin": other_margins})
     points = points[np.isfinite(points["margin"]) & np.isfinite(points["other_margin"])]
-    with store.cursor() as cursor:
+    with question_set.store.cursor() as cursor:
         cursor.register("points", points)
         sample = cursor.execute(
             'SELECT "case", margin, other_margin, subtype, source, target '
             'FROM read_parquet(?) JOIN points USING ("case") ORDER BY hash("case") LIMIT ?',
-            [store.files([question_set.key], "cases"), limit],
+            [question_set.store.files([question_set.key], "cases"), limit],
         ).df()
     return sample.sort_values("case", ignore_index=True), len(points)

@@ -38,9 +38,9 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import estimates, named_slices
 from vlprobe.views.papers import chances
 from vlprobe.views.records import EstimateRow, PointRow, RunRow, records
-from vlprobe.views.rows import CaseTable, readable
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.runs import question_set as find_question_set
+from vlprobe.views.tables import readable
 from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
 
 WORDS = ["metric", "averaging"]
@@ -270,9 +270,9 @@ def _is_fit(run: RunRow, at_chance: AtChance) -> bool:
     return not is_control(run.model) and (run.model_digest, run.dataset_digest) not in at_chance
 
 
-def fit_models(store: Store, question_set: QuestionSet) -> set[str]:
+def fit_models(question_set: QuestionSet) -> set[str]:
     """Return the models that are not controls and passed all chance checks on the question set's dataset."""
-    at_chance = examine.models_at_chance(store)
+    at_chance = examine.models_at_chance(question_set.store)
     return {run.model for run in question_set.runs if _is_fit(run, at_chance)}
 
 
@@ -305,7 +305,6 @@ def standing(share: Estimate, guess: float) -> Standing:
 
 
 def compare_models(
-    store: Store,
     question_set: QuestionSet,
     models: tuple[str, ...],
     kind: str,
@@ -332,18 +331,18 @@ def compare_models(
     """
     _check_unit(unit)
     runs = select_runs(question_set, models)
-    at_chance = examine.models_at_chance(store)
+    at_chance = examine.models_at_chance(question_set.store)
     numbers = None
     if named_slice:
-        numbers = named_slices.members(store, question_set.key, named_slice)
-        of_kind = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+        numbers = named_slices.members(question_set.store, question_set.key, named_slice)
+        of_kind = question_set.cases.numbers("kind = ?", [kind])
         numbers = np.intersect1d(numbers, of_kind)
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
-    tests = from_cells(_cells(store, question_set, runs, kind, unit, numbers), kind, at_chance)
-    whole = _all_models(store, question_set)
+    tests = from_cells(_cells(question_set, runs, kind, unit, numbers), kind, at_chance)
+    whole = _all_models(question_set)
     if rankings is None:
-        rankings = rank_by_type(store, whole, kind, unit)
+        rankings = rank_by_type(whole, kind, unit)
     rows = [row for row in tests.rows if row.subtype in rankings]
     if named_slice:
         of_types = _corrected(tests.rows[len(runs) - 1 :], tests.unit == "rate")
@@ -351,19 +350,19 @@ def compare_models(
         of_slice = [replace(row, subtype=name) for row in tests.rows[: len(runs) - 1]]
         of_slice = [replace(row, subtype="") for row in _in_families(of_slice, rankings, whole)]
         return replace(tests, rows=(*of_slice, *of_types))
-    of_slices = named_slices.of_kind(store, question_set.key, kind)
+    of_slices = named_slices.of_kind(question_set.store, question_set.key, kind)
     for name in rankings:
         if name.startswith(named_slices.PREFIX):
             members = of_slices[name.removeprefix(named_slices.PREFIX)]
-            cells = _cells(store, question_set, runs, kind, unit, members)
+            cells = _cells(question_set, runs, kind, unit, members)
             of_slice = _test_rows([(cells, "", side) for side in range(1, len(runs))])
             rows += [replace(row, subtype=name) for row in of_slice]
     return replace(tests, rows=tuple(_in_families(rows, rankings, whole)))
 
 
-def _all_models(store: Store, question_set: QuestionSet) -> QuestionSet:
+def _all_models(question_set: QuestionSet) -> QuestionSet:
     """Return a question set with a run of each model, which may have been selected from it."""
-    whole = find_question_set(store, question_set.key, question_set.runs[0].key)
+    whole = find_question_set(question_set.store, question_set.key, question_set.runs[0].key)
     # Two runs of one model have labels of their own
     known = {run.key for run in question_set.runs}
     others = [
@@ -423,19 +422,21 @@ def from_cells(cells: "PairedCells", kind: str, at_chance: AtChance) -> PairedTe
     return replace(tests, n_more_subtypes=n_more_subtypes)
 
 
-def model_shares(store: Store, question_set: QuestionSet, kind: str) -> tuple[ModelShare, ...]:
+def model_shares(question_set: QuestionSet, kind: str) -> tuple[ModelShare, ...]:
     """Compute each model's share on all cases of a kind. Controls come last."""
     runs = [question_set.run(model) for model in question_set.ordered_models]
-    return _shares(_cells(store, question_set, runs, kind), "", examine.models_at_chance(store))
+    return _shares(
+        _cells(question_set, runs, kind), "", examine.models_at_chance(question_set.store)
+    )
 
 
-def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
+def rank_models(question_set: QuestionSet, kind: str) -> PairedTests:
     """Test every pair of models that passed their checks. The result lists all models by name, controls last."""
-    return _rankings(store, question_set, kind)[""]
+    return _rankings(question_set, kind)[""]
 
 
 def rank_by_type(
-    store: Store, question_set: QuestionSet, kind: str, unit: str = "cosine"
+    question_set: QuestionSet, kind: str, unit: str = "cosine"
 ) -> dict[str, PairedTests]:
     """Rank the models on all cases of a kind (""), as `rank_models` does, on each type of edit that `compare_models`
     tests, and in each named slice ("slice:NAME"), without `PairedTests.shares`. The p-values of all types are
@@ -446,9 +447,11 @@ def rank_by_type(
     """
 
     def rank() -> dict[str, PairedTests]:
-        rankings = _rankings(store, question_set, kind, unit, by_type=True)
-        for name, members in named_slices.of_kind(store, question_set.key, kind).items():
-            of_slice = _rankings(store, question_set, kind, unit, numbers=members)
+        rankings = _rankings(question_set, kind, unit, by_type=True)
+        for name, members in named_slices.of_kind(
+            question_set.store, question_set.key, kind
+        ).items():
+            of_slice = _rankings(question_set, kind, unit, numbers=members)
             rankings[named_slices.PREFIX + name] = of_slice[""]
         n_models = len(question_set.runs)
         for family in ("types", "slices"):
@@ -463,12 +466,11 @@ def rank_by_type(
         return rankings
 
     # Another baseline of the scorecard then takes .3 s of CPU instead of 2.3 (VALSE, 11 models)
-    name = "rankings", question_set, kind, unit, MOST_RANKED, SLICES.version(store)
-    return store.listing_fact(name, rank)
+    name = "rankings", question_set, kind, unit, MOST_RANKED, SLICES.version(question_set.store)
+    return question_set.store.listing_fact(name, rank)
 
 
 def _rankings(
-    store: Store,
     question_set: QuestionSet,
     kind: str,
     unit: str = "cosine",
@@ -477,8 +479,8 @@ def _rankings(
     numbers: np.ndarray | None = None,
 ) -> dict[str, PairedTests]:
     runs = [question_set.run(model) for model in question_set.ordered_models]
-    at_chance = examine.models_at_chance(store)
-    cells = _cells(store, question_set, runs, kind, unit, numbers)
+    at_chance = examine.models_at_chance(question_set.store)
+    cells = _cells(question_set, runs, kind, unit, numbers)
     subtypes = cells.subtypes()[0] if by_type else [""]
     fit = [run for run in runs if _is_fit(run, at_chance)]
     is_small = len(fit) <= MOST_RANKED
@@ -491,9 +493,7 @@ def _rankings(
             plans.append(([question_set.run(each.model) for each in best_first], [name]))
     rows: dict[str, list[PairedTest]] = {name: [] for name in subtypes}
     for order, names in plans:
-        counted = (
-            cells if order == runs else _cells(store, question_set, order, kind, unit, numbers)
-        )
+        counted = cells if order == runs else _cells(question_set, order, kind, unit, numbers)
         keys = [(counted, name, side) for name in names for side in range(1, len(order))]
         for row in _test_rows(keys):
             rows[row.subtype].append(replace(row, subtype=""))
@@ -614,7 +614,6 @@ class PairedCells:
 
 
 def _cells(
-    store: Store,
     question_set: QuestionSet,
     runs: Sequence[RunRow],
     kind: str,
@@ -624,7 +623,9 @@ def _cells(
     """Count the answers of runs to all cases of a kind, or to the cases with the given numbers."""
     presented = question_set.presentation.kind(kind)
     moves = presented.is_movement
-    counts = unit_counts(store, question_set.key, runs, kind, with_movements=moves, numbers=numbers)
+    counts = unit_counts(
+        question_set.store, question_set.key, runs, kind, with_movements=moves, numbers=numbers
+    )
     return PairedCells(counts, runs, presented, unit)
 
 
@@ -780,7 +781,6 @@ COMPARED = [column.name for column in fields(DifferenceRow)]
 
 
 def compare_metrics(
-    store: Store,
     question_set: QuestionSet,
     models: tuple[str, ...],
     averaging: str = POOLED,
@@ -815,7 +815,7 @@ def compare_metrics(
         smallest difference that can be detected with 80 % power after the same correction).
     """
     baseline, *others = runs = select_runs(question_set, models)
-    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only, named_slice)
+    sums_of_runs = _MetricSums(question_set, runs, averaging, unit, only, named_slice)
     metrics = question_set.metrics
     names = [(name, run) for name in sums_of_runs.averagings for run in others]
     pairs = [sums_of_runs.pair(name, run, baseline) for name, run in names]
@@ -884,7 +884,6 @@ class _MetricSums:
 
     def __init__(
         self,
-        store: Store,
         question_set: QuestionSet,
         runs: Sequence[RunRow],
         averaging: str,
@@ -919,13 +918,14 @@ class _MetricSums:
         }
         wanted = {*self.averagings.items(), *((name, POOLED) for name in self._counting.values())}
         if named_slice:
-            numbers = named_slices.members(store, question_set.key, named_slice)
+            numbers = named_slices.members(question_set.store, question_set.key, named_slice)
             self._measures = {
-                run.key: named_slices.measures(store, question_set, run, numbers, wanted)
-                for run in runs
+                run.key: named_slices.measures(question_set, run, numbers, wanted) for run in runs
             }
         else:
-            self._measures = {run.key: read_measures(store, run.key, wanted) for run in runs}
+            self._measures = {
+                run.key: read_measures(question_set.store, run.key, wanted) for run in runs
+            }
 
     def measure(self, name: str, run: RunRow) -> Measure:
         """Return the measure for one metric in one run."""
@@ -966,7 +966,6 @@ class _MetricSums:
 
 
 def metric_tie_groups(
-    store: Store,
     question_set: QuestionSet,
     averaging: str = POOLED,
     unit: str = "cosine",
@@ -982,11 +981,11 @@ def metric_tie_groups(
         The groups, best first, by metric name. Metrics without a better direction, and metrics with values for fewer
         than two models, are omitted.
     """
-    fit = fit_models(store, question_set)
+    fit = fit_models(question_set)
     runs = [question_set.run(model) for model in question_set.ordered_models if model in fit]
     if len(runs) < 2:
         return {}
-    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only)
+    sums_of_runs = _MetricSums(question_set, runs, averaging, unit, only)
     groups = {}
     for name in sums_of_runs.averagings:
         direction = sums_of_runs.metrics[name].direction
@@ -1085,16 +1084,16 @@ def _is_above(chance: float, sign: float, low: float, high: float) -> bool:
 
 
 def leaders(
-    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
+    question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> dict[str, Leader]:
     """Find the best model on each metric in a question set (see `Leader`), by metric name.
 
     The model with the best value is tested against every other model in `fit_models` on the same items. p-values are
     adjusted over all tests of the same best model (Holm).
     """
-    metrics, levels = question_set.metrics, chances(store, question_set)
-    fit = fit_models(store, question_set)
-    table = records(EstimateRow, estimates.estimates(store, question_set, "all", averaging, unit))
+    metrics, levels = question_set.metrics, chances(question_set)
+    fit = fit_models(question_set)
+    table = records(EstimateRow, estimates.estimates(question_set, "all", averaging, unit))
     by_metric = {}
     for name, metric in metrics.items():
         values = [row for row in table if row.metric == name and row.model in fit]
@@ -1107,7 +1106,7 @@ def leaders(
             rivals.update(tied.models[1:])
     for best, (names, rivals) in tests.items():
         others = tuple(sorted(rivals))
-        won = wins(store, question_set, best, others, averaging, unit, tuple(names))
+        won = wins(question_set, best, others, averaging, unit, tuple(names))
         for name in names:
             by_metric[name] = by_metric[name].without(
                 {rival for rival in rivals if (name, best, rival) in won}
@@ -1116,7 +1115,6 @@ def leaders(
 
 
 def wins(
-    store: Store,
     question_set: QuestionSet,
     model: str,
     rivals: tuple[str, ...],
@@ -1133,7 +1131,7 @@ def wins(
     """
     if not rivals:
         return set()
-    table = compare_metrics(store, question_set, (model, *rivals), averaging, unit, metrics)
+    table = compare_metrics(question_set, (model, *rivals), averaging, unit, metrics)
     return {
         (row.metric, model, row.model)
         for row in records(DifferenceRow, table)

@@ -25,8 +25,8 @@ from vlprobe.types import AS_PAPER, POOLED, Estimate, Measure
 from vlprobe.views import estimates, published, runs
 from vlprobe.views.published import ALL_SLICES, FACT, TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, PrintedCell, RunRow, records
-from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import AnswerTable, remember
 
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
 SPREAD_COLUMNS = ["model", "metric", "slice", "n_seeds", "mean", "sd", "lowest", "highest"]
@@ -60,7 +60,7 @@ FAMILIES = {"rococo-clip": "rococo"}  # preset prefixes that differ from the pap
 _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a printed cell
 
 
-def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame:
+def remade(question_set: QuestionSet, number: int) -> pd.DataFrame:
     """Reproduce a paper's table: results from the runs on one question set, above the published rows.
 
     Returns:
@@ -70,11 +70,11 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
         lacks the column's kind of question.
     """
     table = next(table for table in TABLES[question_set.probe] if table.number == number)
-    drawn = spread(store, question_set, AS_PAPER)
+    drawn = spread(question_set, AS_PAPER)
     keys = zip(drawn["model"], drawn["metric"], drawn["slice"], strict=True)
     spread_of = dict(zip(keys, zip(drawn["sd"], drawn["n_seeds"], strict=True), strict=True))
     rows = []
-    for model, index, numbers, note in run_cells(store, question_set, table):
+    for model, index, numbers, note in run_cells(question_set, table):
         column = table.columns[index]
         slice_name = column.slices[0] if column.breakdown == "subtype" and column.slices else ""
         of_seeds = spread_of.get((model, column.metric, slice_name), (math.nan, 0))
@@ -86,27 +86,29 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
 
 
 def run_cells(
-    store: Store, question_set: QuestionSet, table: PaperTable
+    question_set: QuestionSet, table: PaperTable
 ) -> Iterator[tuple[str, int, Numbers, str]]:
     """Yield the model, column index, numbers and note for each cell that a stored run fills. Controls come last."""
-    sliced = {"all", *estimates.slices(store, question_set)}
+    sliced = {"all", *estimates.slices(question_set)}
     by_breakdown = {
-        breakdown: estimates.estimates(store, question_set, breakdown, AS_PAPER)
+        breakdown: estimates.estimates(question_set, breakdown, AS_PAPER)
         if breakdown in sliced
         else pd.DataFrame(columns=pd.Index(estimates.COLUMNS))
         for breakdown in {column.breakdown for column in table.columns}
     }
     by_file = None
     if any(column.released for column in table.columns):
-        by_file = _by_released_file(store, question_set, by_breakdown["subtype"])
-    metrics, mixed = question_set.metrics, estimates.mixed_kinds(store, question_set)
+        by_file = _by_released_file(question_set, by_breakdown["subtype"])
+    metrics, mixed = question_set.metrics, estimates.mixed_kinds(question_set)
     has_facts = any(column.breakdown == FACT for column in table.columns)
     for model in sorted(
         question_set.models,
         key=lambda name: (registry.is_control(name), registry.natural_order(name)),
     ):
         facts = (
-            passport_facts(store, model, question_set.run(model).model_digest) if has_facts else {}
+            passport_facts(question_set.store, model, question_set.run(model).model_digest)
+            if has_facts
+            else {}
         )
         for index, column in enumerate(table.columns):
             if column.breakdown == FACT:
@@ -120,7 +122,7 @@ def run_cells(
             is_known = (rows["model"] == model) & (rows["metric"] == column.metric)
             rows = rows.loc[is_known].dropna(subset=["value"])
             if column.relative_to:
-                numbers = _increase(store, question_set, rows, column)
+                numbers = _increase(question_set, rows, column)
             elif of_file is not None:
                 numbers = _only_estimate(rows.loc[rows["file"] == column.released])
             elif column.slices == (ALL_SLICES,):  # a mean of slices has no interval
@@ -152,9 +154,7 @@ def belongs(name: str, slices: tuple[str, ...]) -> bool:
     )
 
 
-def _increase(
-    store: Store, question_set: QuestionSet, rows: pd.DataFrame, column: Column
-) -> Numbers:
+def _increase(question_set: QuestionSet, rows: pd.DataFrame, column: Column) -> Numbers:
     """Compute the value of a column that reports the change from one slice to another, for one model and metric.
 
     The value is unknown if either slice is. The interval comes from the stored answers; it is omitted if they do not
@@ -173,12 +173,12 @@ def _increase(
 
     def compute() -> Estimate:
         first, second = (
-            _margin_measure(store, question_set, run, column.metric, names) for names in sides
+            _margin_measure(question_set, run, column.metric, names) for names in sides
         )
-        units = CaseTable(store, question_set.key).unit_codes
+        units = question_set.cases.unit_codes
         return increases([(first, second)], max(run.n_units, int(units.max(initial=-1)) + 1))[0]
 
-    version = AnswerTable(store, run.key).version
+    version = AnswerTable(question_set.store, run.key).version
     drawn = remember(("increase", version, column.metric, *sides), compute)
     if not math.isclose(drawn.value, value, abs_tol=SAME_INCREASE):
         return value, math.nan, math.nan, n_items, 0
@@ -186,24 +186,22 @@ def _increase(
 
 
 def _margin_measure(
-    store: Store, question_set: QuestionSet, run: RunRow, metric: str, subtypes: Sequence[str]
+    question_set: QuestionSet, run: RunRow, metric: str, subtypes: Sequence[str]
 ) -> Measure:
     """Compute a metric's mean within each group of cases from margins only, for cases of the given subtypes."""
     judged = question_set.metrics[metric]
-    numbers = CaseTable(store, question_set.key).numbers(
+    numbers = question_set.cases.numbers(
         "list_contains(?, kind) AND list_contains(?, subtype)",
         [tuple(judged.kinds), tuple(subtypes)],
     )
-    margins = AnswerTable(store, run.key).margins[numbers]
+    margins = AnswerTable(question_set.store, run.key).margins[numbers]
     value = np.where(np.isnan(margins), np.nan, judged.value(pd.DataFrame({"margin": margins})))
-    groups = CaseTable(store, question_set.key).codes("group")[0][numbers]
-    items = CaseTable(store, question_set.key).unit_codes[numbers]
+    groups = question_set.cases.codes("group")[0][numbers]
+    items = question_set.cases.unit_codes[numbers]
     return estimate.macro(value, np.ones(len(value)), groups, items)
 
 
-def _by_released_file(
-    store: Store, question_set: QuestionSet, by_subtype: pd.DataFrame
-) -> pd.DataFrame | None:
+def _by_released_file(question_set: QuestionSet, by_subtype: pd.DataFrame) -> pd.DataFrame | None:
     """Return RoCOCO's estimates for each caption file that the authors released; None if vlprobe altered the captions.
 
     RoCOCO's four files are four question sets but one table. So the estimates for the other files are added if the same
@@ -217,9 +215,9 @@ def _by_released_file(
     def by_file(questions: QuestionSet, by_subtype: pd.DataFrame) -> pd.DataFrame | None:
         # All captions in a released file have one subtype; the tag of an item is the stem of the file's name.
         policies = set(by_subtype["slice"][by_subtype["metric"] == "i2t_r1_new"])
-        if policies != {RELEASED} or "tag:subset" not in estimates.slices(store, questions):
+        if policies != {RELEASED} or "tag:subset" not in estimates.slices(questions):
             return None
-        table = estimates.estimates(store, questions, "tag:subset", AS_PAPER)
+        table = estimates.estimates(questions, "tag:subset", AS_PAPER)
         names = {column.released for table in TABLES["rococo"] for column in table.columns} - {""}
         return table.assign(file=[released_file(stem, names) for stem in table["slice"]])
 
@@ -228,15 +226,15 @@ def _by_released_file(
         return None
     digests = {run.model: run.model_digest for run in question_set.runs}
     tables, files_of = [own_table], {model: set(own_table["file"]) for model in digests}
-    identity = _shared_identity(store, question_set)
-    for row in runs.question_set_rows(store):
+    identity = _shared_identity(question_set)
+    for row in runs.question_set_rows(question_set.store):
         is_alike = row.probe == question_set.probe and row.n_items == question_set.runs[0].n_items
         if not is_alike or row.case_key == question_set.key:
             continue
-        sibling = runs.question_set(store, row.case_key)
-        if _shared_identity(store, sibling) != identity:
+        sibling = runs.question_set(question_set.store, row.case_key)
+        if _shared_identity(sibling) != identity:
             continue
-        table = by_file(sibling, estimates.estimates(store, sibling, "subtype", AS_PAPER))
+        table = by_file(sibling, estimates.estimates(sibling, "subtype", AS_PAPER))
         if table is None:
             continue
         for model in {
@@ -249,12 +247,12 @@ def _by_released_file(
     return pd.concat(tables, ignore_index=True)
 
 
-def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
+def _shared_identity(question_set: QuestionSet) -> tuple[object, ...]:
     """Return the versions, options and pictures that two question sets must share to appear in one table."""
-    run = store.run(question_set.runs[0].key).manifest()["run"]
-    items = store.fetch_rows(
+    run = question_set.store.run(question_set.runs[0].key).manifest()["run"]
+    items = question_set.store.fetch_rows(
         "SELECT DISTINCT item FROM read_parquet(?) WHERE kind = 'i2t' ORDER BY item",
-        [store.files([question_set.runs[0].key], "scores")],
+        [question_set.store.files([question_set.runs[0].key], "scores")],
     )
     options = tuple(run["options"].get(name) for name in ("normalise", "approximate"))
     return runs.version(run), options, tuple(items)
@@ -274,7 +272,7 @@ def released_file(stem: str, names: Collection[str]) -> str:
 
 
 def spread(
-    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
+    question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """Compute the mean and standard deviation over seeds, for each number that was drawn with more
     than one seed (RoCOCO, tables 4, 6 and 7: means over three seeds).
@@ -288,9 +286,9 @@ def spread(
         more), mean, sd (of one seed, with n - 1 in the denominator), lowest, highest. The table
         is empty if no number was drawn with two seeds.
     """
-    if "rule" not in estimates.slices(store, question_set):
+    if "rule" not in estimates.slices(question_set):
         return pd.DataFrame(columns=pd.Index(SPREAD_COLUMNS))
-    table = estimates.estimates(store, question_set, "rule", averaging, unit)
+    table = estimates.estimates(question_set, "rule", averaging, unit)
     table = table.dropna(subset=["value"])
     table["drawn"] = table["slice"].str.extract(SEEDED_RULE)["drawn"]
     order = ["model", "metric", "drawn"]
@@ -379,7 +377,7 @@ def probes_of(paper: str) -> tuple[str, ...]:
     return tuple(sorted(probes, key=lambda name: name != paper))
 
 
-def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "") -> pd.DataFrame:
+def beside(question_set: QuestionSet, model: str, paper: str = "") -> pd.DataFrame:
     """Compare a paper's published cells with the numbers from one model's run.
 
     Args:
@@ -391,13 +389,13 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
         its size, `run` is the fact about the run's model. `same_weights` is true if the run's model is the model of the
         cell.
     """
-    facts = passport_facts(store, model, question_set.run(model).model_digest)
+    facts = passport_facts(question_set.store, model, question_set.run(model).model_digest)
     paper = paper or question_set.probe
     table = cells(paper)
     by_cell: dict[_Place, tuple[float, float, float]] = {}
     for paper_table in TABLES.get(question_set.probe, ()):
         if paper_table.paper == paper:
-            by_cell |= _by_cell(store, question_set, paper_table, model)
+            by_cell |= _by_cell(question_set, paper_table, model)
     rows = []
     names = printed_names(paper, model)
     for row in records(PrintedCell, table):
@@ -413,7 +411,7 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
 
 
 def _by_cell(
-    store: Store, question_set: QuestionSet, table: PaperTable, model: str
+    question_set: QuestionSet, table: PaperTable, model: str
 ) -> dict[_Place, tuple[float, float, float]]:
     """Return a run's value and interval for each corresponding printed cell, by the cell's position.
 
@@ -421,17 +419,17 @@ def _by_cell(
     table has several groups of rows, the run belongs to the first group (all items), unless its questions were limited
     to the pictures of each group; then it belongs to the others.
     """
-    grouped = estimates.grouped_by(store, question_set) if table.groups else ""
+    grouped = estimates.grouped_by(question_set) if table.groups else ""
     by_cell = {}
     if grouped:
         for start, tag in table.groups.items():
             if tag.partition("=")[0] != grouped:
                 continue
-            for column, row in _of_group(store, question_set, table, model, tag):
+            for column, row in _of_group(question_set, table, model, tag):
                 by_cell[_places(table, column, start)[0]] = row.value, row.low, row.high
         return by_cell
     start = next(iter(table.rows), "")
-    for name, index, (value, low, high, *_), _ in run_cells(store, question_set, table):
+    for name, index, (value, low, high, *_), _ in run_cells(question_set, table):
         column = table.columns[index]
         if name == model and len(column.datasets) == 1:
             low, high = (low, high) if column.sign > 0 else (-high, -low)
@@ -440,18 +438,18 @@ def _by_cell(
 
 
 def _of_group(
-    store: Store, question_set: QuestionSet, table: PaperTable, model: str, tag: str
+    question_set: QuestionSet, table: PaperTable, model: str, tag: str
 ) -> Iterator[tuple[Column, EstimateRow]]:
     """Yield the estimates for items with the tag NAME=VALUE, each with the table column that it belongs in.
 
     A whole question set has an estimate only if all its questions are of one kind, because slices of slices are not
     stored.
     """
-    of_comparisons = estimates.comparisons(store, question_set, tag)
+    of_comparisons = estimates.comparisons(question_set, tag)
     name, _, value = tag.partition("=")
-    of_tag = estimates.estimates(store, question_set, f"tag:{name}", AS_PAPER)
+    of_tag = estimates.estimates(question_set, f"tag:{name}", AS_PAPER)
     of_tag = of_tag.loc[of_tag["slice"] == value]
-    subtypes = set(estimates.choices(store, question_set)["subtype"])
+    subtypes = set(estimates.choices(question_set)["subtype"])
     for column in table.columns:
         if column.breakdown == estimates.BREAKDOWN:
             rows = of_comparisons.loc[of_comparisons["slice"].isin(column.slices)]
@@ -497,7 +495,7 @@ def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]
 
 
 def deviations(
-    store: Store, question_set: QuestionSet, unit: str = "cosine", subset: str = "", bins: int = 40
+    question_set: QuestionSet, unit: str = "cosine", subset: str = "", bins: int = 40
 ) -> pd.DataFrame:
     """Compute histograms of EqBen's equivariance deviation for each model, over all pairs or the pairs in one subset.
     All models have the same bins.
@@ -508,10 +506,10 @@ def deviations(
     """
     by_model = {}
     for run in question_set.runs:
-        rows = store.fetch_table(
+        rows = question_set.store.fetch_table(
             "SELECT scores[1] AS score_0, scores[2] AS score_1, scores[3] AS score_2, scores[4] AS score_3 "
             "FROM read_parquet(?) WHERE kind = 'pair' AND (? = '' OR subtype = ?)",
-            [store.files([run.key], "scores"), subset, subset],
+            [question_set.store.files([run.key], "scores"), subset, subset],
         )
         values = pairs.equivariance_deviation(rows) / (
             (run.spread or math.nan) if unit == "spread" else 1.0
@@ -541,21 +539,21 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
     )
 
 
-def gallery_size(store: Store, question_set: QuestionSet) -> float:
+def gallery_size(question_set: QuestionSet) -> float:
     """Return the number of pictures in the gallery that PRSM's queries search; NaN if galleries differ in size."""
-    rows = store.fetch_rows(
+    rows = question_set.store.fetch_rows(
         "SELECT min(gallery_size), max(gallery_size) FROM read_parquet(?)",
-        [store.files([question_set.runs[0].key], "scores")],
+        [question_set.store.files([question_set.runs[0].key], "scores")],
     )
     smallest, largest = rows[0]
     return float(smallest) if smallest == largest else math.nan
 
 
-def chances(store: Store, question_set: QuestionSet) -> dict[str, float]:
+def chances(question_set: QuestionSet) -> dict[str, float]:
     """Return the value that guessing gives for each metric in a question set, by metric name; NaN if undefined."""
     levels = {name: metric.chance for name, metric in question_set.metrics.items()}
     if question_set.probe == "prsm":
-        size = gallery_size(store, question_set)
+        size = gallery_size(question_set)
         depths = {
             name: int(name.rpartition("_")[2]) for name in levels if name.startswith("prsm_local_")
         }

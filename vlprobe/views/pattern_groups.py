@@ -20,7 +20,7 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import single_change
-from vlprobe.views.rows import AnswerTable, CaseTable, remembered
+from vlprobe.views.tables import AnswerTable, CaseTable, remembered
 
 BETWEEN = ">"
 TYPE, TAG = "type:", "tag:"

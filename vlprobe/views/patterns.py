@@ -16,11 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vlprobe.metrics import clustered
-from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import pattern_groups as views_groups
 from vlprobe.views.filter import Filter
-from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 
 ASKED = 15
@@ -62,7 +60,7 @@ class Patterns:
 NOTHING = Patterns((), 0, float("nan"), 0, 0)
 
 
-def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
+def patterns(question_set: QuestionSet, case_filter: Filter) -> Patterns:
     """Find the patterns that fool the filter's model significantly often, among the cases that pass the filter.
 
     The filter's outcome, order, second model and patterns are ignored. The average rate for a type is computed over all
@@ -72,7 +70,7 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
     and the searches that are not lost count as answered but not fooled. A pattern shared by all selected cases, such as
     the type in the filter, is omitted.
     """
-    everything = candidates(store, question_set, case_filter)
+    everything = candidates(question_set, case_filter)
     return replace(
         everything,
         patterns=tuple(
@@ -83,31 +81,29 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
     )
 
 
-def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) -> str:
+def pattern_of(question_set: QuestionSet, kind: str, case: int) -> str:
     """Return the key of the pattern for the words that a case replaces, or "" if no words were replaced."""
-    groups = views_groups.pattern_groups(
-        CaseTable(store, question_set.key), question_set.probe, kind
-    )
+    groups = views_groups.pattern_groups(question_set.cases, question_set.probe, kind)
     keys = views_groups.keys_of(groups, case)
     return next((key for key in keys if all(views_groups.words_of(key))), "")
 
 
-def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
+def candidates(question_set: QuestionSet, case_filter: Filter) -> Patterns:
     """Return all patterns with at least ASKED answers, whether or not they are significant; see `patterns`."""
-    cases = CaseTable(store, question_set.key)
+    cases = question_set.cases
     groups = views_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
     if not case_filter.kind or not len(groups.keys):
         return NOTHING
     model = case_filter.model
-    answers = AnswerTable(store, question_set.run(model).key)
+    answers = question_set.answers(model)
     kind_filter = Filter(model, case_filter.kind, outcome="all")
     is_member, is_believed = views_groups.answers(groups, answers)
     margins = answers.margins
-    is_of_kind = _mask(store, question_set, kind_filter, len(margins))
+    is_of_kind = _mask(question_set, kind_filter, len(margins))
     is_lie = is_of_kind & ~np.isnan(margins)
     is_lost = np.ones(len(margins), dtype=bool)
     if case_filter.lost_to:
-        is_lost = _mask(store, question_set, replace(kind_filter, lost_to=True), len(margins))
+        is_lost = _mask(question_set, replace(kind_filter, lost_to=True), len(margins))
         is_believed = is_believed & is_lost[groups.cases]
     types, _ = cases.codes("subtype")
     type_of_lie, believed_lies = types[is_lie], (margins <= 0)[is_lie] & is_lost[is_lie]
@@ -124,7 +120,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     question_filter = replace(case_filter.any_outcome(), other="", sort="worst", pair=())
     is_chosen = is_of_kind
     if question_filter != kind_filter:
-        is_chosen = _mask(store, question_set, question_filter, len(margins))
+        is_chosen = _mask(question_set, question_filter, len(margins))
     is_member = is_member & is_chosen[groups.cases]
     counts = np.bincount(groups.codes[is_member], minlength=len(groups.keys))
     member = np.flatnonzero(is_member & (counts >= ASKED)[groups.codes])
@@ -141,11 +137,9 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     return Patterns(_tested(keys, rates, bases), len(keys), average, len(believed_lies), n_chosen)
 
 
-def _mask(
-    store: Store, question_set: QuestionSet, question_filter: Filter, n_cases: int
-) -> np.ndarray:
+def _mask(question_set: QuestionSet, question_filter: Filter, n_cases: int) -> np.ndarray:
     """Return for each case whether it passes a filter: bool of shape (n_cases,)."""
-    numbers, _, _ = views_cases.passing(store, question_set, question_filter)
+    numbers, _, _ = views_cases.passing(question_set, question_filter)
     is_matching = np.zeros(n_cases, dtype=bool)
     is_matching[numbers] = True
     return is_matching

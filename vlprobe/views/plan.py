@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vlprobe.metrics import power
-from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views import estimates
 from vlprobe.views.paired_tests import DifferenceRow, compare_metrics
@@ -19,7 +18,6 @@ COLUMNS = ["metric", "unit", "baseline", "model", "n_items", "error", "detectabl
 
 
 def plan(
-    store: Store,
     question_set: QuestionSet,
     models: Sequence[str],
     detect: float = math.nan,
@@ -43,15 +41,13 @@ def plan(
     """
     metrics = question_set.metrics
     if len(models) > 1:
-        table = records(
-            DifferenceRow, compare_metrics(store, question_set, tuple(models), averaging)
-        )
+        table = records(DifferenceRow, compare_metrics(question_set, tuple(models), averaging))
         known = [
             (row.metric, row.baseline, row.model, row.n_items, row.low, row.high) for row in table
         ]
         scale = 1.0
     else:
-        table = estimates.estimates(store, question_set, "all", averaging)
+        table = estimates.estimates(question_set, "all", averaging)
         known = [
             (row.metric, "", row.model, row.n_items, row.low, row.high)
             for row in records(EstimateRow, table)

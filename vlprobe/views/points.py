@@ -6,10 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from vlprobe.storage.store import Store
 from vlprobe.views import cases, rows
 from vlprobe.views.filter import Filter
-from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 Side = Literal["picture", "caption"]
@@ -40,29 +38,29 @@ class Points:
     split: np.ndarray
 
 
-def points(store: Store, question_set: QuestionSet, case_filter: Filter, side: Side) -> Points:
+def points(question_set: QuestionSet, case_filter: Filter, side: Side) -> Points:
     """Return the points for the cases that pass a filter, ignoring its conditions on which models
     are fooled. Ties count as fooled.
 
     If `side` is "picture", cases without a picture on this machine are omitted.
     """
-    numbers, margins, _ = cases.passing(store, question_set, case_filter.any_outcome())
-    table = CaseTable(store, question_set.key)
+    numbers, margins, _ = cases.passing(question_set, case_filter.any_outcome())
+    table = question_set.cases
     if side == "caption":
         codes, texts = table.first_texts()
         codes = codes[numbers]
     else:
-        numbers = np.intersect1d(numbers, rows.sampled(store, question_set, case_filter.kind))
-        margins = rows.margins(store, question_set, [case_filter.model], numbers)[0]
+        numbers = np.intersect1d(numbers, rows.sampled(question_set, case_filter.kind))
+        margins = rows.margins(question_set, [case_filter.model], numbers)[0]
         codes, texts = table.picture_codes[numbers], []
     point_codes, first, point_of = np.unique(codes, return_index=True, return_inverse=True)
     if side == "picture":
-        heads = rows.questions(store, question_set, numbers[first].tolist())
+        heads = rows.questions(question_set, numbers[first].tolist())
         names = tuple(images[0] for images in heads["images"])
         labels = tuple(texts[0] if len(texts) else "" for texts in heads["texts"])
     else:
         names = labels = tuple(texts[code] for code in point_codes.tolist())
-    rated = rows.margins(store, question_set, question_set.rated_models, numbers)
+    rated = rows.margins(question_set, question_set.rated_models, numbers)
     n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
     unknown = np.isnan(rated).all(axis=0)
     of_model = np.where(np.isnan(margins), math.nan, margins <= 0)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import CaseTable, remember
+from vlprobe.views.tables import CaseTable, remember
 
 PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # number of the first case, and end of the part
 

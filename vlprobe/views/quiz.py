@@ -15,15 +15,14 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.metrics import estimate
 from vlprobe.metrics.crossed import CrossedMean, crossed_means
-from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import word_runs
 from vlprobe.views.paired_tests import VERDICTS, row_verdict
 from vlprobe.views.records import CaseRow, records
-from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import AnswerTable
 from vlprobe.views.wall import ModelVerdict, model_verdict
 
 Draw = Literal["hard", "fair"]
@@ -127,7 +126,6 @@ def quiz_kinds(probe: str) -> tuple[str, ...]:
 
 
 def quiz_round(
-    store: Store,
     question_set: QuestionSet,
     kind: str,
     draw: Draw = "hard",
@@ -145,21 +143,21 @@ def quiz_round(
         seed: Seed for the choice of cases and for the order of the captions.
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
-    numbers = CaseTable(store, question_set.key).numbers(f"kind = ? AND {_ASKED}", [kind])
+    numbers = question_set.cases.numbers(f"kind = ? AND {_ASKED}", [kind])
     n_all = len(numbers)
-    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(question_set, kind, numbers)
     numbers = numbers if is_pictured is None else numbers[is_pictured]  # people need pictures
-    margins = quiz_margins(store, question_set, kind, models, numbers)
+    margins = quiz_margins(question_set, kind, models, numbers)
     generator = np.random.default_rng([seed, len(numbers)])
     fooled = np.count_nonzero(views_rows.are_fooled(question_set, models, margins), axis=0)
     if draw == "hard":  # a wrong label is not a hard question
-        fooled[views_suspects.are_suspect(store, question_set, kind, numbers)] = 0
+        fooled[views_suspects.are_suspect(question_set, kind, numbers)] = 0
     positions, threshold = _drawn(
-        store, question_set, numbers, fooled, len(models), draw, generator, count
+        question_set, numbers, fooled, len(models), draw, generator, count
     )
-    table = views_rows.questions(store, question_set, numbers[positions].tolist())
+    table = views_rows.questions(question_set, numbers[positions].tolist())
     case_rows = records(CaseRow, table) if len(positions) else []
-    codes = CaseTable(store, question_set.key).picture_codes[numbers[positions]]
+    codes = question_set.cases.picture_codes[numbers[positions]]
     is_scored = {model: question_set.run(model).is_scored for model in models}
     questions = [
         _question(
@@ -181,7 +179,7 @@ def quiz_round(
 
 
 def quiz_margins(
-    store: Store, question_set: QuestionSet, kind: str, models: Sequence[str], numbers: np.ndarray
+    question_set: QuestionSet, kind: str, models: Sequence[str], numbers: np.ndarray
 ) -> np.ndarray:
     """Return the first caption's score minus the wrong caption's score for the case's first picture: float64 of shape
     (n_models, n_cases).
@@ -194,20 +192,23 @@ def quiz_margins(
     for row, model in enumerate(models):
         run_key = question_set.run(model).key
         if not presentation.kind(kind).several_comparisons:
-            margins[row] = AnswerTable(store, run_key).margins_of(numbers)
+            margins[row] = AnswerTable(question_set.store, run_key).margins_of(numbers)
             continue
-        columns = store.fetch_table(
+        columns = question_set.store.fetch_table(
             "SELECT one.\"case\" AS number, scores[1] - scores[list_position(roles, 'different')] AS margin "
             "FROM read_parquet(?) AS one POSITIONAL JOIN (SELECT roles FROM read_parquet(?)) AS two "
             "WHERE kind = ?",
-            [store.files([run_key], "scores"), store.files([question_set.key], "cases"), kind],
+            [
+                question_set.store.files([run_key], "scores"),
+                question_set.store.files([question_set.key], "cases"),
+                kind,
+            ],
         )
         margins[row] = columns.set_index("number")["margin"].reindex(numbers).to_numpy()
     return margins
 
 
 def _drawn(
-    store: Store,
     question_set: QuestionSet,
     numbers: np.ndarray,
     fooled: np.ndarray,
@@ -219,8 +220,8 @@ def _drawn(
     """Draw cases. Return their positions in `numbers`, and the minimum number of models that each case fools."""
     order = generator.permutation(len(numbers))
     if draw == "fair":
-        return _readable(store, question_set, numbers, order, count), 0
-    codes = CaseTable(store, question_set.key).picture_codes[numbers]
+        return _readable(question_set, numbers, order, count), 0
+    codes = question_set.cases.picture_codes[numbers]
     positions, n_fooled = order[:0], math.ceil(FOOLED_SHARE * n_models) + 1
     enough = min(count, len(np.unique(codes)))
     while len(positions) < enough and n_fooled > 1:
@@ -228,17 +229,17 @@ def _drawn(
         hard = order[fooled[order] >= n_fooled]
         _, first_of_picture = np.unique(codes[hard], return_index=True)
         positions = hard[np.sort(first_of_picture)]
-    return _readable(store, question_set, numbers, positions, CANDIDATES), n_fooled
+    return _readable(question_set, numbers, positions, CANDIDATES), n_fooled
 
 
 def _readable(
-    store: Store, question_set: QuestionSet, numbers: np.ndarray, positions: np.ndarray, count: int
+    question_set: QuestionSet, numbers: np.ndarray, positions: np.ndarray, count: int
 ) -> np.ndarray:
     """Return the first `count` positions of cases whose picture can be shown on this machine."""
     readable: list[int] = []
     for start in range(0, len(positions), CANDIDATES):
         block = positions[start : start + CANDIDATES]
-        table = views_rows.questions(store, question_set, numbers[block].tolist())
+        table = views_rows.questions(question_set, numbers[block].tolist())
         readable += [
             int(position)
             for position, images in zip(block, table["images"], strict=True)
@@ -296,11 +297,7 @@ def _varied(questions: Sequence[QuizQuestion], count: int) -> list[QuizQuestion]
 
 
 def human_baseline(
-    store: Store,
-    question_set: QuestionSet,
-    kind: str,
-    ballots: Sequence[Ballot],
-    models: Sequence[str],
+    question_set: QuestionSet, kind: str, ballots: Sequence[Ballot], models: Sequence[str]
 ) -> HumanBaseline:
     """Compute how often people answer correctly, and how each model differs from people on the same
     questions.
@@ -317,7 +314,7 @@ def human_baseline(
     pictures = np.unique([vote.picture_code for vote in votes], return_inverse=True)[1]
     rights = np.array([vote.is_right for vote in votes], dtype=np.float64)
     places = np.searchsorted(numbers, [vote.case for vote in votes])
-    margins = quiz_margins(store, question_set, kind, models, numbers)[:, places]
+    margins = quiz_margins(question_set, kind, models, numbers)[:, places]
     (right,) = crossed_means([rights], people, pictures, lowest=0.0)
     beside: list[tuple[float, CrossedMean]] = []
     for model, margin in zip(models, margins, strict=True):

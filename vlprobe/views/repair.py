@@ -69,7 +69,7 @@ def repair_levels(
         if probe in keys:
             questions = question_set(store, keys[probe])
             runs = tuple(run for run in questions.runs if run.model in models)
-            table = estimates(store, replace(questions, runs=runs), "all", unit=unit)
+            table = estimates(replace(questions, runs=runs), "all", unit=unit)
             table = table.assign(probe=probe)
             tables.append(table.loc[table["metric"].isin(list(names)), LEVELS])
     return _in_order(tables, LEVELS, numbers, "model", models)
@@ -106,7 +106,7 @@ def repair_moves(
     for probe, names in numbers:
         if probe in keys:
             questions, models = question_set(store, keys[probe]), (control, tuned, original)
-            compared = compare_metrics(store, questions, models, unit=unit, only=names)
+            compared = compare_metrics(questions, models, unit=unit, only=names)
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
             tables.append(compared.loc[compared["model"] == tuned].assign(step="loss"))
             table = compared.loc[compared["model"] == original]  # to be read from this model on

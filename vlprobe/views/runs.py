@@ -14,6 +14,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Metric, Publication, selection
 from vlprobe.types.presentation import Presentation
 from vlprobe.views.records import QuestionSetRow, RunRow
+from vlprobe.views.tables import AnswerTable, CaseTable
 
 RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
@@ -40,6 +41,7 @@ class QuestionSet:
     probe: str
     # Newest first, one per model; hashing the key is enough.
     runs: tuple[RunRow, ...] = field(hash=False)
+    store: Store = field(compare=False, repr=False)  # where the runs were read
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -91,6 +93,15 @@ class QuestionSet:
         label = f"{newest.dataset} · {newest.probe} · {size}{newest.options}"
         label = f"{label} · {OLDER}" if newest.older else label
         return f"{SHIPPED} · {label}" if self.shipped else label
+
+    @property
+    def cases(self) -> CaseTable:
+        """The stored cases."""
+        return CaseTable(self.store, self.key)
+
+    def answers(self, model: str) -> AnswerTable:
+        """Return the stored answers of a model. Raises NotFound if the model is not in the question set."""
+        return AnswerTable(self.store, self.run(model).key)
 
     def run(self, model: str) -> RunRow:
         """Return the run of the given model. Raises NotFound if the model is not in the question set."""
@@ -340,7 +351,8 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
 def _question_set(store: Store, key: str, manifests: Sequence[dict]) -> QuestionSet:
     rows = _run_rows(store, manifests)
     newest = {row.model: row for row in reversed(rows)}
-    return QuestionSet(key, rows[0].probe, tuple(row for row in rows if newest[row.model] is row))
+    runs = tuple(row for row in rows if newest[row.model] is row)
+    return QuestionSet(key, rows[0].probe, runs, store)
 
 
 def _manifests(store: Store, key: str) -> list[dict]:
@@ -357,16 +369,16 @@ def _manifests(store: Store, key: str) -> list[dict]:
     return manifests
 
 
-def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
+def version_notes(question_set: QuestionSet) -> list[str]:
     """Return notes about versions for the user: which displayed runs are older than the code, and which are hidden."""
     notes = [
         f"{run.model} was run with an {run.older}. Repeat the run for current numbers."
         for run in question_set.runs
         if run.older
     ]
-    manifests = _manifests(store, question_set.key)
+    manifests = _manifests(question_set.store, question_set.key)
     current = same_version(manifests, question_set.runs[0].key)
-    others = _run_rows(store, [each for each in manifests if each not in current])
+    others = _run_rows(question_set.store, [each for each in manifests if each not in current])
     newest: dict[str, RunRow] = {}
     for run in others:
         newest.setdefault(run.model, run)
@@ -397,9 +409,9 @@ class QuestionFacts(TypedDict):
     notes: list[str]
 
 
-def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
+def facts(question_set: QuestionSet) -> QuestionFacts:
     """Return the facts about a question set: sizes, dropped items with reasons, data defects and notes."""
-    return cast(QuestionFacts, store.cases(question_set.key).manifest())
+    return cast(QuestionFacts, question_set.store.cases(question_set.key).manifest())
 
 
 # Versions: a version increases when numbers change. A run of an older version stays in the store and is listed as
@@ -523,7 +535,7 @@ def select(
     for index, row in enumerate(selected):
         if counts[row.model] > 1:
             selected[index] = replace(row, model=f"{row.model} ({row.key[:KEY_LETTERS]})")
-    return QuestionSet(selected[0].case_key, selected[0].probe, tuple(selected))
+    return QuestionSet(selected[0].case_key, selected[0].probe, tuple(selected), store)
 
 
 def _run_key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
@@ -578,7 +590,7 @@ def list_kinds(store: Store, case_key: str, probe: str) -> list[str]:
     return [kind for kind in registry.load_probe(probe).kinds if kind in names]
 
 
-def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] = ()) -> str:
+def default_kind(question_set: QuestionSet, models: Sequence[str] = ()) -> str:
     """Return the first kind that has a case answered by every model. If there is none, return the first kind that has
     cases.
 
@@ -588,30 +600,28 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
     Raises:
         NotFound: No kind of the probe has cases.
     """
-    kinds = list_kinds(store, question_set.key, question_set.probe)
+    kinds = list_kinds(question_set.store, question_set.key, question_set.probe)
     if not kinds:
         raise NotFound(f"kind of {question_set.probe} case", "", kinds)
     run_keys = [question_set.run(model).key for model in models or question_set.models]
     # isfinite, not isnan: see `showcase.lie_counts`
     statement = "SELECT 1 FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) LIMIT 1"
     for kind in kinds:
-        parameters = ([store.files([key], "scores"), kind] for key in run_keys)
-        if all(store.fetch_rows(statement, values) for values in parameters):
+        parameters = ([question_set.store.files([key], "scores"), kind] for key in run_keys)
+        if all(question_set.store.fetch_rows(statement, values) for values in parameters):
             return kind
     return kinds[0]
 
 
-def choose_kind(
-    store: Store, question_set: QuestionSet, kind: str = "", models: Sequence[str] = ()
-) -> str:
+def choose_kind(question_set: QuestionSet, kind: str = "", models: Sequence[str] = ()) -> str:
     """Check that a kind has cases and return it. If no kind is given, return the `default_kind`.
 
     Raises:
         NotFound: The question set has no cases of the given kind.
     """
     if not kind:
-        return default_kind(store, question_set, models)
-    kinds = list_kinds(store, question_set.key, question_set.probe)
+        return default_kind(question_set, models)
+    kinds = list_kinds(question_set.store, question_set.key, question_set.probe)
     if kind not in kinds:
         raise NotFound(f"kind of {question_set.probe} case in this question set", kind, kinds)
     return kind

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import fit_models
-from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet, list_kinds
 from vlprobe.views.wall import WallCard
 
@@ -56,36 +54,31 @@ class LieCount:
         return self.n_believed / self.n_lies if math.isnan(self.moved) else self.moved
 
 
-def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
+def headline_models(question_set: QuestionSet) -> tuple[str, ...]:
     """Return the rated models that passed the chance checks on the dataset, or all rated models if none did."""
-    rated, fit = question_set.rated_models, fit_models(store, question_set)
+    rated, fit = question_set.rated_models, fit_models(question_set)
     return tuple(name for name in rated if name in fit) or rated
 
 
-def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
+def kinds(question_set: QuestionSet) -> tuple[str, ...]:
     """Return the kinds of cases in a question set, in the order of the Home page.
 
     Kinds that can fool a model precede kinds that only measure movement. Within both groups, kinds
     with pictures come first; otherwise, the order is the probe's.
     """
-    kinds_here = list_kinds(store, question_set.key, question_set.probe)
-    path = store.files([question_set.key], "cases")
+    kinds_here = list_kinds(question_set.store, question_set.key, question_set.probe)
+    path = question_set.store.files([question_set.key], "cases")
     ranks = {}
     # Stops at the first row; counting would read all pictures
     statement = f"SELECT 1 FROM read_parquet(?) WHERE {_WITH_PICTURES} LIMIT 1"
     for kind in kinds_here:
-        has_pictures = bool(store.fetch_rows(statement, [path, kind]))
+        has_pictures = bool(question_set.store.fetch_rows(statement, [path, kind]))
         ranks[kind] = question_set.presentation.kind(kind).is_movement, not has_pictures
     return tuple(sorted(kinds_here, key=ranks.__getitem__))
 
 
 def showcases(
-    store: Store,
-    question_set: QuestionSet,
-    kind: str,
-    model: str,
-    seed: int = 0,
-    count: int = COUNT,
+    question_set: QuestionSet, kind: str, model: str, seed: int = 0, count: int = COUNT
 ) -> tuple[Showcase, ...]:
     """Return cases of one kind for the Home page: cases that fool models, one per picture, most fooled models first.
 
@@ -96,31 +89,31 @@ def showcases(
     Args:
         model: The selected model, whose answer is shown on each card.
     """
-    models = headline_models(store, question_set)
-    cases = CaseTable(store, question_set.key)
+    models = headline_models(question_set)
+    cases = question_set.cases
     numbers = cases.numbers(_WITH_PICTURES, [kind])
     if not len(numbers):
         numbers = cases.numbers("kind = ?", [kind])
-    margins = views_rows.margins(store, question_set, models, numbers)
+    margins = views_rows.margins(question_set, models, numbers)
     is_movement = question_set.presentation.kind(kind).is_movement
     n_fooled = np.count_nonzero(margins <= 0, axis=0)
     is_tied = (margins == 0) & (not is_movement)
     is_unscored = np.array([not question_set.run(name).is_scored for name in models], dtype=bool)
     n_tied, n_changes = (np.count_nonzero(each, axis=0) for each in (is_tied, is_tied[is_unscored]))
-    (own_margins,) = views_rows.margins(store, question_set, [model], numbers)
+    (own_margins,) = views_rows.margins(question_set, [model], numbers)
     if is_movement:
         moved = np.nan_to_num(-own_margins)
         strength, is_shown = moved, moved > 0
     else:
-        is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
+        is_suspect = views_suspects.are_suspect(question_set, kind, numbers)
         strength = failure_strengths(question_set, models, margins, model, is_suspect)
         is_shown = strength > 0 if strength.any() else n_fooled > 0
         is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
-    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(question_set, kind, numbers)
     if is_pictured is not None and (is_shown & is_pictured).any():
         is_shown = is_shown & is_pictured
-    positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
-    cards = views_wall.cards(store, question_set, Filter(model, kind), numbers[positions].tolist())
+    positions = _one_a_picture(question_set, numbers, strength, is_shown, seed)[:count]
+    cards = views_wall.cards(question_set, Filter(model, kind), numbers[positions].tolist())
     counts = n_fooled, np.count_nonzero(~np.isnan(margins), axis=0), n_tied, n_changes
     cases = [
         Showcase(card, *(int(count[position]) for count in counts))
@@ -155,7 +148,6 @@ def failure_strengths(
 
 
 def _one_a_picture(
-    store: Store,
     question_set: QuestionSet,
     numbers: np.ndarray,
     strength: np.ndarray,
@@ -166,7 +158,7 @@ def _one_a_picture(
     candidates = np.flatnonzero(is_shown)
     if not len(candidates):
         return candidates
-    codes = CaseTable(store, question_set.key).picture_codes[numbers[candidates]]
+    codes = question_set.cases.picture_codes[numbers[candidates]]
     lot = np.random.default_rng([seed, len(numbers)]).random(len(candidates))
     keys = lot - strength[candidates]  # random numbers below 1 do not mix integer strengths
     heads, _, _ = views_wall.first_of_each(codes, keys)
@@ -185,7 +177,7 @@ def _varied(showcases: Sequence[Showcase], strengths: Sequence[int]) -> tuple[Sh
     return tuple(ordered)
 
 
-def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
+def lie_counts(question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
     """Count how often each type of wrong caption fools each model in cases of one kind.
 
     The rows are in no particular order.
@@ -194,11 +186,11 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 evaluates isnan() on a Parquet column to false if the
     # column's statistics have bounds, because the bounds leave NaN out.
-    table = store.fetch_rows(
+    table = question_set.store.fetch_rows(
         "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), "
         "count(*) FILTER (margin < 0), -avg(margin) "
         "FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) GROUP BY ALL",
-        [store.files(list(runs), "scores"), kind],
+        [question_set.store.files(list(runs), "scores"), kind],
     )
     counts = []
     for key, subtype, n_cases, n_tied_or_below, n_below, moved in table:
@@ -210,9 +202,9 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
     return tuple(counts)
 
 
-def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
+def n_fooling_pictures(question_set: QuestionSet, kind: str, model: str) -> int:
     """Count the pictures with at least one wrong caption of the given kind that fools the model."""
-    cases = CaseTable(store, question_set.key)
+    cases = question_set.cases
     numbers = cases.numbers("kind = ?", [kind])
-    (margins,) = views_rows.margins(store, question_set, [model], numbers)
+    (margins,) = views_rows.margins(question_set, [model], numbers)
     return len(np.unique(cases.picture_codes[numbers[margins <= 0]]))

@@ -19,7 +19,6 @@ from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.mixed.case import MixedCase, mixed_case
 from vlprobe.views.paired_tests import PairedTests, rank_models
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet, question_set_rows
 from vlprobe.views.runs import question_set as open_set
 from vlprobe.views.showcase import failure_strengths, headline_models
@@ -66,7 +65,7 @@ class Story:
     guess: BlindAccuracy | None = None  # the best guess without the picture
 
 
-def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
+def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
     """Collect the content for slides about one kind of case.
 
     Args:
@@ -75,25 +74,25 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
     """
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]
-    models = headline_models(store, question_set)
-    first = opener(store, question_set, kind, case_id)
+    models = headline_models(question_set)
+    first = opener(question_set, kind, case_id)
     more = None
     if first and first.next:
-        more = opener(store, question_set, kind, first.next)
+        more = opener(question_set, kind, first.next)
     return Story(
         probe=question_set.probe,
         dataset=newest.dataset,
         models=models,
         opener=first,
-        standings=rank_models(store, question_set, kind),
-        mixture=None if is_search else mixture(store, newest.dataset, models),
+        standings=rank_models(question_set, kind),
+        mixture=None if is_search else mixture(question_set.store, newest.dataset, models),
         runs=question_set.runs,
         more=more,
-        guess=best_guess(store, question_set, kind),
+        guess=best_guess(question_set, kind),
     )
 
 
-def order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
+def order(question_set: QuestionSet, kind: str) -> np.ndarray:
     """Return the candidates for the opening case of the slides, sorted by the number of fooled headline models (most
     first).
 
@@ -107,19 +106,19 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
         Case numbers, which callers must not modify.
     """
     name = "order", question_set, kind  # 20 ms, three times in the first draw of the slides
-    return store.listing_fact(name, lambda: _order(store, question_set, kind))
+    return question_set.store.listing_fact(name, lambda: _order(question_set, kind))
 
 
-def _order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    models = headline_models(store, question_set)
-    cases = CaseTable(store, question_set.key)
+def _order(question_set: QuestionSet, kind: str) -> np.ndarray:
+    models = headline_models(question_set)
+    cases = question_set.cases
     numbers = cases.numbers("kind = ?", [kind])
     if not len(numbers):
         return numbers
-    margins = views_rows.margins(store, question_set, models, numbers).astype(np.float64)
+    margins = views_rows.margins(question_set, models, numbers).astype(np.float64)
     scale = np.array([np.nanstd(row) if not np.isnan(row).all() else 1.0 for row in margins])
     relative = np.where(np.isnan(margins), 0.0, margins) / np.where(scale > 0, scale, 1.0)[:, None]
-    is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
+    is_suspect = views_suspects.are_suspect(question_set, kind, numbers)
     table = pd.DataFrame(
         {
             "number": numbers,
@@ -130,7 +129,7 @@ def _order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
             "target": cases.codes("target")[0][numbers],
         }
     )
-    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(question_set, kind, numbers)
     is_chosen = ~is_suspect if is_pictured is None else ~is_suspect & is_pictured
     table = table.loc[is_chosen] if is_chosen.any() else table
     table = table.sort_values(["strength", "margin", "number"], ascending=[False, True, True])
@@ -143,25 +142,21 @@ def _order(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
 
 
 def opener(
-    store: Store,
-    question_set: QuestionSet,
-    kind: str,
-    case_id: str = "",
-    added: tuple[str, ...] = (),
+    question_set: QuestionSet, kind: str, case_id: str = "", added: tuple[str, ...] = ()
 ) -> Opener | None:
     """Return the case with the given id, or else the first candidate; None if the kind has no cases.
 
     Args:
         added: Ids of cases that the deck has already, which are not candidates.
     """
-    numbers = _candidates(store, question_set, kind)
+    numbers = _candidates(question_set, kind)
     body = stored_body(question_set.probe, kind)
-    number = views_rows.case_number(store, question_set, case_id) if case_id else None
-    of_kind = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+    number = views_rows.case_number(question_set, case_id) if case_id else None
+    of_kind = question_set.cases.numbers("kind = ?", [kind])
     candidates = numbers.tolist()
     ids = []
     if candidates:
-        ids = views_rows.questions(store, question_set, candidates)["id"].tolist()
+        ids = views_rows.questions(question_set, candidates)["id"].tolist()
     if number is None or number not in of_kind:
         if not ids:
             return None
@@ -170,52 +165,52 @@ def opener(
     position = candidates.index(number) + 1 if number in candidates else 0
     following = [*ids[position:], *ids[:position]]
     next_id = next((name for name in following if name not in (case_id, *added)), "")
-    case_filter = Filter(_fooled_model(store, question_set, number), kind)
-    (card,) = views_wall.cards(store, question_set, case_filter, [number])
+    case_filter = Filter(_fooled_model(question_set, number), kind)
+    (card,) = views_wall.cards(question_set, case_filter, [number])
     if body.is_picture_optional and not views_rows.are_here(card.images[:1]):
         card = replace(card, images=())
     return Opener(card, next_id)
 
 
-def suggestions(store: Store, question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
+def suggestions(question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
     """Return the first candidates, which can be added to the slides."""
-    chosen = _candidates(store, question_set, kind)[:MOST_SUGGESTIONS].tolist()
+    chosen = _candidates(question_set, kind)[:MOST_SUGGESTIONS].tolist()
     if not chosen:
         return ()
-    case_filter = Filter(_fooled_model(store, question_set, chosen[0]), kind)
-    return views_wall.cards(store, question_set, case_filter, chosen)
+    case_filter = Filter(_fooled_model(question_set, chosen[0]), kind)
+    return views_wall.cards(question_set, case_filter, chosen)
 
 
 def added_cards(
-    store: Store, question_set: QuestionSet, kind: str, case_ids: tuple[str, ...]
+    question_set: QuestionSet, kind: str, case_ids: tuple[str, ...]
 ) -> tuple[WallCard, ...]:
     """Return the cases with the given ids, without ids that the kind does not have."""
     if not case_ids:
         return ()
-    of_kind = set(CaseTable(store, question_set.key).numbers("kind = ?", [kind]).tolist())
-    numbers = [views_rows.case_number(store, question_set, case_id) for case_id in case_ids]
+    of_kind = set(question_set.cases.numbers("kind = ?", [kind]).tolist())
+    numbers = [views_rows.case_number(question_set, case_id) for case_id in case_ids]
     chosen = [number for number in numbers if number is not None and number in of_kind]
-    case_filter = Filter(headline_models(store, question_set)[0], kind)
-    return views_wall.cards(store, question_set, case_filter, chosen) if chosen else ()
+    case_filter = Filter(headline_models(question_set)[0], kind)
+    return views_wall.cards(question_set, case_filter, chosen) if chosen else ()
 
 
-def _candidates(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
+def _candidates(question_set: QuestionSet, kind: str) -> np.ndarray:
     """Return the cases in `order`. Searches are replaced by those that are lost to a mixture of the right picture, if
     there are any, because they are the easiest to understand.
     """
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
-    best = _best_search(store, question_set) if is_search else None
+    best = _best_search(question_set) if is_search else None
     if best is None:
-        return order(store, question_set, kind)
+        return order(question_set, kind)
     subtype, _, model = best
-    models = headline_models(store, question_set)
-    return mixed_searches.order(store, question_set, model, subtype, models)[0][:MOST_OPENERS]
+    models = headline_models(question_set)
+    return mixed_searches.order(question_set, model, subtype, models)[0][:MOST_OPENERS]
 
 
-def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
+def _fooled_model(question_set: QuestionSet, number: int) -> str:
     """Return the first headline model that a case fools. If the case fools none, return the first headline model."""
-    models = headline_models(store, question_set)
-    margins = views_rows.margins(store, question_set, models, np.array([number]))
+    models = headline_models(question_set)
+    margins = views_rows.margins(question_set, models, np.array([number]))
     return models[int(np.argmax(views_rows.are_fooled(question_set, models, margins)[:, 0]))]
 
 
@@ -231,33 +226,33 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
         if row.dataset != dataset or all(body_of(kind).ranks != "pictures" for kind in kinds):
             continue
         searched = open_set(store, row.case_key)
-        if not set(headline_models(store, searched)) <= set(models):
+        if not set(headline_models(searched)) <= set(models):
             continue
-        if (best := _best_search(store, searched)) is None:
+        if (best := _best_search(searched)) is None:
             continue
         subtype, n_fooled, model = best
-        headline = headline_models(store, searched)
-        number = int(mixed_searches.order(store, searched, model, subtype, headline)[0][0])
-        case = mixed_case(store, searched, number, model)
+        headline = headline_models(searched)
+        number = int(mixed_searches.order(searched, model, subtype, headline)[0][0])
+        case = mixed_case(searched, number, model)
         if not case.mixture:
             return None
-        counts = mixed_searches.counts(store, searched, model, subtype)
+        counts = mixed_searches.counts(searched, model, subtype)
         of_all = n_fooled, len(headline), counts.n_lost_to_own, counts.n_found
         return MixedStory(case, searched.runs[0].dataset, model, *of_all)
     return None
 
 
-def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | None:
+def _best_search(searched: QuestionSet) -> tuple[str, int, str] | None:
     """Find the weakest mixture that makes a headline model lose a search, and the search that most models lose.
 
     Returns:
         The subtype of the mixture, the number of models that lose the search, and the first of these models.
     """
-    models = headline_models(store, searched)
-    for subtype in mixed_searches.strengths(store, searched):
+    models = headline_models(searched)
+    for subtype in mixed_searches.strengths(searched):
         best: tuple[str, int, str] | None = None
         for model in models:
-            numbers, n_fooled = mixed_searches.order(store, searched, model, subtype, models)
+            numbers, n_fooled = mixed_searches.order(searched, model, subtype, models)
             if len(numbers) and (best is None or n_fooled[0] > best[1]):
                 best = subtype, int(n_fooled[0]), model
         if best is not None:

@@ -15,11 +15,9 @@ import numpy as np
 from vlprobe.storage import annotations, errata
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.errata import Erratum, Verdict
-from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.records import CaseRow, RunRow, records
-from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 LEAST_ACCURACY = 0.85  # default minimum accuracy of a strong model
@@ -82,7 +80,7 @@ class Suspects:
 
 
 def suspects(
-    store: Store, question_set: QuestionSet, kind: str, least_accuracy: float = LEAST_ACCURACY
+    question_set: QuestionSet, kind: str, least_accuracy: float = LEAST_ACCURACY
 ) -> Suspects:
     """Find the cases of one kind that may be mislabeled, sorted by how many strong models reject
     the label.
@@ -91,9 +89,9 @@ def suspects(
         least_accuracy: Minimum accuracy of a strong model on the cases that it answered.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
-    numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
-    margins = views_rows.margins(store, question_set, question_set.rated_models, numbers)
-    verdicts = read_verdicts(store, question_set)
+    numbers = question_set.cases.numbers("kind = ?", [kind])
+    margins = views_rows.margins(question_set, question_set.rated_models, numbers)
+    verdicts = read_verdicts(question_set)
     is_kept = np.array(
         [verdicts.get(int(case), "") not in errata.REJECTING for case in numbers], dtype=bool
     )
@@ -102,14 +100,14 @@ def suspects(
         for run, row in zip(runs, margins, strict=True)
     ]
     n_rejecting, threshold = _rejections(margins, runs, least_accuracy)
-    is_pictured = views_rows.are_pictured(store, question_set, kind, numbers)
+    is_pictured = views_rows.are_pictured(question_set, kind, numbers)
     last = np.zeros(len(numbers), dtype=bool) if is_pictured is None else ~is_pictured
     suspicious = np.flatnonzero(n_rejecting >= threshold)
     order = suspicious[
         np.lexsort((numbers[suspicious], last[suspicious], -n_rejecting[suspicious]))
     ]
     body = stored_body(question_set.probe, kind)
-    rows = _rows(store, question_set, numbers[order].tolist())
+    rows = _rows(question_set, numbers[order].tolist())
     best_first = sorted(
         accuracies, key=lambda each: (-np.nan_to_num(each.all_cases, nan=-1.0), each.model)
     )
@@ -131,18 +129,14 @@ def can_have_suspects(question_set: QuestionSet) -> bool:
     return any(question_set.run(model).publication for model in question_set.rated_models)
 
 
-def list_unjudged(
-    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
-) -> list[int]:
+def list_unjudged(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> list[int]:
     """Return the given cases that may be mislabeled and that no reviewer has judged."""
-    judged = read_verdicts(store, question_set)
-    of_kind = numbers[are_suspect(store, question_set, kind, numbers)]
+    judged = read_verdicts(question_set)
+    of_kind = numbers[are_suspect(question_set, kind, numbers)]
     return [case for case in of_kind.tolist() if case not in judged]
 
 
-def are_suspect(
-    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
-) -> np.ndarray:
+def are_suspect(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
     """Return whether each of the given cases may be mislabeled (see `suspects`): bool of shape (n,).
 
     See `can_have_suspects` for question sets without suspects.
@@ -150,8 +144,8 @@ def are_suspect(
     if not can_have_suspects(question_set):
         return np.zeros(len(numbers), dtype=bool)
     runs = [question_set.run(model) for model in question_set.rated_models]
-    every = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
-    margins = views_rows.margins(store, question_set, question_set.rated_models, every)
+    every = question_set.cases.numbers("kind = ?", [kind])
+    margins = views_rows.margins(question_set, question_set.rated_models, every)
     n_rejecting, threshold = _rejections(margins, runs, LEAST_ACCURACY)
     return np.isin(numbers, every[n_rejecting >= threshold])
 
@@ -172,22 +166,22 @@ def _accuracy(margins: np.ndarray, run: RunRow) -> float:
     return float(views_rows.rights(answered, run.n_orders).mean()) if len(answered) else math.nan
 
 
-def _rows(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> list[CaseRow]:
-    return records(CaseRow, views_rows.questions(store, question_set, numbers)) if numbers else []
+def _rows(question_set: QuestionSet, numbers: Sequence[int]) -> list[CaseRow]:
+    return records(CaseRow, views_rows.questions(question_set, numbers)) if numbers else []
 
 
-def read_verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
+def read_verdicts(question_set: QuestionSet) -> dict[int, Verdict]:
     """Return the reviewers' verdicts by case number. If a case has several verdict tags, the first one counts."""
     return {
         annotation.case: VERDICT_OF_TAG[tag]
-        for annotation in annotations.read(store, question_set.key).current
+        for annotation in annotations.read(question_set.store, question_set.key).current
         for tag in reversed(annotation.tags)
         if tag in VERDICT_OF_TAG
     }
 
 
 def judge(
-    store: Store, question_set: QuestionSet, case: int, case_id: str, verdict: Verdict | Literal[""]
+    question_set: QuestionSet, case: int, case_id: str, verdict: Verdict | Literal[""]
 ) -> None:
     """Store a reviewer's verdict on a case as a tag. An earlier verdict is replaced; "" removes it.
 
@@ -195,19 +189,26 @@ def judge(
         InvalidInput: the case has too many tags, or the cache is read-only.
     """
     current = next(
-        (each for each in annotations.read(store, question_set.key).current if each.case == case),
+        (
+            each
+            for each in annotations.read(question_set.store, question_set.key).current
+            if each.case == case
+        ),
         Annotation(case, case_id),
     )
     tags = tuple(tag for tag in current.tags if tag not in VERDICT_OF_TAG)
     added = (errata.TAGS[verdict],) if verdict else ()
-    annotations.write(store, question_set.key, replace(current, tags=(*tags, *added)))
+    annotations.write(question_set.store, question_set.key, replace(current, tags=(*tags, *added)))
 
 
-def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Erratum]:
+def export(question_set: QuestionSet, reviewer: str) -> list[Erratum]:
     """Return all verdicts on cases in a question set as a list of errata, signed with the reviewer's name."""
-    verdicts = read_verdicts(store, question_set)
-    notes = {each.case: each.note for each in annotations.read(store, question_set.key).current}
-    rows = _rows(store, question_set, sorted(verdicts))
+    verdicts = read_verdicts(question_set)
+    notes = {
+        each.case: each.note
+        for each in annotations.read(question_set.store, question_set.key).current
+    }
+    rows = _rows(question_set, sorted(verdicts))
     signed = []
     for row in rows:
         verdict = errata.question_digest(row.images, row.texts), verdicts[row.case], reviewer
@@ -217,13 +218,13 @@ def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Errat
 
 
 def matching_cases(
-    store: Store, question_set: QuestionSet, digests: Collection[str]
+    question_set: QuestionSet, digests: Collection[str]
 ) -> dict[str, list[tuple[int, str]]]:
     """Find the cases in a question set that have one of the given digests. Return (number, id) pairs by digest."""
     cases: dict[str, list[tuple[int, str]]] = {}
-    numbers = CaseTable(store, question_set.key).numbers("TRUE", [])
+    numbers = question_set.cases.numbers("TRUE", [])
     for start in range(0, len(numbers), 10_000):
-        block = views_rows.questions(store, question_set, numbers[start : start + 10_000].tolist())
+        block = views_rows.questions(question_set, numbers[start : start + 10_000].tolist())
         for case, case_id, images, texts in zip(
             block["case"], block["id"], block["images"], block["texts"], strict=True
         ):
@@ -233,7 +234,7 @@ def matching_cases(
     return cases
 
 
-def apply(store: Store, question_set: QuestionSet, errata_of_file: Sequence[Erratum]) -> int:
+def apply(question_set: QuestionSet, errata_of_file: Sequence[Erratum]) -> int:
     """Tag each case in a question set with the verdict from the errata, and return the number of
     tagged cases.
 
@@ -243,8 +244,8 @@ def apply(store: Store, question_set: QuestionSet, errata_of_file: Sequence[Erra
     for erratum in errata_of_file:
         if verdict_of.get(erratum.digest) != "right":
             verdict_of[erratum.digest] = erratum.verdict
-    cases = matching_cases(store, question_set, verdict_of.keys())
+    cases = matching_cases(question_set, verdict_of.keys())
     for digest, matching in cases.items():
         for case, case_id in matching:
-            judge(store, question_set, case, case_id, verdict_of[digest])
+            judge(question_set, case, case_id, verdict_of[digest])
     return sum(map(len, cases.values()))

@@ -20,7 +20,6 @@ from vlprobe.models import presets, published
 from vlprobe.storage.store import Store
 from vlprobe.views import estimates, runs
 from vlprobe.views import rows as views_rows
-from vlprobe.views.rows import CaseTable
 
 _CSV = Path(__file__).with_name("totals.csv")
 SOURCE = "mteb results (CC0)"
@@ -181,7 +180,7 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     comparisons = []
     for row, benchmarks in rows:
         question_set = runs.question_set(store, row.case_key)
-        measured = estimates.estimates(store, question_set)
+        measured = estimates.estimates(question_set)
         measured = measured.loc[measured["model"] == model].set_index("metric")
         publication = question_set.run(model).publication
         authors = publication.authors if publication else ""
@@ -214,9 +213,7 @@ def _compared(
     )
 
 
-def of_questions(
-    store: Store, question_set: runs.QuestionSet, kind: str, model: str
-) -> tuple[Total, ...]:
+def of_questions(question_set: runs.QuestionSet, kind: str, model: str) -> tuple[Total, ...]:
     """Return the published totals that are comparable to the share of cases of a kind in which a model is fooled.
 
     Returns:
@@ -227,8 +224,8 @@ def of_questions(
         name, published_metric = list(benchmark.metrics[question_set.probe].items())[-1]
         if kind not in question_set.metrics[name].kinds:
             continue
-        numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
-        (margins,) = views_rows.margins(store, question_set, [model], numbers)
+        numbers = question_set.cases.numbers("kind = ?", [kind])
+        (margins,) = views_rows.margins(question_set, [model], numbers)
         if np.count_nonzero(~np.isnan(margins)) not in benchmark.sizes:
             continue
         totals = load()

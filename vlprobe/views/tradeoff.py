@@ -27,7 +27,7 @@ PUBLISHED_COMBINED = 3  # table of the paper
 
 
 def trade_off(
-    store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
+    question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """Return the two metrics of the trade-off for each model: x is the invariance error, y the
     positive rate or sensitivity gap.
@@ -43,13 +43,13 @@ def trade_off(
     if up not in sides.ups:
         raise NotFound("trade-off metric", up, sides.ups)
     down = sides.x_metric(up)
-    of_models = points(store, question_set, up, averaging, unit)
-    credible, chance = fit_models(store, question_set), chances(store, question_set)[up]
+    of_models = points(question_set, up, averaging, unit)
+    credible, chance = fit_models(question_set), chances(question_set)[up]
     models = [model for model in of_models["model"] if model in credible]
     won: set[tuple[str, str, str]] = set()
     for model in models:
         rivals = tuple(rival for rival in models if rival != model)
-        won |= wins(store, question_set, model, rivals, averaging, unit, (down, up))
+        won |= wins(question_set, model, rivals, averaging, unit, (down, up))
     front = pareto_front(
         of_models,
         credible,
@@ -73,9 +73,7 @@ def trade_off_sides(probe: str) -> TradeOff:
     return sides
 
 
-def other_side(
-    store: Store, question_set: QuestionSet, up: str
-) -> tuple[QuestionSet, OtherSide] | None:
+def other_side(question_set: QuestionSet, up: str) -> tuple[QuestionSet, OtherSide] | None:
     """Return the question set with the other side of a trade-off on the same dataset; None if no model has both.
 
     For edited captions, it has changed pictures, and the reverse. Of several sets, it is the one with the most
@@ -89,23 +87,23 @@ def other_side(
     newest, models = question_set.runs[0], set(question_set.models)
     rows = [
         row
-        for row in question_set_rows(store)
+        for row in question_set_rows(question_set.store)
         if (row.probe, row.dataset) == (side.probe, newest.dataset) and models & {*row.models}
     ]
     if not rows:
         return None
     best = max(rows, key=lambda row: (len(models & {*row.models}), row.n_items == newest.n_items))
-    found = runs.question_set(store, best.case_key)
+    found = runs.question_set(question_set.store, best.case_key)
     common = tuple(run for run in found.runs if run.model in models)
     return replace(found, runs=common), side
 
 
 def points(
-    store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
+    question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """Return the two metrics of the trade-off for each model, as `trade_off` does, without the column front."""
     down = trade_off_sides(question_set.probe).x_metric(up)
-    table = estimates.estimates(store, question_set, "all", averaging, unit)
+    table = estimates.estimates(question_set, "all", averaging, unit)
     return _points(table.loc[table["metric"] == down], table.loc[table["metric"] == up])
 
 
@@ -140,7 +138,7 @@ def published_trade_off(up: str) -> pd.DataFrame:
 
 
 def trade_off_by_type(
-    store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
+    question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """Estimate the trade-off for each type of wrong caption or changed picture.
 
@@ -152,8 +150,8 @@ def trade_off_by_type(
         omitted.
     """
     down = trade_off_sides(question_set.probe).x_metric(up)
-    all_types = estimates.estimates(store, question_set, "all", averaging, unit)
-    by_subtype = estimates.estimates(store, question_set, "subtype", averaging, unit).dropna(
+    all_types = estimates.estimates(question_set, "all", averaging, unit)
+    by_subtype = estimates.estimates(question_set, "subtype", averaging, unit).dropna(
         subset=["value"]
     )
     downs, ups = (by_subtype.loc[by_subtype["metric"] == metric] for metric in (down, up))

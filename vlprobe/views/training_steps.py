@@ -16,7 +16,7 @@ from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views import estimates, runs
-from vlprobe.views.rows import CaseTable, margins, questions
+from vlprobe.views.rows import margins, questions
 from vlprobe.views.runs import QuestionSet
 
 OUTCOMES = ("learned", "forgotten", "always right", "never right", "unknown")
@@ -71,7 +71,6 @@ def find_training(store: Store, name: str, probe: str = "") -> tuple[QuestionSet
 
 
 def curves(
-    store: Store,
     question_set: QuestionSet,
     steps: Mapping[int, str],
     breakdown: str = "all",
@@ -84,7 +83,7 @@ def curves(
         metric, slice, step, value, low, high, n_items, n_cases; one row per step.
     """
     of_steps = replace(question_set, runs=tuple(map(question_set.run, steps.values())))
-    table = estimates.estimates(store, of_steps, breakdown, averaging, unit)
+    table = estimates.estimates(of_steps, breakdown, averaging, unit)
     step_of = {model: step for step, model in steps.items()}
     table = table.assign(step=[step_of[model] for model in table["model"]]).dropna(subset=["value"])
     places = {name: place for place, name in enumerate(question_set.metrics)}
@@ -96,7 +95,7 @@ def curves(
 
 
 def outcomes_by_step(
-    store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
+    question_set: QuestionSet, steps: Mapping[int, str], kind: str
 ) -> pd.DataFrame:
     """For each case of a kind, return the training step at which the model learns or forgets it, if any.
 
@@ -108,8 +107,8 @@ def outcomes_by_step(
         unknown at any step. `step` is the step at which the case was learned or forgotten, NaN for
         other outcomes.
     """
-    numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
-    of_steps = margins(store, question_set, list(steps.values()), numbers)
+    numbers = question_set.cases.numbers("kind = ?", [kind])
+    of_steps = margins(question_set, list(steps.values()), numbers)
     is_right = of_steps > 0
     is_final = is_right == is_right[-1]
     # The first step of the last sequence of equal outcomes
@@ -127,10 +126,8 @@ def outcomes_by_step(
     return pd.DataFrame({"case": numbers, "outcome": outcome, "step": step})
 
 
-def cases_by_step(
-    store: Store, question_set: QuestionSet, steps: Mapping[int, str], kind: str
-) -> pd.DataFrame:
+def cases_by_step(question_set: QuestionSet, steps: Mapping[int, str], kind: str) -> pd.DataFrame:
     """Return the table of `outcomes_by_step` with the id, type and words of each case, as CASE_COLUMNS."""
-    outcomes = outcomes_by_step(store, question_set, steps, kind)
-    table = questions(store, question_set, outcomes["case"].tolist())
+    outcomes = outcomes_by_step(question_set, steps, kind)
+    table = questions(question_set, outcomes["case"].tolist())
     return table.assign(outcome=outcomes["outcome"], step=outcomes["step"]).loc[:, CASE_COLUMNS]

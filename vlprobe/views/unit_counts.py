@@ -17,7 +17,7 @@ import pandas as pd
 
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, remembered
+from vlprobe.views.tables import AnswerTable, CaseTable, remembered
 
 BUCKETS = {  # outcome of the first model, outcome of the second
     "both_fooled": ("fooled", "fooled"),

@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 
-from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
 from vlprobe.views.bodies import CaseBody, stored_body
@@ -21,7 +20,6 @@ from vlprobe.views.cases import Matches
 from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, CaseRow, records
-from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 
 Verdict = Literal["fooled", "tied", "held", "unknown"]
@@ -118,7 +116,6 @@ class _Passing:
 
 
 def wall(
-    store: Store,
     question_set: QuestionSet,
     case_filter: Filter,
     page: int = 1,
@@ -136,18 +133,17 @@ def wall(
         The cards on the page; the number of groups that pass the filter, which is the total
         number of cards if `grouped`; and the number of cases that pass.
     """
-    passing = _passing(store, question_set, case_filter, grouped)
+    passing = _passing(question_set, case_filter, grouped)
     start = max(page - 1, 0) * size
     positions = passing.shown[passing.matches.order(start, start + size, passing.shown)]
     groups = passing.groups[positions]
     extent = np.stack([passing.sizes[groups] - 1, passing.pictures[groups]], axis=1).tolist()
     numbers = passing.matches.numbers[positions].tolist()
-    page_cards = cards(store, question_set, case_filter, numbers, extent)
+    page_cards = cards(question_set, case_filter, numbers, extent)
     return page_cards, len(passing.heads), len(passing.matches.numbers)
 
 
 def neighbors(
-    store: Store,
     question_set: QuestionSet,
     case_filter: Filter,
     case: int,
@@ -160,7 +156,7 @@ def neighbors(
         case: Number of any case; a case that does not pass the filter has no position.
         n_same: Maximum number of other cases in the group to return.
     """
-    passing = _passing(store, question_set, case_filter, grouped)
+    passing = _passing(question_set, case_filter, grouped)
     position = int(np.searchsorted(passing.matches.numbers, case))
     if position == len(passing.matches.numbers) or passing.matches.numbers[position] != case:
         return Neighbours(0, len(passing.heads), "", "", (), 0)
@@ -172,7 +168,7 @@ def neighbors(
     same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
     first_same = same[passing.matches.order(0, n_same, same)]
     numbers = passing.matches.numbers[[*passing.shown[beside], *first_same]].tolist()
-    several = cards(store, question_set, case_filter, numbers)
+    several = cards(question_set, case_filter, numbers)
     previous = several[0].id if rank > 0 else ""
     next_id = several[len(beside) - 1].id if rank + 1 < len(order) else ""
     same_group = several[len(beside) :]
@@ -180,13 +176,13 @@ def neighbors(
 
 
 def disagreements(
-    store: Store, question_set: QuestionSet, base: str, other: str, case_filter: Filter, n: int = 24
+    question_set: QuestionSet, base: str, other: str, case_filter: Filter, n: int = 24
 ) -> Disagreements:
     """Return the cases that fool only `base` and those that fool only `other`. The filter's models are ignored."""
     any_outcome = replace(
         case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
     )
-    matches = views_cases.matching(store, question_set, any_outcome)
+    matches = views_cases.matching(question_set, any_outcome)
     margins, second_margins = matches.margins, matches.second_margins
     assert second_margins is not None  # the filter is paired
     answered = ~np.isnan(margins) & ~np.isnan(second_margins)
@@ -199,13 +195,12 @@ def disagreements(
         order = matches.order(0, n, positions)
         side_numbers = matches.numbers[positions[order]].tolist()
         side_filter = replace(any_outcome, model=model)
-        sides.append((cards(store, question_set, side_filter, side_numbers), len(positions)))
+        sides.append((cards(question_set, side_filter, side_numbers), len(positions)))
     (only_base, n_base), (only_other, n_other) = sides
     return Disagreements(only_base, only_other, n_base, n_other, int(np.count_nonzero(answered)))
 
 
 def cards(
-    store: Store,
     question_set: QuestionSet,
     case_filter: Filter,
     numbers: Sequence[int],
@@ -220,14 +215,14 @@ def cards(
     """
     if not numbers:
         return ()
-    rows = records(CaseRow, views_rows.questions(store, question_set, numbers))
+    rows = records(CaseRow, views_rows.questions(question_set, numbers))
     bodies = [stored_body(question_set.probe, row.kind) for row in rows]
     pairs = zip(rows, bodies, strict=True)
     searched = list(dict.fromkeys(row.case for row, body in pairs if body.uses_answer))
     model = case_filter.model
-    answers = views_rows.answer_rows(store, question_set, searched, (model,))
+    answers = views_rows.answer_rows(question_set, searched, (model,))
     models = question_set.ordered_models
-    margins = views_rows.margins(store, question_set, models, np.asarray(numbers))
+    margins = views_rows.margins(question_set, models, np.asarray(numbers))
     runs = [question_set.run(name) for name in models]
     return tuple(
         _card(
@@ -284,25 +279,23 @@ def replaced_words(row: CaseRow, true_text: str, wrong_text: str) -> tuple[str, 
 
 
 def fronts(
-    store: Store, question_set: QuestionSet, case_filter: Filter, numbers: Sequence[int]
+    question_set: QuestionSet, case_filter: Filter, numbers: Sequence[int]
 ) -> dict[int, int]:
     """Return the case on the card of its group for each of the given cases that passes the filter."""
-    passing = _passing(store, question_set, case_filter, True)
+    passing = _passing(question_set, case_filter, True)
     every = passing.matches.numbers
     positions = np.flatnonzero(np.isin(every, numbers))
     heads = passing.heads[passing.groups[positions]]
     return dict(zip(every[positions].tolist(), every[heads].tolist(), strict=True))
 
 
-def _passing(
-    store: Store, question_set: QuestionSet, case_filter: Filter, grouped: bool
-) -> _Passing:
-    matches = views_cases.matching(store, question_set, case_filter)
+def _passing(question_set: QuestionSet, case_filter: Filter, grouped: bool) -> _Passing:
+    matches = views_cases.matching(question_set, case_filter)
     numbers, keys = matches.numbers, matches.sort_keys
-    codes = CaseTable(store, question_set.key).picture_codes[numbers]
+    codes = question_set.cases.picture_codes[numbers]
     heads, groups, sizes = first_of_each(codes, keys)
     pictures = np.ones(len(heads), dtype=np.int64)
-    answers = AnswerTable(store, question_set.run(case_filter.model).key)
+    answers = question_set.answers(case_filter.model)
     is_search = stored_body(question_set.probe, case_filter.kind).ranks == "captions"
     if is_search and "top" in answers.columns:  # one caption can win for hundreds of pictures
         winners = answers.first_ranked[numbers[heads]]

@@ -533,6 +533,6 @@ def test_socialcounterfactuals_queries_rank_the_pictures_of_their_gender(tmp_pat
     sizes = store.run(manifest["key"]).table("scores")["gallery_size"].to_pylist()
     assert sizes == [1, 2]
     question_set = views.runs.question_set(store, manifest["case_key"])
-    cells = views.papers.beside(store, question_set, "control:random").dropna(subset=["run"])
+    cells = views.papers.beside(question_set, "control:random").dropna(subset=["run"])
     # a single man gives no ranking
     assert {split.partition("/")[0] for split in cells["split"]} == {"female"}

@@ -84,14 +84,7 @@ def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, datas
     assert not one.cases(key).complete and not two.cases(key).complete
     execute(request(dataset_name), one)
     assert call(memory, "verify") == ""
-    assert (
-        len(
-            views.rows.questions(
-                on("two", memory), views.runs.question_set(on("two", memory), key), [0]
-            )
-        )
-        == 1
-    )
+    assert len(views.rows.questions(views.runs.question_set(on("two", memory), key), [0])) == 1
 
 
 def test_repair_leaves_what_became_valid_since_it_was_seen(memory, on, monkeypatch):

@@ -242,9 +242,7 @@ def test_a_machine_that_only_looks_sends_nothing(bucket, dataset_name, on, monke
     before = objects(bucket)
     two = on("two", bucket)
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    assert len(
-        views.estimates.estimates(two, views.runs.question_set(two, two.find(key)["case_key"]))
-    )
+    assert len(views.estimates.estimates(views.runs.question_set(two, two.find(key)["case_key"])))
     with pytest.raises(InvalidInput, match="read-only"):
         two.require_writable()
     with pytest.raises(InvalidInput, match="read-only"):

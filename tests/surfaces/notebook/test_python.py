@@ -67,9 +67,7 @@ def test_every_name_is_there_typed_and_documented(name: str):
 
 
 def test_a_run_has_the_numbers_of_the_command_line(run_results: Results):
-    stored = views.estimates.estimates(
-        run_results.store, views.runs.question_set(run_results.store, run_results.key)
-    )
+    stored = views.estimates.estimates(views.runs.question_set(run_results.store, run_results.key))
     assert run_results.table.equals(stored)
     rows = stored.loc[(stored["metric"] == "positive_rate") & (stored["model"] == CONTROLS[0])]
     assert run_results.value("positive_rate", CONTROLS[0]) == rows["value"].iloc[0]
@@ -96,9 +94,7 @@ def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(
 
 def test_failures_are_the_lowest_margins(run_results: Results):
     found = vlprobe.failures(run_results, CONTROLS[0], kind="flip", limit=5)
-    margins = views.cases.matching(
-        run_results.store, run_results.question_set, found.case_filter
-    ).margins
+    margins = views.cases.matching(run_results.question_set, found.case_filter).margins
     assert [card.margin for card in found] == sorted(margins[margins <= 0])[:5]
     assert found.total == int((margins <= 0).sum()) and len(found) == min(5, found.total)
     assert found.table["id"].tolist() == [card.id for card in found]
@@ -107,9 +103,7 @@ def test_failures_are_the_lowest_margins(run_results: Results):
 
 def test_compare_is_paired_and_says_no_more_than_is_known(run_results: Results):
     compared = vlprobe.compare(run_results, *CONTROLS)
-    expected = views.paired_tests.compare_metrics(
-        run_results.store, run_results.question_set, tuple(CONTROLS)
-    )
+    expected = views.paired_tests.compare_metrics(run_results.question_set, tuple(CONTROLS))
     assert compared.table.equals(expected)
     assert "better" not in compared.sentence.lower()  # neither control may be called so
     assert compared.only.keys() == set(CONTROLS)

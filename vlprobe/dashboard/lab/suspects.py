@@ -20,7 +20,7 @@ from vlprobe.dashboard.drawer import draw_pictures
 from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.sentence import list_kinds
-from vlprobe.dashboard.state import PageSubject, choose, model_name, plain, quiet, store, view
+from vlprobe.dashboard.state import PageSubject, choose, model_name, plain, quiet, view
 from vlprobe.dashboard.widgets import draw_styles, press
 from vlprobe.render.sentences import listed
 from vlprobe.storage import errata
@@ -83,7 +83,7 @@ def draw_suspects(
     head = st.container(horizontal=True, vertical_alignment="bottom")
     with head:
         accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85", width=260)
-    ranking = views.suspects.suspects(store(), questions.question_set, kind, float(accuracy))
+    ranking = views.suspects.suspects(questions.question_set, kind, float(accuracy))
     if not ranking.suspects:
         reason = "No label is rejected by at least two thirds of the strong models."
         if len(ranking.strong) < 2:
@@ -175,7 +175,7 @@ def _open(ranking: Suspects, shown: Suspect) -> None:
 
 def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
     (card,) = views.wall.cards(
-        store(), questions.question_set, Filter(questions.models[0], kind), [suspect.case]
+        questions.question_set, Filter(questions.models[0], kind), [suspect.case]
     )
     described = case_card(card, questions.presentation.kind(kind))
     draw_pictures(described)
@@ -205,7 +205,6 @@ def _draw_verdicts(questions: PageSubject, suspect: Suspect) -> None:
 
 def _judge(questions: PageSubject, suspect: Suspect, verdict: Verdict) -> None:
     views.suspects.judge(
-        store(),
         questions.question_set,
         suspect.case,
         suspect.id,

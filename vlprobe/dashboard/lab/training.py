@@ -27,7 +27,6 @@ from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import Request
-from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper
 from vlprobe.training import objective
 from vlprobe.training.request import TrainRequest
@@ -430,7 +429,7 @@ def _draw_cases(question_set: QuestionSet, steps: Mapping[int, str], kinds: Sequ
     alt = "Bars: cases learned at each training step, and below the line, cases forgotten."
     chart(charts.repair.learned(table, list(steps)), "training_cases", alt)
     quiet(HOW)
-    cases_table = partial(views.training_steps.cases_by_step, store(), question_set, steps, kind)
+    cases_table = partial(views.training_steps.cases_by_step, question_set, steps, kind)
     draw_menu("training_outcomes", table=cases_table)
     parameters = {"set": question_set.key, "model": list(steps.values())[-1], "kind": kind}
     link_page(
@@ -439,6 +438,6 @@ def _draw_cases(question_set: QuestionSet, steps: Mapping[int, str], kinds: Sequ
 
 
 def _outcomes(
-    store: Store, question_set: QuestionSet, steps: tuple[tuple[int, str], ...], kind: str
+    question_set: QuestionSet, steps: tuple[tuple[int, str], ...], kind: str
 ) -> pd.DataFrame:
-    return views.training_steps.outcomes_by_step(store, question_set, dict(steps), kind)
+    return views.training_steps.outcomes_by_step(question_set, dict(steps), kind)

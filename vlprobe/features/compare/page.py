@@ -90,7 +90,7 @@ def draw_scorecard() -> None:
         column if len(shown) == len(models) else column.narrowed(shown)
         for each in subjects
         for column in view(
-            views.leaderboard.leaderboard, (each.question_set,), (), "micro", by, subject.model
+            views.leaderboard.leaderboard, each.question_set, (), "micro", by, subject.model
         )
     ]
     place, is_reversed = _sorted_by(columns)

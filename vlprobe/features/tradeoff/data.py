@@ -23,7 +23,6 @@ from vlprobe.render.numbers import TOO_FEW, number, unit_of, with_interval
 from vlprobe.render.sentences import capitalized, joined, listed
 from vlprobe.render.symbols import heading
 from vlprobe.render.words import value_label
-from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import Leader
@@ -201,7 +200,6 @@ def _range(values: Sequence[float], unit: str) -> tuple[float, float]:
 
 
 def trade_off_data(
-    store: Store,
     question_set: QuestionSet,
     up: str = "",
     averaging: str = POOLED,
@@ -225,8 +223,8 @@ def trade_off_data(
     """
     sides = views.tradeoff.trade_off_sides(question_set.probe)
     up = up or sides.ups[0]
-    table = views.tradeoff.trade_off(store, question_set, up, averaging, unit)
-    leaders = views.paired_tests.leaders(store, question_set, averaging, unit)
+    table = views.tradeoff.trade_off(question_set, up, averaging, unit)
+    leaders = views.paired_tests.leaders(question_set, averaging, unit)
     is_printed = shows_published and unit == "cosine" and question_set.probe == "lgip"
     trade_off = TradeOffData(
         question_set.metrics[sides.x_metric(up)],
@@ -234,9 +232,9 @@ def trade_off_data(
         unit,
         _ordered(table),
         frozenset(table.loc[table["front"].astype(bool), "model"]),
-        frozenset(views.paired_tests.fit_models(store, question_set)),
+        frozenset(views.paired_tests.fit_models(question_set)),
         tuple(records(PrintedRow, views.tradeoff.published_trade_off(up)) if is_printed else ()),
-        views.papers.chances(store, question_set)[up],
+        views.papers.chances(question_set)[up],
         leaders[sides.x_metric(up)],
         leaders[up],
         sides.shifted_by,
@@ -244,14 +242,12 @@ def trade_off_data(
         x_words=sides.x_words,
         y_words=sides.y_words,
     )
-    return _with_other_side(store, question_set, trade_off) if shows_other else trade_off
+    return _with_other_side(question_set, trade_off) if shows_other else trade_off
 
 
-def _with_other_side(
-    store: Store, question_set: QuestionSet, trade_off: TradeOffData
-) -> TradeOffData:
+def _with_other_side(question_set: QuestionSet, trade_off: TradeOffData) -> TradeOffData:
     """Add the other side of the trade-off, if some of its models have it."""
-    found = views.tradeoff.other_side(store, question_set, trade_off.up.name)
+    found = views.tradeoff.other_side(question_set, trade_off.up.name)
     if found is None:
         return trade_off
     questions, side = found
@@ -262,7 +258,7 @@ def _with_other_side(
         trade_off,
         down=views.runs.metrics(side.probe)[names[0]],
         up=views.runs.metrics(side.probe)[names[1]],
-        points=_ordered(views.tradeoff.points(store, questions, side.up, *choices)),
+        points=_ordered(views.tradeoff.points(questions, side.up, *choices)),
         front=frozenset(),
         printed=(),
         shifted_by=sides.shifted_by,
@@ -282,9 +278,7 @@ def _ordered(table: pd.DataFrame) -> tuple[PointRow, ...]:
     )
 
 
-def trade_offs_by_type(
-    store: Store, question_set: QuestionSet, overall: TradeOffData
-) -> dict[str, TradeOffData]:
+def trade_offs_by_type(question_set: QuestionSet, overall: TradeOffData) -> dict[str, TradeOffData]:
     """Read the data for one trade-off figure per type of case. All figures have the same axes.
 
     A type is left out if no model has a value for it.
@@ -295,7 +289,7 @@ def trade_offs_by_type(
         overall: The trade-off of all types.
     """
     choices = overall.up.name, overall.averaging, overall.unit
-    table = views.tradeoff.trade_off_by_type(store, question_set, *choices)
+    table = views.tradeoff.trade_off_by_type(question_set, *choices)
     frame = replace(overall, points=tuple(records(PointRow, table)), other=None).ranges()
     published = views.tradeoff.published_by_type(overall.up.name) if overall.printed else None
     by_type = {}
@@ -316,7 +310,7 @@ def trade_offs_by_type(
 
 
 def figure_table(
-    store: Store, question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
+    question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the values of the trade-off figure (type "all") and of the figures by type, for export.
 
@@ -331,7 +325,7 @@ def figure_table(
         a column with the metric's name, and the columns _low, _high and _n (number of pictures) for it. Rows of
         type "all" have the same for the metrics of the other side, if the figure has it.
     """
-    figures = {"all": trade_off} | trade_offs_by_type(store, question_set, trade_off)
+    figures = {"all": trade_off} | trade_offs_by_type(question_set, trade_off)
     rows = [
         {"type": name, "source": source, **asdict(point)}
         for name, figure in figures.items()
@@ -357,7 +351,7 @@ def _with_metric_names(rows: list[dict], trade_off: TradeOffData) -> pd.DataFram
 
 
 def in_columns(
-    store: Store, question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
+    question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`.
 
@@ -366,7 +360,7 @@ def in_columns(
     figures = {"All": trade_off}
     if trade_off.other:
         figures[f"All, {trade_off.other.changed}"] = trade_off.other
-    by_type = trade_offs_by_type(store, question_set, trade_off)
+    by_type = trade_offs_by_type(question_set, trade_off)
     labels = {capitalized(value_label(name)): each for name, each in by_type.items()}
     figures |= labels
     overall = {point.model: point for point in trade_off.points}

@@ -307,7 +307,7 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
 def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
     tables.cards(trade_off.up, trade_off.down)
-    arguments = store(), subject.question_set, trade_off, subject.names
+    arguments = subject.question_set, trade_off, subject.names
     figure_of = partial(data.trade_off_figure, trade_off, subject.looks, subject.names, named)
     figure = selectable_chart(
         # The list below the figure names every model with its mark

@@ -191,7 +191,7 @@ def run(
     )
     keys = {manifest["key"] for manifest in manifests}
     rows = tuple(row for row in views_runs.run_rows(store) if row.key in keys)
-    return Results(store, QuestionSet(rows[0].case_key, rows[0].probe, rows))
+    return Results(store, QuestionSet(rows[0].case_key, rows[0].probe, rows, store))
 
 
 def score(

@@ -206,7 +206,7 @@ class Results:
 
     def sliced(self, slicing: str, averaging: str = POOLED, unit: str = "cosine") -> pd.DataFrame:
         """Return the metrics in slices, such as by "subtype". `views.estimates.slices` lists the possible values."""
-        return views.estimates.estimates(self.store, self.question_set, slicing, averaging, unit)
+        return views.estimates.estimates(self.question_set, slicing, averaging, unit)
 
     def value(self, metric: str, model: str = "") -> float:
         """Return the value of one metric for a model [the first model]. Raises NotFound."""
@@ -222,18 +222,16 @@ class Results:
         """Return the cases that fool a model. See `vlprobe.failures`."""
         presentation = self.question_set.presentation
         model = self._model(model)
-        kind = views.runs.choose_kind(self.store, self.question_set, kind, (model,))
+        kind = views.runs.choose_kind(self.question_set, kind, (model,))
         unknown = sorted(set(conditions) - set(CONDITIONS))
         if unknown:
             raise InvalidInput(
                 f"Unknown condition '{unknown[0]}'. Expected subtype, rule, tag, contains, outcome or sort."
             )
         case_filter = Filter.parse(model, kind, **conditions)
-        cards, _, total = views.wall.wall(
-            self.store, self.question_set, case_filter, size=limit, grouped=False
-        )
+        cards, _, total = views.wall.wall(self.question_set, case_filter, size=limit, grouped=False)
         if not total:
-            views.cases.check_values(self.store, self.question_set, case_filter)
+            views.cases.check_values(self.question_set, case_filter)
         run = self.question_set.run(model)
         return Failures(self.store, case_filter, presentation.kind(kind), cards, total, run)
 
@@ -242,7 +240,7 @@ class Results:
         named = [self._model(name) for name in (model, other) if name]
         names = list(dict.fromkeys([*named, *self.models]))[:2]
         compared = names[0], names[-1]
-        kind = views.runs.choose_kind(self.store, self.question_set, kind, compared)
+        kind = views.runs.choose_kind(self.question_set, kind, compared)
         return Compared(self, compared, kind)
 
     def _model(self, name: str) -> str:
@@ -265,7 +263,7 @@ class Results:
             "cosine",
             sentence_names(self.models, display_names.read(store)),
             styles(views.runs.models(store)),
-            views.papers.chances(store, question_set),
+            views.papers.chances(question_set),
             folded=True,
         )
         return drawing.frame(
@@ -339,14 +337,12 @@ class Compared:
     @functools.cached_property  # takes 0.1 to 2 s, and notebooks show it repeatedly
     def table(self) -> pd.DataFrame:
         """Paired differences in every metric (second model minus first), with p-values (Holm) and verdicts."""
-        return views.paired_tests.compare_metrics(
-            self.results.store, self.results.question_set, self.models
-        )
+        return views.paired_tests.compare_metrics(self.results.question_set, self.models)
 
     @functools.cached_property  # used by the sentence and the display
     def _verdict(self) -> findings.Verdict:
         believed = views.paired_tests.compare_models(
-            self.results.store, self.results.question_set, self.models, self.kind
+            self.results.question_set, self.models, self.kind
         )
         return findings.verdict(believed, self._presented)
 
@@ -363,11 +359,7 @@ class Compared:
     def only(self) -> dict[str, tuple[WallCard, ...]]:
         """The cases that fool only one of the two models, by model, with the largest difference first."""
         disagreements = views.wall.disagreements(
-            self.results.store,
-            self.results.question_set,
-            *self.models,
-            Filter(self.models[0], self.kind),
-            n=WORST,
+            self.results.question_set, *self.models, Filter(self.models[0], self.kind), n=WORST
         )
         return dict(
             zip(self.models, (disagreements.only_base, disagreements.only_other), strict=True)
@@ -391,7 +383,7 @@ class Compared:
             tables.metrics(question_set.probe),
             "cosine",
             styles(views.runs.models(store)),
-            views.papers.chances(store, question_set),
+            views.papers.chances(question_set),
             sentence_names(self.models, display_names.read(store)),
         )
         title = drawing.heading(self._verdict.heading, self._verdict.detail)

@@ -8,6 +8,7 @@ import functools
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import htpy
@@ -30,7 +31,6 @@ from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.words import AVERAGED, slice_order, value_label
 from vlprobe.storage import annotations, display_names
 from vlprobe.storage.annotations import Annotation
-from vlprobe.storage.store import Store
 from vlprobe.surfaces.page import self_contained
 from vlprobe.surfaces.site import bundle, pages
 from vlprobe.surfaces.site.pages import style
@@ -51,7 +51,6 @@ NOTED = 40  # cases with tags or a note
 
 
 def report(
-    store: Store,
     question_set: QuestionSet,
     start: str = "",
     kind: str = "",
@@ -66,7 +65,7 @@ def report(
         compared: Models that Compare shows first, the baseline before the others.
         row: Subtype and model of the row of Compare that opens first.
     """
-    store = store.snapshot()
+    question_set = replace(question_set, store=question_set.store.snapshot())
     limits = Limits(
         CASES,
         with_notes=True,
@@ -75,8 +74,8 @@ def report(
         compared=tuple(compared),
         row=row,
     )
-    content = bundle.contents(store, [question_set], limits)
-    subject = read_subject(store, question_set, Shelf(store.root, may_publish=True), limits)
+    content = bundle.contents([question_set], limits)
+    subject = read_subject(question_set, Shelf(question_set.store.root, may_publish=True), limits)
     numbers_page = _numbers_page(subject)
     opened = {"page": start, "kind": kind, "model": subject.keys[compared[0]] if compared else ""}
     address = urlencode({name: value for name, value in opened.items() if value})
@@ -84,8 +83,8 @@ def report(
 
 
 def _numbers_page(subject: Subject) -> list[htpy.Node]:
-    store, question_set = subject.store, subject.question_set
-    estimates = views.estimates.estimates(store, question_set)
+    question_set = subject.question_set
+    estimates = views.estimates.estimates(question_set)
     sentence = re.split(r"\*\*(.+?)\*\*", subject.presentation.sentence)  # every second one is bold
     return [
         htpy.p[
@@ -103,7 +102,7 @@ def _numbers_page(subject: Subject) -> list[htpy.Node]:
         _annotated(subject),
         _published(subject),
         htpy.h2["About the questions"],
-        embed(tables.facts(views.runs.facts(store, question_set))),
+        embed(tables.facts(views.runs.facts(question_set))),
         _reproduction(subject),
     ]
 
@@ -127,22 +126,22 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
 
     If there is only one model besides controls, it is compared with the controls.
     """
-    store, question_set, kind_name = subject.store, subject.question_set, subject.kinds[0]
+    question_set, kind_name = subject.question_set, subject.kinds[0]
     kind = subject.presentation.kind(kind_name)
     models = subject.rated if len(subject.rated) > 1 else subject.models
     if len(models) < 2:
         return []
-    compared = views.paired_tests.compare_models(store, question_set, models, kind_name, UNIT)
-    renamed = display_names.read(store)
+    compared = views.paired_tests.compare_models(question_set, models, kind_name, UNIT)
+    renamed = display_names.read(question_set.store)
     finding = verdict(compared, kind, renamed)
-    columns = views.leaderboard.leaderboard(store, [question_set], by="kind")
+    columns = views.leaderboard.leaderboard(question_set, by="kind")
     scorecard = Scorecard(
         [column for column in columns if column.kind == kind_name] or columns[:1],
         sentence_names(subject.models, renamed),
         subject.model_looks,
         renamed=renamed,
     )
-    guess = views.estimates.best_guess(store, question_set, kind_name)
+    guess = views.estimates.best_guess(question_set, kind_name)
     return [
         htpy.h2[finding.heading],
         htpy.p[finding.detail],
@@ -159,10 +158,8 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
 def _failures(subject: Subject) -> list[htpy.Node]:
     """Return the cases that fool the most models, or that move the first model most, one per picture."""
     kind_name, kind = subject.kinds[0], subject.presentation.kind(subject.kinds[0])
-    model = views.showcase.headline_models(subject.store, subject.question_set)[0]
-    showcases = views.showcase.showcases(
-        subject.store, subject.question_set, kind_name, model, count=FAILURES
-    )
+    model = views.showcase.headline_models(subject.question_set)[0]
+    showcases = views.showcase.showcases(subject.question_set, kind_name, model, count=FAILURES)
     if not showcases:
         return []
     name = subject.names[model]
@@ -212,21 +209,21 @@ def _models(subject: Subject) -> list[htpy.Node]:
 
 
 def _numbers(subject: Subject) -> list[htpy.Node]:
-    store, question_set = subject.store, subject.question_set
+    question_set = subject.question_set
     headline, unknown = tables.headline(
-        views.estimates.estimates(store, question_set),
+        views.estimates.estimates(question_set),
         tables.metrics(question_set.probe),
         UNIT,
         {model: model for model in subject.models},
         subject.model_looks,
-        chances(store, question_set),
-        leaders(store, question_set),
+        chances(question_set),
+        leaders(question_set),
     )
     return [
         htpy.h2["The numbers"],
         embed(headline),
         remark(f"{tables.READING} {AVERAGED[POOLED]}"),
-        map(remark, views.runs.version_notes(store, question_set)),
+        map(remark, views.runs.version_notes(question_set)),
         unknown
         and remark(f"Not measured here, or unknown for these models: {', '.join(unknown)}."),
     ]
@@ -234,10 +231,10 @@ def _numbers(subject: Subject) -> list[htpy.Node]:
 
 def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
     """Return a table of the main metrics by type of case or by named slice: one row per type, one column per model."""
-    if breakdown not in views.estimates.slices(subject.store, subject.question_set):
+    if breakdown not in views.estimates.slices(subject.question_set):
         return []
     title = "Type" if breakdown == "subtype" else "Slice"
-    estimates = views.estimates.estimates(subject.store, subject.question_set, breakdown)
+    estimates = views.estimates.estimates(subject.question_set, breakdown)
     known = [row for row in records(EstimateRow, estimates) if row.slice and row.n_items]
     row_of = {(row.metric, row.slice, row.model): row for row in known}
     metrics = tables.metrics(subject.question_set.probe)
@@ -266,12 +263,12 @@ def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
 def _differences(subject: Subject) -> list[htpy.Node]:
     if len(subject.models) < 2:
         return []
-    compared = compare_metrics(subject.store, subject.question_set, subject.models)
+    compared = compare_metrics(subject.question_set, subject.models)
     if not any(compared["verdict"]):
         return []
     metrics, looks = tables.metrics(subject.question_set.probe), subject.model_looks
     differences, _ = html_compare.differences(
-        compared, metrics, UNIT, looks, chances(subject.store, subject.question_set)
+        compared, metrics, UNIT, looks, chances(subject.question_set)
     )
     return [
         htpy.h2[f"Compared with {subject.models[0]}, picture by picture"],
@@ -282,13 +279,11 @@ def _differences(subject: Subject) -> list[htpy.Node]:
 
 def _annotated(subject: Subject) -> list[htpy.Node]:
     """Return the most recent cases that have tags or a note."""
-    annotated = annotations.read(subject.store, subject.question_set.key)
+    annotated = annotations.read(subject.question_set.store, subject.question_set.key)
     if not annotated.current and not annotated.damaged:
         return []
     latest = {annotation.case: annotation for annotation in annotated.current[:NOTED]}
-    cards = views.wall.cards(
-        subject.store, subject.question_set, Filter(subject.models[0]), tuple(latest)
-    )
+    cards = views.wall.cards(subject.question_set, Filter(subject.models[0]), tuple(latest))
     limit = f" Here: the latest {NOTED}." if len(annotated.current) > NOTED else ""
     return [
         htpy.h2["Tags and notes"],
@@ -307,7 +302,7 @@ def _published(subject: Subject) -> list[htpy.Node]:
     metrics = tables.metrics(probe)
     nodes: list[htpy.Node] = []
     for paper_table in TABLES.get(probe, ()):
-        cells = remade(subject.store, subject.question_set, paper_table.number)
+        cells = remade(subject.question_set, paper_table.number)
         if cells.loc[cells["source"] == "run", "value"].count():
             reproduced = papers.remade(cells, paper_table, metrics, subject.model_looks)
             nodes.append(htpy.h3[f"Table {paper_table.number}: {paper_table.title}"])
@@ -323,7 +318,7 @@ def _reproduction(subject: Subject) -> list[htpy.Node]:
     """Return the commands that reproduce the results, and the keys of runs with descriptions."""
     question_set = subject.question_set
     runs = [question_set.run(model) for model in subject.models]
-    run = subject.store.run(runs[0].key).manifest()["run"]
+    run = subject.question_set.store.run(runs[0].key).manifest()["run"]
     words = [word for model in subject.models for word in ("--model", model)]
     words += ["--dataset", run["dataset"], "--probe", run["probe"]]
     defaults = registry.load_probe(run["probe"]).defaults
@@ -360,9 +355,7 @@ def _reproduction(subject: Subject) -> list[htpy.Node]:
 LARGE, SMALL = 1000, 280  # pixels, the longest side of a picture
 
 
-def case_page(
-    store: Store, question_set: QuestionSet, model: str, number: int, second_model: str = ""
-) -> str:
+def case_page(question_set: QuestionSet, model: str, number: int, second_model: str = "") -> str:
     """Return a page about one case: pictures, texts, every model's scores, tags, notes, and how to find the case again.
 
     Args:
@@ -370,16 +363,16 @@ def case_page(
         second_model: A model to compare with, if any.
     """
     probe, presentation = question_set.probe, question_set.presentation
-    (case,) = views.wall.cards(store, question_set, Filter(model), (number,))
+    (case,) = views.wall.cards(question_set, Filter(model), (number,))
     kind = presentation.kind(case.kind)
-    answers = views.rows.answer_rows(store, question_set, [number])[number]
+    answers = views.rows.answer_rows(question_set, [number])[number]
     models = list(
         dict.fromkeys([model, *filter(None, [second_model]), *question_set.ordered_models])
     )
-    annotated = annotations.read(store, question_set.key).current
+    annotated = annotations.read(question_set.store, question_set.key).current
     annotation = next((annotation for annotation in annotated if annotation.case == number), None)
     large, small = (functools.partial(html.data_address, side=side) for side in (LARGE, SMALL))
-    looks = styles(views.runs.models(store))
+    looks = styles(views.runs.models(question_set.store))
     card, answer = case_card(case, kind, answers), answers[model]
     origin = {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}
     title = f"One case of {probe}"

@@ -9,7 +9,6 @@ from vlprobe.render.numbers import shortest
 from vlprobe.storage import access, annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
-from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import Filter
@@ -22,9 +21,9 @@ MOST = 10_000  # cases in one file
 PLAIN = ("id", "item", "kind", "subtype", "rule")
 
 
-def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
+def as_json(question_set: QuestionSet, case_filter: Filter) -> str:
     """Return a filter, the number of cases that pass it, and the first MOST of these cases. Unknown values are null."""
-    cases, total = _cases(store, question_set, case_filter)
+    cases, total = _cases(question_set, case_filter)
     content = {
         "question_set": question_set.key,
         "filter": case_filter.words(),
@@ -34,13 +33,13 @@ def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
+def as_csv(question_set: QuestionSet, case_filter: Filter) -> str:
     """Return the first MOST cases that pass a filter, one case per row. A field with several values has several
     columns.
 
     Text that a spreadsheet could interpret as a formula is prefixed with an apostrophe. Unknown values are empty.
     """
-    cases, _ = _cases(store, question_set, case_filter)
+    cases, _ = _cases(question_set, case_filter)
     rows = [_flat(case) for case in cases]
     names = list(dict.fromkeys(name for row in rows for name in row))
     stems = list(dict.fromkeys(name.split(" ")[0] for name in names))
@@ -52,12 +51,12 @@ def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
     return buffer.getvalue()
 
 
-def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], int]:
-    table, total = views.cases.failures(store, question_set, case_filter, 1, MOST)
+def _cases(question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], int]:
+    table, total = views.cases.failures(question_set, case_filter, 1, MOST)
     cases = records(FailureRow, table)
-    current = annotations.read(store, question_set.key).current
+    current = annotations.read(question_set.store, question_set.key).current
     annotated = {annotation.case: annotation for annotation in current}
-    answers = views.rows.answer_rows(store, question_set, [case.case for case in cases])
+    answers = views.rows.answer_rows(question_set, [case.case for case in cases])
     rows = []
     for case in cases:
         body = stored_body(question_set.probe, case.kind)

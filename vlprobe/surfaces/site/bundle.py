@@ -20,7 +20,6 @@ from vlprobe.render.attribution import published_text
 from vlprobe.render.sentences import counted
 from vlprobe.render.words import dataset_name, distinct
 from vlprobe.storage import display_names, files
-from vlprobe.storage.store import Store
 from vlprobe.surfaces.site import pages
 from vlprobe.surfaces.site.compare import compare_values
 from vlprobe.surfaces.site.explore import explore_values
@@ -88,17 +87,17 @@ class Site:
         return sum(map(len, self.files.values()))
 
 
-def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Contents:
+def contents(question_sets: Sequence[QuestionSet], limits: Limits) -> Contents:
     """Return the content of a site for the given question sets.
 
     Args:
-        store: A snapshot. It checks once per kind, not once per list of cases, which photographs are present. That took
-            91 % of the time for a report on the bundled SugarCrepe.
         question_sets: The question sets, in the order of the site. The site opens with the first
-            one.
+            one. Their store is a snapshot. It checks once per kind, not once per list of cases, which photographs are
+            present. That took 91 % of the time for a report on the bundled SugarCrepe.
     """
+    store = question_sets[0].store
     shelf = Shelf(store.root, limits.may_publish)
-    subjects = [read_subject(store, question_set, shelf, limits) for question_set in question_sets]
+    subjects = [read_subject(question_set, shelf, limits) for question_set in question_sets]
     tables: dict[str, Values] = {}
     for subject in subjects:
         for kind in subject.kinds:
@@ -121,14 +120,12 @@ def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits)
     )
 
 
-def site(
-    store: Store, question_sets: Sequence[QuestionSet], limits: Limits, is_space: bool = False
-) -> Site:
+def site(question_sets: Sequence[QuestionSet], limits: Limits, is_space: bool = False) -> Site:
     """Create all files of a site for the given question sets. The arguments are the same as in `contents`.
 
     If `is_space` is true, the site includes settings for Hugging Face Spaces and GitHub Pages.
     """
-    content = contents(store.snapshot(), question_sets, limits)
+    content = contents(question_sets, limits)
     texts = {
         f"data/{name}.js": pages.table(name, values) for name, values in content.tables.items()
     }
@@ -172,7 +169,7 @@ def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
     labels = {}
     for subject in subjects:
         run = subject.question_set.runs[0]
-        renamed = display_names.read(subject.store)
+        renamed = display_names.read(subject.question_set.store)
         name = subject.presentation.name or run.probe
         label = f"{dataset_name(run.dataset, renamed)} · {name}{run.options}"
         labels[subject.question_set.key] = label if subject.limits.with_notes else bare(label)

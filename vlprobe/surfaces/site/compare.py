@@ -44,12 +44,12 @@ def contests(
 
 def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]:
     """Return the data for the Compare page of a kind of case, and the numbers of the cases that the page shows."""
-    store, question_set = subject.store, subject.question_set
+    question_set = subject.question_set
     kind, limits = subject.presentation.kind(kind_name), subject.limits
     models = tuple(dict.fromkeys((*limits.compared, *subject.models)))[:MOST_MODELS]
     n_baselines = limits.n_baselines
     comparisons = [
-        views.paired_tests.compare_models(store, question_set, group, kind_name)
+        views.paired_tests.compare_models(question_set, group, kind_name)
         for group in contests(models, n_baselines, len(limits.compared[1:]) or RIVALS)
     ]
     subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
@@ -60,10 +60,10 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     for (model, rival), subtype in product(permutations(models, 2), subtypes):
         if {model, rival} & set(models[:n_baselines]):
             case_filter = side_filter(kind_name, model, rival, subtype)
-            first, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, n_shown)
+            first, _, n_cases = views.wall.wall(question_set, case_filter, 1, n_shown)
             n_halves = 0
             if question_set.run(model).n_orders == 2:
-                n_halves = views.cases.outcomes(store, question_set, case_filter)["tied"]
+                n_halves = views.cases.outcomes(question_set, case_filter)["tied"]
             # In kinds that search, the card of a case depends on the model.
             keys = [(card.case, model if body_of(kind).uses_answer else "") for card in first]
             for key, card in zip(keys, first, strict=True):
@@ -74,7 +74,7 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     numbers = list(dict.fromkeys(card.case for card in cards))
     answers = {}
     if body_of(kind).uses_answer and numbers:
-        answers = views.rows.answer_rows(store, question_set, numbers, models)
+        answers = views.rows.answer_rows(question_set, numbers, models)
     drawn = [case_card(card, kind, answers.get(card.case)) for card in cards]
     subject.shelf.add(name for card in drawn for name in json.facing_pictures(card))
     looks, names, source = subject.model_looks, subject.names, subject.shelf.key
@@ -132,9 +132,7 @@ def _figure(
     if all(math.isnan(row.difference) for row in comparison.rows):
         return None
     baseline = comparison.baseline.model
-    totals = views.totals.of_questions(
-        subject.store, subject.question_set, comparison.kind, baseline
-    )
+    totals = views.totals.of_questions(subject.question_set, comparison.kind, baseline)
     figure = forest.forest_figure(comparison, kind, subject.model_looks, subject.names, totals)
     figure.update_layout(margin_l=forest.MARGINS["l"] + 20)  # a page without the dashboard's font
     alternative = f"Difference between each model and {subject.names[baseline]}, by kind of edit"

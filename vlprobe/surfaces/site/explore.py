@@ -41,9 +41,11 @@ def keys_of_types(subject: Subject, kind_name: str) -> dict[str, str]:
 
     A type is called by its index. A slice keeps its name, so that a link to it stays valid when others are saved.
     """
-    counts = views.showcase.lie_counts(subject.store, subject.question_set, kind_name)
+    counts = views.showcase.lie_counts(subject.question_set, kind_name)
     types = sorted({count.subtype for count in counts if count.subtype}, key=slice_order)
-    slices = views.named_slices.of_kind(subject.store, subject.question_set.key, kind_name)
+    slices = views.named_slices.of_kind(
+        subject.question_set.store, subject.question_set.key, kind_name
+    )
     keys = {name: str(number) for number, name in enumerate(types[:MOST_TYPES])}
     return keys | {PREFIX + name: PREFIX + name for name in slices}
 
@@ -52,17 +54,17 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
     """Return the data for the Explore page of a kind of case, including the cases that other pages link to."""
     kind = subject.presentation.kind(kind_name)
     types = keys_of_types(subject, kind_name)
-    store, question_set = subject.store, subject.question_set
+    question_set = subject.question_set
     patterns: dict[str, Sequence[Pattern]] = {}
     if not kind.is_movement:
         for model in subject.models:
-            summary = views.patterns.patterns(store, question_set, Filter(model, kind_name))
+            summary = views.patterns.patterns(question_set, Filter(model, kind_name))
             patterns[model] = summary.patterns[:MOST_PATTERNS]
-    slices = views.named_slices.of_kind(store, question_set.key, kind_name)
+    slices = views.named_slices.of_kind(question_set.store, question_set.key, kind_name)
     published = _numbers(subject, kind_name, patterns, list(slices))
     numbers = list(dict.fromkeys([*published, *linked_cases]))
     case_filter = Filter(subject.models[0], kind_name)
-    cards = views.wall.cards(store, question_set, case_filter, numbers)
+    cards = views.wall.cards(question_set, case_filter, numbers)
     narrower: list[list[str]] = [
         [types[card.subtype]] if card.subtype in types else [] for card in cards
     ]
@@ -121,27 +123,25 @@ def _numbers(
     numbers: dict[int, None] = {}
     for case_filter, count in filters:
         for is_grouped in (True, False):  # one case per picture, then the worst overall
-            cards, _, _ = views.wall.wall(
-                subject.store, subject.question_set, case_filter, 1, count, is_grouped
-            )
+            cards, _, _ = views.wall.wall(subject.question_set, case_filter, 1, count, is_grouped)
             numbers |= dict.fromkeys(card.case for card in cards)
     return list(numbers)
 
 
 def _lines(subject: Subject, model: str, kind_name: str, types: Mapping[str, str]) -> Values:
     """Return the heading, rate and number of cases for each type or slice and outcome, over the whole question set."""
-    store, question_set, run = subject.store, subject.question_set, subject.question_set.run(model)
+    question_set, run = subject.question_set, subject.question_set.run(model)
     kind = subject.presentation.kind(kind_name)
     outcomes = ["all"] if kind.is_movement else list(OUTCOMES)
     lines: Values = {}
     for subtype, type_key in {"": "", **types}.items():
         every = Filter.parse(model, kind_name, outcome="all", **wall.narrowed(subtype))
-        counts = views.cases.outcomes(store, question_set, every)
+        counts = views.cases.outcomes(question_set, every)
         is_rate = not kind.is_movement and counts["all"]
         rate = f"fooled by {wall.rate_text(counts, run.n_orders)}" if is_rate else ""
         for outcome in outcomes:
             case_filter = replace(every, outcome=outcome)
-            cards, n_pictures, n_cases = views.wall.wall(store, question_set, case_filter, 1, 1)
+            cards, n_pictures, n_cases = views.wall.wall(question_set, case_filter, 1, 1)
             has_pictures = any(card.images for card in cards)
             heading = wall.heading(kind, outcome, n_cases, n_pictures, has_pictures, run.is_scored)
             lines[f"{type_key}:{outcome}"] = [heading, rate, n_cases]
@@ -154,7 +154,7 @@ def _chip(
     """Return a pattern as words and numbers, with the positions of its cases on the page."""
     source, target = wall.pattern_words(pattern.key)
     case_filter = Filter(model, kind_name, outcome="all", pair=(pattern.key,))
-    members, *_ = views.cases.passing(subject.store, subject.question_set, case_filter)
+    members, *_ = views.cases.passing(subject.question_set, case_filter)
     return {
         "source": source,
         "target": target,
@@ -195,9 +195,9 @@ def case_entries(subject: Subject, cards: Sequence[WallCard]) -> list[Values]:
     )
     noted: Mapping[int, Annotation] = {}
     if subject.limits.with_notes:
-        written = annotations.read(subject.store, subject.question_set.key).current
+        written = annotations.read(subject.question_set.store, subject.question_set.key).current
         noted = {annotation.case: annotation for annotation in written}
-    codes = views.rows.CaseTable(subject.store, subject.question_set.key).picture_codes
+    codes = subject.question_set.cases.picture_codes
     entries = []
     for card, by_model in zip(cards, answers, strict=True):
         annotation = noted.get(card.case)
@@ -245,9 +245,7 @@ def _answers(subject: Subject, cards: Sequence[WallCard]) -> list[dict[str, Case
     if body_of(kind).uses_answer:
         numbers = [card.case for card in cards]
         of_others = (
-            views.wall.cards(
-                subject.store, subject.question_set, Filter(model, cards[0].kind), numbers
-            )
+            views.wall.cards(subject.question_set, Filter(model, cards[0].kind), numbers)
             for model in subject.models[1:]
         )
         return [

@@ -35,19 +35,19 @@ def home_values(
     Args:
         pages: Titles of the pages that the site has for the kind, by page name.
     """
-    store, question_set = subject.store, subject.question_set
+    question_set = subject.question_set
     kind = subject.presentation.kind(kind_name)
-    headline = views.showcase.headline_models(store, question_set)
-    credible = views.paired_tests.fit_models(store, question_set)
+    headline = views.showcase.headline_models(question_set)
+    credible = views.paired_tests.fit_models(question_set)
     model = headline[0]
     base_query = {"set": subject.key, "kind": kind_name}
     count = min(FAILURES, subject.limits.n_cases)
-    showcases = views.showcase.showcases(store, question_set, kind_name, model, SEED, count)
+    showcases = views.showcase.showcases(question_set, kind_name, model, SEED, count)
     subject.shelf.add(
         shot.name for showcase in showcases for shot in case_card(showcase.card, kind).pictures
     )
     rated = {name: subject.names[name] for name in subject.rated}
-    counts = views.showcase.lie_counts(store, question_set, kind_name)
+    counts = views.showcase.lie_counts(question_set, kind_name)
     types = keys_of_types(subject, kind_name)
 
     def address(**query: str) -> str:
@@ -102,8 +102,8 @@ def home_values(
 
 def present_values(subject: Subject, kind_name: str) -> Values:
     """Return the input for the component `slides`, with keys instead of pictures, and without other question sets."""
-    talk_story = replace(story(subject.store, subject.question_set, kind_name), mixture=None)
-    renamed = {**display_names.read(subject.store), **subject.names}
+    talk_story = replace(story(subject.question_set, kind_name), mixture=None)
+    renamed = {**display_names.read(subject.question_set.store), **subject.names}
     slides = deck.slides(talk_story, renamed)
     names = sentence_names(subject.models, subject.names)
     pictures = slide_values.picture_names(slides)

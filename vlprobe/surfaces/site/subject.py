@@ -20,7 +20,6 @@ from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import model_name
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import containers, display_names
-from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.types.presentation import Presentation
 from vlprobe.views.runs import QuestionSet
@@ -115,7 +114,6 @@ class Limits:
 class Subject:
     """One question set in a site, with everything that its pages need."""
 
-    store: Store
     question_set: QuestionSet
     presentation: Presentation
     models: tuple[str, ...]  # in display order, controls last
@@ -155,19 +153,18 @@ class Subject:
         ]
 
 
-def read_subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limits) -> Subject:
+def read_subject(question_set: QuestionSet, shelf: Shelf, limits: Limits) -> Subject:
     """Read a question set and everything that its pages need."""
     models = question_set.ordered_models
     return Subject(
-        store,
         question_set,
         question_set.presentation,
         models,
         question_set.rated_models,
-        _names(models, display_names.read(store), limits.with_notes),
+        _names(models, display_names.read(question_set.store), limits.with_notes),
         {model: f"m{number}" for number, model in enumerate(models)},
-        styles(views.runs.models(store)),
-        views.showcase.kinds(store, question_set),
+        styles(views.runs.models(question_set.store)),
+        views.showcase.kinds(question_set),
         credits_of(question_set.runs[0].dataset) if limits.may_publish else {},
         shelf,
         limits,

@@ -28,10 +28,8 @@ def kind_of_lie(subject: Subject) -> str:
 
 def tradeoff_values(subject: Subject) -> tuple[Values, list[int]]:
     """Return the data for the Trade-off page, and the numbers of the cases on it."""
-    shows_published = not views.estimates.mixed_kinds(subject.store, subject.question_set)
-    trade_off = data.trade_off_data(
-        subject.store, subject.question_set, shows_published=shows_published
-    )
+    shows_published = not views.estimates.mixed_kinds(subject.question_set)
+    trade_off = data.trade_off_data(subject.question_set, shows_published=shows_published)
     finding = trade_off.finding(subject.names)
     pinned = finding.best or subject.models[0]
     figure = data.trade_off_figure(trade_off, subject.model_looks, subject.names, {pinned})
@@ -88,8 +86,8 @@ def _table(subject: Subject, trade_off: TradeOffData) -> htpy.Node:
 def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str, list[int]]:
     """Return a model's worst mistake as HTML, with a link to its other mistakes, and the case number."""
     failures = data.failures(trade_off.up, model)
-    store, question_set = subject.store, subject.question_set
-    cards, _, _ = views.wall.wall(store, question_set, failures, 1, 1)
+    question_set = subject.question_set
+    cards, _, _ = views.wall.wall(question_set, failures, 1, 1)
     kind = subject.presentation.kind(failures.kind)
     nodes: list[htpy.Node] = [
         htpy.h2[embed(mark(subject.model_looks[model])), " ", htpy.bdi[subject.names[model]]]
@@ -100,7 +98,7 @@ def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str
         ), []
     markup = pictures_and_captions(subject, case_card(cards[0], kind))
     query = {"set": subject.key, "kind": failures.kind, "model": subject.keys[model]}
-    n_failures = views.cases.outcomes(store, question_set, failures)["fooled"]
+    n_failures = views.cases.outcomes(question_set, failures)["fooled"]
     nodes += [
         htpy.p(".quiet")["Its worst mistake:"],
         embed(markup["pictures"]),

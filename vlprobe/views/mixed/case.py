@@ -15,8 +15,8 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import rows as views_rows
 from vlprobe.views.mixed.searches import KIND, outcomes, strengths
-from vlprobe.views.rows import CaseTable, TableFile, remembered
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import CaseTable, TableFile, remembered
 
 SHOWN = 5  # number of candidates shown per gallery
 
@@ -116,24 +116,24 @@ class _Gallery:
         return 400 * len(self.pictures)
 
 
-def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -> MixedCase:
+def mixed_case(question_set: QuestionSet, case: int, model: str) -> MixedCase:
     """Return a picture search with its mixture, every model's ranks, and the top candidates for one model.
 
     Raises InvalidInput if the case is not a search for a picture.
     """
-    row = views_rows.questions(store, question_set, [case]).iloc[0]
+    row = views_rows.questions(question_set, [case]).iloc[0]
     if row["kind"] != KIND:
         raise InvalidInput(f"Case '{row['id']}' is not a search for a picture. Open it in Explore.")
-    gallery = _gallery(CaseTable(store, question_set.key))
-    answers = views_rows.answers(store, question_set, [case]).set_index("model")
-    front = _front_row(store, question_set.run(model).key, case)
+    gallery = _gallery(question_set.cases)
+    answers = views_rows.answers(question_set, [case]).set_index("model")
+    front = _front_row(question_set.store, question_set.run(model).key, case)
     item, right = str(row["item"]), str(row["images"][0])
     partner_item = "" if front is None else str(front["partner"])
     if front is None and gallery.is_complete:  # an older run, so the partner is drawn again
         partner_item = mix.partners(list(gallery.pictures), _seed(str(row["rule"])))[item]
     partner, partner_caption = gallery.pictures.get(partner_item, NO_PICTURE)
     edit = _edit(str(row["rule"]), item, partner) if partner else None
-    of_model = outcomes(store, question_set, model)
+    of_model = outcomes(question_set, model)
     return MixedCase(
         case=case,
         id=str(row["id"]),
@@ -180,7 +180,7 @@ def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | Non
 
 
 def first_candidates(
-    store: Store, question_set: QuestionSet, model: str, numbers: Sequence[int]
+    question_set: QuestionSet, model: str, numbers: Sequence[int]
 ) -> list[Candidate]:
     """Return the picture, original or mixed, that a model ranks first in each of the given picture searches.
 
@@ -188,10 +188,10 @@ def first_candidates(
     stored its top candidates; otherwise, the result is NO_CANDIDATE.
     """
     key = question_set.run(model).key
-    pictures = _gallery(CaseTable(store, question_set.key)).pictures
+    pictures = _gallery(question_set.cases).pictures
     items = {picture.name: item for item, picture in pictures.items()}
-    rules = views_rows.questions(store, question_set, numbers)["rule"]
-    answers = views_rows.answers(store, question_set, numbers, (model,)).set_index("case")
+    rules = views_rows.questions(question_set, numbers)["rule"]
+    answers = views_rows.answers(question_set, numbers, (model,)).set_index("case")
     first = []
     for number, rule in zip(numbers, rules, strict=True):
         answer = answers.loc[number]
@@ -202,7 +202,7 @@ def first_candidates(
             score = float(answer["scores"][1])
             first.append(Candidate(item, names[0], "", partner, names[1], mixture.name, score))
         else:
-            row = _front_row(store, key, number)
+            row = _front_row(question_set.store, key, number)
             first.append(fronts_from(row, pictures, rule).with_mixtures[0] if row else NO_CANDIDATE)
     return first
 
@@ -247,9 +247,9 @@ def _edit(rule: str, item: str, partner: str) -> PictureEdit:
     return mix.picture_edit(item, Picture.from_name(partner).path, kind, lam, _seed(rule))
 
 
-def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPicture]:
+def item_pictures(question_set: QuestionSet) -> dict[str, ItemPicture]:
     """Return the picture for each item that has a case, in item order."""
-    return _gallery(CaseTable(store, question_set.key)).pictures
+    return _gallery(question_set.cases).pictures
 
 
 @remembered
@@ -270,7 +270,7 @@ def _gallery(table: CaseTable) -> _Gallery:
 
 
 def stored_wins(
-    store: Store, question_set: QuestionSet, case: MixedCase, models: Sequence[str]
+    question_set: QuestionSet, case: MixedCase, models: Sequence[str]
 ) -> dict[str, dict[int, bool]]:
     """Return whether the right picture scores higher than its own mixture at each mixing share that
     was evaluated.
@@ -287,20 +287,23 @@ def stored_wins(
     stem = case.id.removesuffix(case.rule)
     rules = {
         f"{stem}{subtype}:seed{_seed(case.rule)}": round(100 * parse_strength(subtype)[1])
-        for subtype in strengths(store, question_set)
+        for subtype in strengths(question_set)
         if parse_strength(subtype)[0] == kind
     }
     condition = f"id IN ({', '.join('?' * len(rules))})"
-    numbers = CaseTable(store, question_set.key).numbers(condition, list(rules)).tolist()
-    ids = views_rows.questions(store, question_set, numbers)["id"].tolist()
+    numbers = question_set.cases.numbers(condition, list(rules)).tolist()
+    ids = views_rows.questions(question_set, numbers)["id"].tolist()
     shares = {number: rules[case_id] for number, case_id in zip(numbers, ids, strict=True)}
-    answers = views_rows.answers(store, question_set, numbers, models).set_index(["model", "case"])
+    answers = views_rows.answers(question_set, numbers, models).set_index(["model", "case"])
     wins: dict[str, dict[int, bool]] = {model: {} for model in models}
     for model in models:
         run_key = question_set.run(model).key
-        of_model = outcomes(store, question_set, model)
+        of_model = outcomes(question_set, model)
         for number, share in shares.items():
-            answer, front = answers.loc[(model, number)], _front_row(store, run_key, number)
+            answer, front = (
+                answers.loc[(model, number)],
+                _front_row(question_set.store, run_key, number),
+            )
             own_altered = None if front is None else front["own_altered"]
             if own_altered is not None and not np.isnan(own_altered):
                 wins[model][share] = bool(answer["scores"][0] > own_altered)

@@ -13,9 +13,9 @@ import pandas as pd
 
 from vlprobe.probes import rococo_galleries
 from vlprobe.probes.rococo import parse_strength
-from vlprobe.storage.store import Store
-from vlprobe.views.rows import AnswerTable, CaseTable, questions, remembered
+from vlprobe.views.rows import questions
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.tables import AnswerTable, CaseTable, remembered
 
 KIND = "t2i"  # kind of the cases that are picture searches
 
@@ -37,10 +37,10 @@ class Outcomes:
         return sum(array.nbytes for array in arrays)
 
 
-def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
+def outcomes(question_set: QuestionSet, model: str) -> Outcomes:
     """Return the outcomes of all picture searches in a model's run."""
     run_key = question_set.run(model).key
-    return outcomes_of(CaseTable(store, question_set.key), AnswerTable(store, run_key))
+    return outcomes_of(question_set.cases, AnswerTable(question_set.store, run_key))
 
 
 @remembered
@@ -113,11 +113,11 @@ class Place:
     next: str
 
 
-def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
+def strengths(question_set: QuestionSet) -> tuple[str, ...]:
     """Return the subtypes of mixtures in the question set, blends before patches and weakest first."""
-    rows = store.fetch_rows(
+    rows = question_set.store.fetch_rows(
         "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
-        [store.files([question_set.key], "cases"), KIND],
+        [question_set.store.files([question_set.key], "cases"), KIND],
     )
     by_strength = {subtype: parse_strength(subtype) for (subtype,) in rows}
     return tuple(
@@ -125,21 +125,21 @@ def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     )
 
 
-def counts(store: Store, question_set: QuestionSet, model: str, subtype: str) -> SearchCounts:
+def counts(question_set: QuestionSet, model: str, subtype: str) -> SearchCounts:
     """Count the picture searches that a model finds and loses at one mixing strength."""
-    of_model = outcomes(store, question_set, model)
-    has_strength = np.isin(of_model.numbers, _numbers(store, question_set, subtype))
+    of_model = outcomes(question_set, model)
+    has_strength = np.isin(of_model.numbers, _numbers(question_set, subtype))
     columns = (has_strength, of_model.is_found, of_model.is_lost, of_model.is_own)
     return SearchCounts(*(int(np.count_nonzero(has_strength & column)) for column in columns))
 
 
-def _numbers(store: Store, question_set: QuestionSet, subtype: str) -> np.ndarray:
+def _numbers(question_set: QuestionSet, subtype: str) -> np.ndarray:
     condition = "kind = ? AND subtype = ?"
-    return CaseTable(store, question_set.key).numbers(condition, [KIND, subtype])
+    return question_set.cases.numbers(condition, [KIND, subtype])
 
 
 def order(
-    store: Store, question_set: QuestionSet, model: str, subtype: str, counted: Collection[str] = ()
+    question_set: QuestionSet, model: str, subtype: str, counted: Collection[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the searches that a model loses to their own mixture, sorted by the number of fooled
     models (highest first). Among equals, each picture appears once before any picture repeats.
@@ -150,18 +150,18 @@ def order(
     Returns:
         Case numbers, and the number of counted models that lose each search.
     """
-    of_model = outcomes(store, question_set, model)
-    is_chosen = of_model.is_own & np.isin(of_model.numbers, _numbers(store, question_set, subtype))
+    of_model = outcomes(question_set, model)
+    is_chosen = of_model.is_own & np.isin(of_model.numbers, _numbers(question_set, subtype))
     numbers = of_model.numbers[is_chosen]
     n_fooled = np.zeros(len(numbers), dtype=np.int64)
     for name in counted or question_set.rated_models:
-        other = outcomes(store, question_set, name)
+        other = outcomes(question_set, name)
         n_fooled += np.isin(numbers, other.numbers[other.is_own])
     table = pd.DataFrame(
         {
             "number": numbers,
             "n_fooled": n_fooled,
-            "margin": AnswerTable(store, question_set.run(model).key).margins_of(numbers),
+            "margin": question_set.answers(model).margins_of(numbers),
             "picture": of_model.pictures[is_chosen],
         }
     )
@@ -173,16 +173,14 @@ def order(
     return table["number"].to_numpy(), table["n_fooled"].to_numpy()
 
 
-def place(
-    store: Store, question_set: QuestionSet, model: str, subtype: str, case: int | None
-) -> Place:
+def place(question_set: QuestionSet, model: str, subtype: str, case: int | None) -> Place:
     """Return the position and the neighbors of a search. If `case` is None, the next search is the first one."""
-    numbers, n_fooled = order(store, question_set, model, subtype)
+    numbers, n_fooled = order(question_set, model, subtype)
     n_models = len(question_set.rated_models)
     position = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1
     beside = {"previous": position - 1, "next": position + 1}
     known = {name: int(numbers[to]) for name, to in beside.items() if 0 <= to < len(numbers)}
-    ids = questions(store, question_set, list(known.values()))["id"].tolist()
+    ids = questions(question_set, list(known.values()))["id"].tolist()
     id_of = dict(zip(known, ids, strict=True))
     return Place(
         place=position + 1,
