@@ -109,7 +109,7 @@ def towers(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_the_tower_that_was_built_to_miss_a_difference_is_named(towers):
-    store, question_set, expected = towers
+    question_set, expected = towers
     table = causes.causes(question_set, MODEL, "pair")
     assert table["cause"].tolist() == expected
     assert table["fooled"].tolist() == [True, True, True, False] * 10
@@ -137,7 +137,7 @@ def test_the_wall_shows_the_cases_of_one_cause_and_the_facet_counts_them(towers)
 
 
 def test_each_cause_has_a_sentence_and_a_right_answer_has_no_sentence(towers):
-    store, question_set, _ = towers
+    question_set, _ = towers
     table = causes.causes(question_set, MODEL, "pair")
     sentences = [causes.sentence(table, case, "Towers") for case in table.index]
     assert [bool(text) for text in sentences] == table["fooled"].tolist()

@@ -41,9 +41,6 @@ def test_a_severity_curve_has_exactly_the_strengths_measured_on_the_same_picture
     sets = views.runs.question_sets(searched)
     _, first, whole = sets.sort_values(["n_items", "n_cases"])["case_key"]
     assert views.estimates.slices(views.runs.question_set(searched, first)) and len(sets) == 3
-    found = views.figures.severity(views.runs.question_set(searched, first), "t2i_rsms").set_index(
-        "slice"
-    )
     shown = views.figures.severity(views.runs.question_set(searched, first), "t2i_rsms").set_index(
         "slice"
     )

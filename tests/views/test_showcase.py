@@ -172,7 +172,7 @@ def test_the_first_kind_of_each_probe_has_failures_with_pictures(every_probe):
 
 
 @pytest.fixture(scope="module")
-def half_answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, views.runs.QuestionSet]:
+def half_answered(tmp_path_factory: pytest.TempPathFactory) -> views.runs.QuestionSet:
     """Return the results of two score files on three foils; each file lacks the score of a different foil."""
     folder = tmp_path_factory.mktemp("half")
     rows = {str(number): valse(image_file=f"{number}.png") for number in range(3)}
@@ -190,8 +190,8 @@ def half_answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, view
 def test_a_case_without_an_answer_is_not_counted_among_the_lies(half_answered):
     counts = views.showcase.lie_counts(half_answered, "foil")
     assert sorted((count.n_lies, count.n_believed) for count in counts) == [(2, 0), (2, 1)]
-    for run in question_set.runs:  # DuckDB reads a single file by other rules than several files
-        single = replace(question_set, runs=(run,))
+    for run in half_answered.runs:  # DuckDB reads a single file by other rules than several files
+        single = replace(half_answered, runs=(run,))
         (count,) = views.showcase.lie_counts(single, "foil")
         assert count.n_lies == 2
 

@@ -151,7 +151,7 @@ def test_sugarcrepe_as_foil_sets_is_compared_with_the_published_totals(
 
 @pytest.fixture
 def bundled_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Return a store of bundled results, and a function from a dataset to its question set."""
+    """Return a function from a dataset to its question set in the bundled results."""
     monkeypatch.delenv(shipped.SETTING)
     store = shipped.opened(tmp_path / "cache")
     keys = {row.dataset: row.case_key for row in views.runs.question_set_rows(store)}
@@ -159,7 +159,6 @@ def bundled_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 
 def test_totals_are_shown_only_with_equivalent_questions(bundled_set):
-    store, question_set = bundled_set
     model = "published:CLIP ViT-B/32"
     rows = totals.of_questions(bundled_set("bundled:SugarCrepe"), "foil", model)
     with totals._CSV.open(encoding="utf-8") as file:
@@ -210,9 +209,8 @@ def test_sugarcrepe_has_totals_for_each_probe_on_its_full_set(
 
 
 def test_compare_marks_the_published_totals_that_fit_on_its_axis(bundled_set):
-    store, question_set = bundled_set
     models = ("published:CLIP ViT-B/32", "published:CLIP_COCO", "published:CLIP_TROHN-Text")
-    questions = question_set("bundled:SugarCrepe")
+    questions = bundled_set("bundled:SugarCrepe")
     comparison = views.paired_tests.compare_models(questions, models, "foil")
     rows = totals.of_questions(questions, "foil", models[0])
     kind = presentations()["eqben"].kind("foil")

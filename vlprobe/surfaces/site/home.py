@@ -61,7 +61,7 @@ def home_values(
     strip = home.strip(counts, rated, credible, kind, subject.model_looks, address, all_models)
     # Without their stored names
     models = [entry | {"stored": entry["name"]} for entry in strip["models"]]
-    fooled = views.showcase.n_fooling_pictures(store, question_set, kind_name, model)
+    fooled = views.showcase.n_fooling_pictures(question_set, kind_name, model)
     doors = home.doors(kind, rated[model], fooled)
     values: Values = {
         "hero": {
