@@ -17,6 +17,7 @@ another query.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,33 +31,9 @@ from vlprobe.types import Item
 PREFIX = "queries"
 NAMES = ("queries:FILE", "queries:FILE+p2", "queries:FILE+p3")
 PREFIXES = {"np": "", "p3": "A photo of", "p2": "A picture of", "p1": "An image of"}  # PRSM's names
-SYNONYMS = {
-    "gender": {"male": "man", "female": "woman"},
-    "race": {
-        "White": "Caucasian",
-        "Black": "African-descended",
-        "Indian": "South Asian",
-        "Asian": "East Asian",
-        "Middle Eastern": "West Asian",
-        "Latino": "Hispanic",
-    },
-    "trait": {
-        "attractive": "good-looking",
-        "beautiful": "gorgeous",
-        "handsome": "dashing",
-        "pretty": "lovely",
-        "slim": "slender",
-        "skinny": "scrawny",
-        "young": "youthful",
-        "unattractive": "unappealing",
-        "fat": "chubby",
-        "overweight": "heavyset",
-        "obese": "corpulent",
-        "scarred": "scar-covered",
-        "tattooed": "inked",
-        "old": "elderly",
-    },
-}
+SYNONYMS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 KINDS = {attribute: kind for kind, pairs in SYNONYMS.items() for attribute in pairs}
 _ATTRIBUTE = "|".join(sorted(KINDS, key=len, reverse=True))
 PROMPT = re.compile(
