@@ -1,4 +1,4 @@
-"""Compare's scorecard has the numbers of Explore, the ties of the paired tests, and every choice in its link."""
+"""Compare's scorecard has the numbers of Explore, the ties of the paired tests, and all options in its link."""
 
 import itertools
 import math
@@ -64,7 +64,7 @@ def question_set(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def columns(question_set):
-    """The columns of the scorecard with GPT-4V as the baseline."""
+    """Return the columns of the scorecard with GPT-4V as the baseline."""
     return leaderboard(question_set, by="edit", baseline=GPT)
 
 
@@ -102,7 +102,7 @@ def test_a_cell_has_the_counts_of_explore_and_the_share_of_compare(question_set,
         assert column.cells[TROHN].difference == pytest.approx(row.difference)
 
 
-def test_colored_cells_are_the_lowest_and_those_that_no_test_tells_from_it(question_set, columns):
+def test_colored_cells_are_the_lowest_one_and_those_tied_with_it(question_set, columns):
     (column,) = [column for column in columns if column.subtype == "swap_obj"]
     best = min(column.cells, key=lambda model: column.cells[model].estimate.value)
     assert best == GPT
@@ -138,7 +138,7 @@ def test_a_model_that_a_tied_one_beats_or_that_guesses_worse_than_chance_is_not_
 
 
 def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
-    """As in the finding, which says that such a model does no better than guessing."""
+    """Check the color, because the finding states that such a model is not better than guessing."""
     whole = columns[0]
     chance = [
         replace(each, standing="guessing") if each.model == TROHN else each
@@ -149,8 +149,8 @@ def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
     assert whole.narrowed(whole.cells).cells[TROHN].is_best
 
 
-def test_only_a_model_that_no_other_is_tied_with_is_called_best(question_set):
-    """ALBEF 14M was bold and "best" in a column of VALSE in which ten models are tied with it."""
+def test_a_model_is_called_best_only_if_no_other_is_tied_with_it(question_set):
+    """Check VALSE; ALBEF 14M was once bold and "best" in a column in which ten models are tied with it."""
     store = question_set.store
     rows = views.runs.question_set_rows(store)
     (valse,) = [row.case_key for row in rows if row.dataset == "bundled:VALSE"]
@@ -168,7 +168,7 @@ def test_only_a_model_that_no_other_is_tied_with_is_called_best(question_set):
     assert heading == "Only published:ALBEF 14M is clearly better than guessing."
 
 
-def test_a_heading_counts_all_columns_that_it_does_not_name(columns):
+def test_a_heading_counts_the_columns_that_it_does_not_name(columns):
     named = [column for column in columns if column.subtype][:6]
     assert card(columns)._phrase(named).endswith(" and in 3 other columns")
     assert " others" not in card(columns)._phrase(named)
@@ -187,17 +187,17 @@ def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):
     verdicts = [column.cells[TROHN].verdict for column in columns]
     counts = [verdicts.count(verdict) for verdict in ("fewer", "tied", "more")]
     assert tally == "{} won, {} tied, {} lost".format(*counts) and sum(counts) == len(columns)
-    assert scorecard.html().count("vp-tally") == len(columns[0].cells) - 1  # not the baseline
+    assert scorecard.html().count("vp-tally") == len(columns[0].cells) - 1  # all but the baseline
     assert "columns in which a model is clearly better than" in scorecard.reading()
     assert "vp-tally" not in card(columns[:1]).html()
 
 
-def test_the_count_of_a_model_asked_in_both_orders_explains_its_halves(columns):
+def test_the_count_of_a_model_with_both_orders_explains_its_halves(columns):
     html = card(columns).html(address, address, address)
     assert "of them in only one order of the captions (counted as half): Explore" in html
 
 
-def test_the_finding_says_that_no_model_answered_all_question_sets(question_set, columns):
+def test_the_finding_states_that_no_model_answered_all_question_sets(question_set, columns):
     store = question_set.store
     rows = views.runs.question_set_rows(store)
     (drawn,) = [r.case_key for r in rows if (r.dataset, r.probe) == ("demo", "lgip")]
@@ -210,7 +210,7 @@ def test_the_finding_says_that_no_model_answered_all_question_sets(question_set,
 
 
 def different(p: dict) -> set:
-    """The tests that Holm's method rejects at the 5 % level."""
+    """Return the tests that Holm's method rejects at the 5 % level."""
     rejected = set()
     for rank, (name, value) in enumerate(sorted(p.items(), key=lambda each: each[1])):
         if value * (len(p) - rank) >= 0.05:
@@ -236,7 +236,7 @@ def test_a_pair_has_one_verdict_on_both_tabs_whichever_models_are_compared(quest
     assert pair.rows == whole.rows
 
 
-def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart(
+def test_models_share_a_letter_in_a_type_exactly_if_they_are_tied(
     question_set, columns, monkeypatch
 ):
     models = question_set.ordered_models
@@ -247,7 +247,7 @@ def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart
         (subtype, frozenset(pair)): tests[pair].row(pair[1], subtype).p
         for subtype, pair in itertools.product(types, pairs)
     }
-    clear = different(p)  # all types are one family of 70 tests
+    clear = different(p)  # all types form one family of 70 tests
     for column in columns[1:]:
         tied = {frozenset(pair) for pair in pairs} - {
             pair for subtype, pair in clear if subtype == column.subtype
@@ -273,7 +273,7 @@ def test_models_that_share_a_letter_in_a_type_are_those_that_no_test_tells_apart
         }
 
 
-def test_the_letters_of_some_models_are_those_of_the_ties_among_them(question_set, columns):
+def test_the_letters_of_selected_models_follow_from_the_ties_among_them(question_set, columns):
     for column, pair in itertools.product(columns, itertools.combinations(columns[0].cells, 2)):
         is_tied = column.ranking.verdict(*pair) == "tied"
         groups = sorted(cell.group for cell in column.narrowed(pair).cells.values())
@@ -309,7 +309,7 @@ def test_the_finding_is_about_the_models_on_the_page(monkeypatch, question_set, 
     assert "TROHN-Text" not in bodies(at)
 
 
-def test_of_many_question_sets_the_first_are_shown_and_a_line_counts_all(monkeypatch, question_set):
+def test_the_first_of_many_question_sets_are_shown_and_a_line_counts_all(monkeypatch, question_set):
     drawn = [
         row.case_key
         for row in views.runs.question_set_rows(question_set.store)
@@ -326,7 +326,7 @@ def test_of_many_question_sets_the_first_are_shown_and_a_line_counts_all(monkeyp
     assert "Choose others" not in bodies(at)
 
 
-def test_movements_have_words_of_their_own(monkeypatch, question_set, columns):
+def test_movements_have_separate_wording(monkeypatch, question_set, columns):
     store = question_set.store
     foils = columns
     (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "prsm"]
@@ -352,8 +352,8 @@ def test_movements_have_words_of_their_own(monkeypatch, question_set, columns):
     assert "score" not in [group.key for group in at.button_group]
 
 
-def test_a_model_that_failed_a_check_is_named_and_left_out_of_the_comparison(columns):
-    """The heading said "There is no second model to compare" above a table of two models."""
+def test_a_model_that_failed_a_check_is_named_and_excluded_from_the_comparison(columns):
+    """Check the heading; it once read "There is no second model to compare" above a table of two models."""
 
     def without(failed: set[str]) -> Scorecard:
         return card(
@@ -378,7 +378,7 @@ def test_a_model_that_failed_a_check_is_named_and_left_out_of_the_comparison(col
     assert legend in without({TROHN}).reading() and legend not in without(set()).reading()
 
 
-def test_the_legend_explains_missing_values_only_where_a_cell_has_none(columns):
+def test_the_legend_explains_missing_values_only_if_a_cell_lacks_one(columns):
     noted = {model: replace(cell, note=FAILED) for model, cell in columns[-1].cells.items()}
     assert "n/a" not in card([*columns[:-1], replace(columns[-1], cells=noted)]).reading()
     missing = {GPT: LeaderboardCell(note=NO_VALUE)}
@@ -393,7 +393,7 @@ def test_an_unknown_column_in_the_url_does_not_reverse_the_order(monkeypatch, co
         assert page._sorted_by(columns) == expected
 
 
-def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
+def test_a_column_sorts_the_rows_and_the_share_right_is_the_complement(columns):
     place = [column.subtype for column in columns].index("swap_att")
     values = [
         columns[place].cells[model].estimate.value for model in card(columns, sort=place).rows
@@ -407,7 +407,7 @@ def test_a_column_sorts_the_rows_and_right_is_the_rest(columns):
 
 
 def picker_key(at) -> str:
-    """The key of the picker of models, which keeps its selection in the browser while its popover is closed."""
+    """Return the key of the picker of models, which keeps its selection in the browser while its popover is closed."""
     (key,) = [str(each.key) for each in at.multiselect if str(each.key).startswith("shown_of_")]
     return key
 
@@ -428,14 +428,17 @@ def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(
 def test_a_type_of_edit_has_one_name(question_set, columns):
     keys = views.runs.question_sets(question_set.store).set_index("dataset")["case_key"]
     for key in (question_set.key, keys["bundled:VALSE"]):
-        asked = views.runs.question_set(question_set.store, key)
-        for subtype in views.paired_tests.rank_by_type(asked, "foil"):
+        questions = views.runs.question_set(question_set.store, key)
+        for subtype in views.paired_tests.rank_by_type(questions, "foil"):
             if subtype:
-                titles = {row_title(subtype, asked.presentation.kind("foil")), value_label(subtype)}
+                titles = {
+                    row_title(subtype, questions.presentation.kind("foil")),
+                    value_label(subtype),
+                }
                 assert len(titles) == 1, titles
 
 
-def test_kinds_with_the_same_types_of_edit_have_a_group_head_each(question_set, columns):
+def test_kinds_with_the_same_types_of_edit_have_separate_group_heads(question_set, columns):
     store = question_set.store
     (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "lgip"]
     question_set = views.runs.question_set(store, key)
@@ -452,9 +455,7 @@ def test_kinds_with_the_same_types_of_edit_have_a_group_head_each(question_set, 
     assert len(re.findall(heads, card(columns).html())) == 1
 
 
-def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
-    monkeypatch, question_set
-):
+def test_the_page_shows_many_sets_and_na_if_a_model_has_no_answers(monkeypatch, question_set):
     drawn = [
         row.case_key
         for row in views.runs.question_set_rows(question_set.store)
@@ -474,7 +475,7 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     assert "(SugarCrepe)" in bodies(first)
     heading = re.search(r"vp-finding.*?<h1>(.*?)</h1>", bodies(first), re.DOTALL)
     assert heading and "is clearly best on SugarCrepe and against" in heading[1]
-    assert "columns" not in heading[1]  # names where, because no model answered both question sets
+    assert "columns" not in heading[1]  # names the sets, because no model answered both
     assert picker_key(at) != picker_key(
         open_page(monkeypatch, question_set.store, "compare", sets=drawn[0])
     )
@@ -483,7 +484,7 @@ def test_the_page_shows_tests_of_many_sets_and_na_where_a_model_was_not_asked(
     assert "tab=differences" in table and "explore?" in table
 
 
-def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_both_orders(columns):
+def test_the_legend_explains_counts_if_a_shown_model_saw_both_orders(columns):
     rule = (
         f"{GPT} saw the captions in both orders. Below the share: cases fooled in both orders "
         "+ cases fooled in only one order, each counted as half."
@@ -493,7 +494,7 @@ def test_the_legend_says_why_a_count_is_not_its_share_where_a_shown_model_saw_bo
     assert "both orders" not in card(shown).reading()
 
 
-def test_right_is_the_direction_of_heading_legend_bars_counts_and_tooltips(question_set, columns):
+def test_the_score_right_reverses_heading_legend_bars_counts_and_tooltips(question_set, columns):
     right = replace(card(columns), is_right=True)
     assert right.finding()[0].startswith(f"{TROHN} is right most often.")
     assert "Colored: highest" in right.reading() and "A full bar is 100 %." in right.reading()
@@ -523,7 +524,7 @@ def test_differences_are_shown_at_every_width_and_the_legend_names_the_baseline(
     assert not re.search(r"vp-numbers small[^}]*display: none", css)
 
 
-def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns):
+def test_the_legend_explains_a_share_above_guessing_whose_bar_is_not_full(columns):
     whole = columns[0]
     cell = whole.cells[GPT]
     worse = replace(cell, estimate=replace(cell.estimate, value=0.707))
@@ -538,7 +539,7 @@ def test_a_share_above_guessing_is_not_a_full_bar_and_the_legend_says_so(columns
     assert "A full bar is 50 %, the rate for guessing." in card([whole]).reading()
 
 
-def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, question_set):
+def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, question_set):
     drawn = [
         row.case_key
         for row in views.runs.question_set_rows(question_set.store)
@@ -554,7 +555,7 @@ def test_all_tests_is_offered_only_where_there_is_more_than_one(monkeypatch, que
     assert "All tests" not in labels([question_set.key])
     assert "All tests" in labels([question_set.key, drawn[0]])
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
-    (leads,) = at.get("page_link")  # a button on the page itself
+    (leads,) = at.get("page_link")  # a button on the page
     assert leads.proto.label == "All tests of 6 other models"
     query = urllib.parse.parse_qs(leads.proto.query_string)
     assert query["by"] == ["kind"] and query["set"][0] in drawn
@@ -575,7 +576,7 @@ def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_hal
 
 
 def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, question_set, columns):
-    """Cases that fool GPT-4V in one of its two orders count half in the chart, so they are counted apart below it."""
+    """Check that cases that fool GPT-4V in one order, which count half in the chart, have separate counts below it."""
     monkeypatch.delenv(shipped.SETTING, raising=False)
     pair = {"model": GPT, "with": TROHN, "other": TROHN, "type": "swap_att", "tab": "differences"}
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key, **pair)
@@ -594,9 +595,7 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
 
 
 @pytest.mark.full
-def test_a_report_opens_on_the_models_the_row_and_the_finding_of_differences(
-    monkeypatch, question_set
-):
+def test_a_report_opens_with_the_models_row_and_finding_of_differences(monkeypatch, question_set):
     monkeypatch.delenv(shipped.SETTING, raising=False)
     files = {}
     monkeypatch.setattr(
@@ -622,7 +621,7 @@ def test_a_report_opens_on_the_models_the_row_and_the_finding_of_differences(
     assert values["columns"][f"m0>{contest['first']}"][::2] == [254, 185]  # 185 in one order only
 
 
-def test_the_forest_has_room_for_a_line_of_the_legend_per_model_but_not_on_the_page(question_set):
+def test_the_exported_forest_has_one_legend_line_per_model_and_the_page_has_none(question_set):
     kind, looks = (
         question_set.presentation.kind("foil"),
         styles(views.runs.models(question_set.store)),
@@ -662,7 +661,7 @@ def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(question_set
     assert n_rows == len(tests.rows) == 32
 
 
-def test_a_tie_in_the_table_of_rows_comes_with_the_difference_that_would_have_been_found(
+def test_a_tie_in_the_table_of_rows_has_its_detectable_difference(
     question_set,
 ):
     tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
@@ -672,7 +671,7 @@ def test_a_tie_in_the_table_of_rows_comes_with_the_difference_that_would_have_be
     assert [float(power) for power in powers] == [round(100 * value, 1) for value in tied] != []
 
 
-def test_a_tie_of_too_few_pictures_for_any_difference_says_so(question_set):
+def test_a_tie_with_too_few_pictures_for_any_difference_has_a_note(question_set):
     tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
     few = replace(tests.rows[0], verdict="tied", detectable=math.inf)
     table = rows_table(replace(tests, rows=(few,)), {model: model for model in question_set.models})
@@ -688,7 +687,7 @@ def test_a_latex_cell_without_an_interval_has_the_reason_below_its_value(columns
     assert latex.count("-, fewer than 5 pictures") == len(few)
 
 
-def test_a_table_without_links_has_counts_notes_of_models_and_no_promise_of_a_link(columns):
+def test_a_table_without_links_has_counts_and_notes_but_no_hint_of_a_link(columns):
     cells = columns[0].cells
     noted = {**cells, TROHN: replace(cells[TROHN], note=FAILED)}
     html = card([replace(columns[0], cells=noted)]).html()
@@ -716,7 +715,7 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
         assert "paired permutation test by picture" in rows(how)
 
 
-def test_a_figure_for_print_leaves_the_figure_of_the_page_as_it_is(question_set):
+def test_a_figure_for_print_does_not_change_the_figure_of_the_page(question_set):
     figure = go.Figure().add_scatter(x=[1], y=[1], name="short", meta="a longer name for print")
     printed = paper.print_style(figure)
     assert printed.data[0].name == "a longer name for print" and figure.data[0].name == "short"
@@ -765,9 +764,9 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
             least, most = min(low for low, _ in ends), max(high for _, high in ends)
             width = axis.range[1] - axis.range[0]
             assert axis.range[0] < least < most < axis.range[1] and axis.showticklabels is None
-            assert most - least > 0.85 * width  # intervals fill the panel
+            assert most - least > 0.85 * width  # the intervals fill the panel
             panel = (axis.domain[1] - axis.domain[0]) * (672 - 2 * 60)
-            assert panel * min(high - low for low, high in ends) / width > 6  # pixels of a mark
+            assert panel * min(high - low for low, high in ends) / width > 6  # pixels between marks
         assert "<b>SugarCrepe, True caption or foil</b>: fooled" in drawn.layout.title.text
         assert drawn.layout.height <= 9 * 96
     (line,) = {
@@ -778,7 +777,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
     assert "<b>GPT-4V</b>" in figure().layout.yaxis.ticktext
 
 
-@pytest.mark.full  # as many marks as nobody has today
+@pytest.mark.full  # more marks than any current result
 def test_letters_and_titles_of_the_printed_scorecard_fit_for_43_models_and_two_sets(columns):
     names = [f"organization/a-model-with-a-long-name-{number}" for number in range(43)]
     cells = list(columns[0].cells.values())
@@ -815,12 +814,12 @@ def test_letters_and_titles_of_the_printed_scorecard_fit_for_43_models_and_two_s
 
 
 def next_row(figure) -> int:
-    """The number of panels in the first row."""
+    """Return the number of panels in the first row."""
     axes = [figure.layout[name] for name in figure.layout if name.startswith("yaxis")]
     return sum(axis.domain == axes[0].domain for axis in axes)
 
 
-def test_a_model_renamed_meanwhile_has_its_new_name_in_the_exported_figure(
+def test_a_model_renamed_later_has_its_new_name_in_the_exported_figure(
     monkeypatch, question_set, tmp_path
 ):
     roots = tmp_path / "cache", shipped.PUBLISHED_FOLDER, shipped.FOLDER
@@ -882,8 +881,8 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         assert ".0," not in scorecard.table().loc[:, ["n_items", "n_cases"]].to_csv()
 
 
-def test_runs_with_labels_of_their_own_keep_the_correction_of_all_models(question_set):
-    """`compare KEY1 KEY2` labels two runs of one model; a label adds no test and takes none away."""
+def test_relabeled_runs_keep_the_correction_for_all_models(question_set):
+    """Check `compare KEY1 KEY2`, which labels two runs of one model; a label adds or removes no test."""
     plain = views.paired_tests.compare_models(question_set, [GPT, TROHN], "foil")
     renamed = {GPT: f"{GPT} (one)", TROHN: f"{TROHN} (two)"}
     runs = tuple(replace(run, model=renamed.get(run.model, run.model)) for run in question_set.runs)

@@ -1,4 +1,4 @@
-"""The figure of the trade-off: marks are at their numbers, real models set the frame, names do not overlap."""
+"""The figure of the trade-off: marks show their numbers, real models set the frame, and names do not overlap."""
 
 import html
 import json
@@ -53,7 +53,7 @@ def traces(tradeoff_plot, model: str):
     return next(trace for trace in tradeoff_plot.data if trace.customdata == ([model],))
 
 
-def test_a_mark_has_its_numbers_both_intervals_its_model_and_a_hover_text_with_name_interval_and_n():
+def test_a_mark_has_its_numbers_intervals_model_and_hover_text():
     drawn = figure(of(REAL))
     for point in REAL:
         trace = traces(drawn, point.model)
@@ -68,7 +68,7 @@ def test_a_mark_has_its_numbers_both_intervals_its_model_and_a_hover_text_with_n
             assert words in trace.text[0]
 
 
-def test_steadier_is_to_the_right_and_a_higher_is_better_metric_is_not_turned():
+def test_the_x_axis_is_reversed_only_if_lower_is_better():
     drawn = figure(of(REAL))
     left, right = drawn.layout.xaxis.range
     assert left > right
@@ -77,11 +77,11 @@ def test_steadier_is_to_the_right_and_a_higher_is_better_metric_is_not_turned():
     assert left < right
 
 
-def test_only_real_models_set_the_frame_which_holds_all_their_intervals():
-    alone, crowd = figure(of(REAL)), figure(of([*REAL, CONTROL, UNKNOWN], PUBLISHED))
-    assert crowd.layout.xaxis.range == alone.layout.xaxis.range
-    assert crowd.layout.yaxis.range == alone.layout.yaxis.range
-    (high_x, low_x), (low_y, high_y) = alone.layout.xaxis.range, alone.layout.yaxis.range
+def test_only_real_models_set_the_frame_which_contains_their_intervals():
+    real, crowd = figure(of(REAL)), figure(of([*REAL, CONTROL, UNKNOWN], PUBLISHED))
+    assert crowd.layout.xaxis.range == real.layout.xaxis.range
+    assert crowd.layout.yaxis.range == real.layout.yaxis.range
+    (high_x, low_x), (low_y, high_y) = real.layout.xaxis.range, real.layout.yaxis.range
     for point in REAL:
         assert low_x < point.x_low and point.x_high < high_x
         assert low_y < point.y_low and point.y_high < high_y
@@ -89,7 +89,7 @@ def test_only_real_models_set_the_frame_which_holds_all_their_intervals():
     assert drawn == ["one", "two"]
 
 
-def test_marks_outside_are_named_at_their_side_with_their_numbers():
+def test_marks_outside_the_frame_are_named_with_side_and_numbers():
     notes = tradeoff.edge_notes(of([*REAL, CONTROL], PUBLISHED), NAMES)
     assert [note.replace("\u00a0", " ") for note in notes] == [
         "↓ below the chart: Coin flip 50.0 % (control) · Low and Lower L, as published, 46.0 to 65.0 %",
@@ -99,7 +99,7 @@ def test_marks_outside_are_named_at_their_side_with_their_numbers():
     assert tradeoff.edge_notes(of(REAL), NAMES) == []
 
 
-def test_a_published_model_is_a_ring_without_a_model_to_select_and_its_hover_text_has_the_note():
+def test_a_published_model_is_an_unselectable_ring_with_its_note_as_hover_text():
     drawn = figure(of(REAL, PUBLISHED))
     (rings,) = [trace for trace in drawn.data if trace.name == tradeoff.PUBLISHED]
     assert rings.customdata is None and list(rings.x) == [0.012]
@@ -108,7 +108,7 @@ def test_a_published_model_is_a_ring_without_a_model_to_select_and_its_hover_tex
     assert "Near ViT-B/16 (OpenAI)" in hover and "table 3 prints more" in hover
 
 
-def test_controls_alone_have_a_frame_of_their_own():
+def test_controls_set_the_frame_if_no_other_model_is_shown():
     assert traces(figure(of([CONTROL])), CONTROL.model).y[0] == 0.5
 
 
@@ -120,7 +120,7 @@ def test_the_line_of_the_front_joins_two_models_or_more():
     assert list(zip(line.x, line.y, strict=True)) == [(point.x, point.y) for point in REAL]
 
 
-def test_a_model_of_too_few_pictures_has_no_interval_and_the_page_says_why():
+def test_a_model_with_too_few_pictures_has_no_interval_and_a_note_explains_it():
     few = [PointRow("one", 0.01, NAN, NAN, 0.9, NAN, NAN, 4, 4)]
     text = traces(figure(of(few)), "one").text[0]
     assert text.count("(-, fewer than 5 pictures)") == 2
@@ -128,7 +128,7 @@ def test_a_model_of_too_few_pictures_has_no_interval_and_the_page_says_why():
     assert tradeoff.arms_note(of(REAL)) == "Lines are 95 % intervals."
 
 
-def test_guessing_is_a_line_where_it_is_in_the_frame():
+def test_guessing_is_a_line_if_it_is_inside_the_frame():
     assert not figure(of(REAL)).layout.shapes
     assert not figure(of(REAL, chance=NAN)).layout.shapes
     (line,) = figure(of([CONTROL])).layout.shapes
@@ -143,7 +143,7 @@ def test_without_a_known_model_the_figure_is_empty():
     assert tradeoff.described(of([UNKNOWN]), UNKNOWN, "Three") == "Three: not tested on both axes."
 
 
-def test_the_frame_of_a_rate_ends_at_all():
+def test_the_frame_of_a_rate_ends_near_100_percent():
     (high_x, low_x), (low, high) = (
         axis.range
         for axis in (
@@ -165,7 +165,7 @@ def test_a_hostile_name_stays_text_in_the_figure():
         assert html.escape(HOSTILE[9:35]) in page
 
 
-def test_a_page_outside_of_streamlit_gets_both_themes_and_no_unknown_number():
+def test_a_page_outside_streamlit_gets_both_themes_and_no_unknown_number():
     pages = page_figures(figure(of([*REAL, UNKNOWN], PUBLISHED)), "", str)
     color = styles(NAMES)["one"].color
     light, dark = (json.dumps(pages[theme], allow_nan=False).lower() for theme in ("light", "dark"))
@@ -173,7 +173,7 @@ def test_a_page_outside_of_streamlit_gets_both_themes_and_no_unknown_number():
 
 
 def boxes(tradeoff_plot, width: int) -> list[tuple[str, tuple[float, float, float, float]]]:
-    """The names of a figure and the boxes that they cover in a plot of this width, in pixels."""
+    """Return the names of a figure and the boxes that they cover in a plot of this width, in pixels."""
     plot = (
         tradeoff_plot.layout.height - tradeoff_plot.layout.margin.t - tradeoff_plot.layout.margin.b
     )
@@ -194,7 +194,7 @@ def boxes(tradeoff_plot, width: int) -> list[tuple[str, tuple[float, float, floa
 
 @pytest.mark.parametrize("spread", [1, 0.3, 0.1])
 @pytest.mark.parametrize("seed", tiers(range(6), (0, 1)))
-def test_names_meet_neither_each_other_nor_the_edge_at_any_width(seed: int, spread: float):
+def test_names_overlap_neither_each_other_nor_the_edge_at_any_width(seed: int, spread: float):
     draws = random.Random(seed)
     points = []
     for place in range(9):
@@ -209,7 +209,7 @@ def test_names_meet_neither_each_other_nor_the_edge_at_any_width(seed: int, spre
         assert len(placed) + len(in_legend) == len(points) or width == WIDTHS[NARROW]
         for note in drawn.layout.annotations:
             if note.xref == "paper" or note.arrowcolor != QUIET:
-                continue  # without a leader
+                continue  # without a leader line
             x = width * (note.x - drawn.layout.xaxis.range[0])
             x /= drawn.layout.xaxis.range[1] - drawn.layout.xaxis.range[0]
             bottom, top = drawn.layout.yaxis.range
@@ -240,7 +240,7 @@ def test_of_many_models_only_the_named_ones_have_names_and_colors():
     assert len(set(colors.values())) == 2 and colors["m3"] != colors["m4"]
 
 
-def test_the_legend_is_below_the_plot_and_names_published_models_and_marks_without_room_in_print():
+def test_the_legend_below_the_plot_names_published_models_and_unlabeled_marks():
     data = of(REAL, [PUBLISHED[0], replace(PUBLISHED[0], model="Second", y=0.921)])
     drawn = figure(data)
     assert (drawn.layout.legend.yref, drawn.layout.legend.y) == ("container", 0)

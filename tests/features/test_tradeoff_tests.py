@@ -1,4 +1,4 @@
-"""Each test with two properties has its trade-off, with its own axes and the numbers of the views."""
+"""Each test with two properties has a trade-off, with its axes and the numbers of the views."""
 
 import math
 import re
@@ -65,10 +65,10 @@ def test_marks_have_the_estimates_and_the_better_side_is_right(probe: str, up: s
     if trade_off.lowest.state == trade_off.highest.state == "leads":
         assert "highest" in heading
     assert "r@1" not in heading + trade_off.finding(names).detail
-    assert trade_off.printed == ()  # no paper prints both axes
+    assert trade_off.printed == ()  # no paper publishes both axes
 
 
-def test_only_sets_with_both_axes_are_offered_and_others_say_what_they_lack(monkeypatch):
+def test_only_sets_with_both_axes_are_offered_and_others_have_a_note(monkeypatch):
     keys = views.tradeoff.sets_with_trade_off(STORE)
     probes = {row.probe for row in views.runs.question_set_rows(STORE) if row.case_key in keys}
     assert probes == {"lgip", "rococo", "eqben", "visla"}
@@ -82,7 +82,7 @@ def test_only_sets_with_both_axes_are_offered_and_others_say_what_they_lack(monk
     assert "measures only one thing" in bodies(at)
 
 
-def test_every_mark_has_a_name_that_no_interval_and_no_other_text_crosses():
+def test_no_interval_and_no_other_text_crosses_the_name_of_a_mark():
     questions = question_set("lgip")
     drawn = trade_off_data(questions)
     names = sentence_names(questions.models, {})
@@ -123,7 +123,7 @@ def test_panels_by_type_share_the_axes_of_the_test():
     assert not any(math.isnan(point.x) for each in by_type.values() for point in each.points)
 
 
-def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_metrics():
+def test_the_exported_table_has_each_mark_of_the_figure_with_its_metrics():
     questions = question_set("lgip")
     names = {model: f"Name of {model}" for model in questions.models}
     drawn = trade_off_data(questions)
@@ -141,7 +141,7 @@ def test_the_table_to_export_has_each_mark_of_the_figure_with_the_names_of_its_m
     assert words.loc[0, "Positive rate"].startswith(f"{100 * first.y:.1f} % (")
     is_published = table["source"] == "published"
     assert words["Positive rate"].str.endswith("(published)").sum() == is_published.sum()
-    errors = words["Invariance error"]  # it does not depend on the type
+    errors = words["Invariance error"]  # the same for all types
     assert (errors[words["Type"] == "All"] != "").all() and (errors == "").any()
     assert (errors[words["Type"] != "All"] == "").all()
     of_type = next(iter(trade_offs_by_type(questions, drawn).values()))
@@ -199,10 +199,10 @@ def test_each_model_with_edited_captions_and_changed_pictures_has_a_mark_for_bot
     marks = open_marks(figure.to_dict())
     assert "control:random" in marks and "control:constant" not in marks
     for model, (xs, ys) in marks.items():
-        own = data.point(model)
+        point = data.point(model)
         expected = table.loc[(x, model), "value"], table.loc[(y, model), "value"]
         assert (xs[1], ys[1]) == pytest.approx(expected)
-        assert (xs[0], ys[0]) == pytest.approx((own.x, own.y), nan_ok=True)
+        assert (xs[0], ys[0]) == pytest.approx((point.x, point.y), nan_ok=True)
     (left, right), (bottom, top) = data.ranges()
     (x_end, y_end) = (ends[1] for ends in marks["control:random"])
     assert left < x_end < right and bottom < y_end < top
@@ -227,16 +227,14 @@ def test_the_page_shows_both_sides_or_one(monkeypatch, both_sides: Store):
     assert "Positive rate (changed picture)" not in bodies(at)
 
 
-def test_decoys_of_both_sides_are_told_apart_where_their_metrics_have_one_name():
+def test_metrics_with_equal_names_on_both_sides_get_different_labels():
     questions = question_set("rococo")
     data = trade_off_data(questions)
     labels = [label for label, _ in data.rows(questions.models[0])]
     assert len({*labels}) == 4 and labels[2] == "R@1, clean gallery (mixed pictures as decoys)"
 
 
-def test_opened_after_a_set_without_a_trade_off_the_page_says_that_it_shows_another_one(
-    monkeypatch, tmp_path
-):
+def test_a_note_explains_the_other_set_after_one_without_a_trade_off(monkeypatch, tmp_path):
     store = StoreAboveShipped(tmp_path, PUBLISHED_FOLDER, FOLDER)
     rows = views.runs.question_set_rows(store)
     (published,) = [row.case_key for row in rows if row.dataset == "bundled:SugarCrepe"]
