@@ -1,4 +1,4 @@
-"""What a card of the wall says, for every kind of case, any number of models and any caption."""
+"""The text of a card on the wall, for every kind of case, any number of models and any caption."""
 
 import dataclasses
 import math
@@ -34,13 +34,13 @@ def card(**changes: object) -> WallCard:
     return dataclasses.replace(TRAINS, **known | changes)
 
 
-def test_a_card_says_what_changed_and_how_many_models_believe_it():
+def test_a_card_shows_the_changed_words_and_the_number_of_fooled_models():
     values = json.wall_card(case_card(card(), FLIP), lambda name: f"address of {name}")
     assert values["name"] == (
         "Trains became dogs, 1 of 2 models fooled: On the sand, three yellow trains are standing."
     )
     assert values["lines"] == [[("trains", "true"), ("became", "arrow"), ("dogs", "lie")]]
-    assert values["verdicts"] == ["fooled", "held"]  # a control is not counted
+    assert values["verdicts"] == ["fooled", "held"]  # controls are not counted
     assert (values["count"], values["badge"]) == ("1 of 2", "+3")
     assert values["tip"] == "fooled: Tiny CLIP\nnot fooled: Half-trained"
     assert values["frames"] == [
@@ -79,11 +79,11 @@ def test_any_number_of_models_is_counted(margins: dict[str, float], count: str, 
         ("red", "", [("left out: ", "quiet"), ("red", "true")]),
     ],
 )
-def test_words_that_were_exchanged_added_or_left_out(source: str, target: str, line: list):
+def test_a_change_replaces_adds_or_removes_words(source: str, target: str, line: list):
     assert case_card(card(source=source, target=target), FLIP).change == line
 
 
-def test_a_capital_that_begins_a_caption_is_no_part_of_the_words():
+def test_the_initial_capital_of_a_caption_is_not_part_of_the_changed_words():
     known = card(source="Two", target="Four", true_text="Two dogs.", wrong_text="Four dogs.")
     assert case_card(known, FLIP).changed_words == ("two", "four")
     assert case_card(card(source="USA", true_text="USA wins."), FLIP).changed_words == (
@@ -92,7 +92,7 @@ def test_a_capital_that_begins_a_caption_is_no_part_of_the_words():
     )
 
 
-def test_a_mixed_picture_that_won_is_framed_as_wrong_and_one_that_did_not_is_not():
+def test_a_mixed_picture_is_framed_as_wrong_only_if_it_won():
     kind = presentations()["rococo"].kind("t2i")
     mixed = (
         '{"path": "folder/a.png", "kind": "mix", "partner": "folder/b.png", "lam": 0.9, "seed": 1}'
@@ -112,7 +112,7 @@ def test_a_mixed_picture_that_won_is_framed_as_wrong_and_one_that_did_not_is_not
     assert [shot.name for shot in strip.pictures] == ["folder/a.png", "folder/b.png"]
 
 
-def test_rankings_say_how_many_of_the_first_pictures_stayed():
+def test_rankings_count_the_first_pictures_that_stayed():
     kind = presentations()["prsm"].kind("ranking")
     top = '[["a", "b", "c"], ["a", "b", "c"], ["c", "d", "e"]]'
     answer = AnswerRow(7, "demo:softmax", -0.1, (), {"top": top})
@@ -176,7 +176,7 @@ def test_every_kind_has_captions_and_bars_with_hostile_texts_escaped(probe: str,
         assert isinstance(json.wall_card(described, lambda _: "")["name"], str)
 
 
-def test_the_bars_have_one_zero_and_the_longest_reaches_the_end():
+def test_the_bars_share_one_zero_and_the_longest_reaches_the_end():
     page = str(html.bars(case_card(card(), FLIP), {}))
     assert page.count("left:40.0%") >= 3
     assert "width:60.0%" in page and "left:0.0%;width:40.0%" in page
@@ -185,7 +185,7 @@ def test_the_bars_have_one_zero_and_the_longest_reaches_the_end():
     assert "the truth wins by" in str(html.bars(case_card(held, FLIP), {}))
 
 
-def test_the_bar_of_a_model_with_larger_scores_is_not_longer_for_that():
+def test_bars_are_scaled_by_the_spread_of_each_model():
     logits = model_verdict("logits", -8.0, spread=40.0)
     cosines = model_verdict("cosines", -0.1, spread=0.25)
     longer, shorter = bars(case_card(card(verdicts=(cosines, logits)), FLIP)).lines
@@ -194,7 +194,7 @@ def test_the_bar_of_a_model_with_larger_scores_is_not_longer_for_that():
 
 
 @pytest.mark.parametrize("spread", [math.nan, 0.0])
-def test_bars_are_equally_long_where_a_spread_is_unknown(spread: float):
+def test_bars_are_equally_long_if_a_spread_is_unknown(spread: float):
     known = model_verdict("known", -0.1, spread=0.25)
     unknown = model_verdict("unknown", -8.0, spread=spread)
     held = model_verdict("held", 0.002, spread=0.25)
@@ -204,7 +204,7 @@ def test_bars_are_equally_long_where_a_spread_is_unknown(spread: float):
     assert drawn.title == "the wrong caption wins"
 
 
-def test_a_rewording_says_how_far_and_in_which_direction_it_moves_the_score():
+def test_a_rewording_shows_the_size_and_direction_of_the_change_in_score():
     kind = presentations()["lgip"].kind("paraphrase")
     scores = {"a": (0.5, 0.25), "b": (0.25, 0.5)}
     answers = {name: AnswerRow(7, name, -0.25, of_model) for name, of_model in scores.items()}
@@ -222,7 +222,7 @@ def test_a_rewording_says_how_far_and_in_which_direction_it_moves_the_score():
     assert case_card(card(margin=-0.25), kind).verdict_text == "score moved by 0.250"
 
 
-def test_a_card_says_how_many_models_are_right_in_one_order_only():
+def test_a_card_counts_the_models_that_are_right_in_one_order_only():
     half = model_verdict("half", 0.0, is_scored=False)
     fooled, held = model_verdict("fooled", -0.1), model_verdict("held", 0.1)
     described = case_card(card(verdicts=(half, fooled, held)), FLIP)
@@ -232,13 +232,13 @@ def test_a_card_says_how_many_models_are_right_in_one_order_only():
     looks, names = styles(["half"]), {"half": "Half"}
     assert (
         json.facing_card(described, ["half"], names, looks, str)["notes"] == []
-    )  # its box says it
+    )  # its box has the note
     several = case_card(card(verdicts=(fooled, held)), FLIP)
     assert json.wall_card(several, str)["notes"] == [] and several.half_text == ""
     assert case_card(card(verdicts=(half,)), FLIP).verdict_text == "right in one order only"
 
 
-def test_every_row_of_the_table_has_the_scores_of_its_own_model():
+def test_every_row_of_the_table_has_the_scores_of_its_model():
     answers = {
         name: AnswerRow(7, name, true - wrong, (true, wrong))
         for name, true, wrong in (("a", 0.25, 0.5), ("b", 0.75, 0.125), ("c", 0.5, 0.5))
@@ -304,7 +304,7 @@ def test_a_verdict_is_a_word_and_not_a_color_only(kind: str, margin: float, word
     assert word in str(html.verdict(presentations()["lgip"].kind(kind), margin))
 
 
-def test_a_mixture_of_another_picture_is_not_said_to_be_the_right_one():
+def test_a_mixture_of_another_picture_is_not_described_as_the_right_one():
     kind = presentations()["rococo"].kind("t2i")
     name = '{{"path": "{}", "kind": "mix", "partner": "folder/b.png", "lam": 0.9, "seed": 1}}'
     for path, words in (("folder/a.png", "the right one"), ("folder/c.png", "another picture")):
@@ -314,7 +314,7 @@ def test_a_mixture_of_another_picture_is_not_said_to_be_the_right_one():
 
 
 @pytest.mark.parametrize("mark", [".vp-t", ".vp-l", ".vp-caption del", ".vp-caption ins"])
-def test_marked_words_have_a_color_of_their_own(mark: str):
+def test_marked_words_have_a_color(mark: str):
     rules = re.findall(r"([^{}]+)\{([^{}]*)\}", STYLE)
     colors = [
         body for selectors, body in rules if mark in [each.strip() for each in selectors.split(",")]
