@@ -1,4 +1,4 @@
-"""Who reaches a served dashboard can read its folders and nothing else, and where it is read-only, change nothing."""
+"""Visitors of a served dashboard can read only its folders, and change nothing if it is read-only."""
 
 import json
 import socket
@@ -25,7 +25,7 @@ from vlprobe.storage.store import Store
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that may be read, beside one that may not."""
+    """Create a folder that may be read and one that may not, and set the limits."""
     for name in ("open", "closed", "open@closed"):
         make_tiny(tmp_path / name)
     for name, value in access.settings(False, [tmp_path / "open", tmp_path / "cache"]).items():
@@ -33,14 +33,14 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_folders_nothing_is_confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_roots_every_file_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv(access.ROOTS, raising=False)
     assert access.settings(False, []) == {}
     access.refuse_outside(Path("/etc/passwd"))
     assert registry.load_dataset(make_tiny(tmp_path / "tiny"), tmp_path / "cache").items
 
 
-def test_a_dataset_in_a_named_folder_is_read(served: Path):
+def test_a_dataset_in_an_allowed_folder_is_read(served: Path):
     found = registry.load_dataset(f"csv:{served / 'open' / 'captions.csv'}", served / "cache")
     assert len(found.items) == 6
 
@@ -66,7 +66,9 @@ TABLE = "/captions.csv"
         *(f"{prefix}:{{root}}/open@closed{file}" for prefix in PREFIXES for file in ("", TABLE)),
     ],
 )
-def test_a_dataset_elsewhere_is_refused_whether_or_not_it_exists(served: Path, name: str):
+def test_a_dataset_outside_of_the_roots_is_refused_whether_or_not_it_exists(
+    served: Path, name: str
+):
     with pytest.raises(InvalidInput, match="outside the folders"):
         registry.load_dataset(name.format(root=served), served / "cache")
 
@@ -81,7 +83,7 @@ def test_a_dataset_elsewhere_is_refused_whether_or_not_it_exists(served: Path, n
         "openclip:ViT-B-32@~/w.pt",
     ],
 )
-def test_a_model_elsewhere_is_refused(served: Path, name: str):
+def test_a_model_outside_of_the_roots_is_refused(served: Path, name: str):
     with pytest.raises(InvalidInput, match="outside the folders"):
         registry.load_model(name)
 
@@ -92,8 +94,10 @@ def test_a_model_elsewhere_is_refused(served: Path, name: str):
 @pytest.mark.parametrize(
     "file", ["open@closed/w.safetensors", "open/link.safetensors", "open/link/w.safetensors"]
 )
-def test_weights_elsewhere_are_refused_where_they_are_opened(served: Path, name: str, file: str):
-    """The name is checked at every @, and the file is opened at the first."""
+def test_weights_outside_of_the_roots_are_refused_when_they_are_opened(
+    served: Path, name: str, file: str
+):
+    """The name is checked at every @, but the file after the first @ is opened."""
     export_local_dir("demo:weak", served / "open" / "model")
     sibling = served / "open@closed"
     (sibling / "w.safetensors").write_bytes((FOLDER / "weak.safetensors").read_bytes())
@@ -103,7 +107,7 @@ def test_weights_elsewhere_are_refused_where_they_are_opened(served: Path, name:
         registry.load_model(name.format(ck=served / file, model=served / "open" / "model"), "cpu")
 
 
-def test_a_name_of_the_hub_is_no_path_outside_of_the_folders(
+def test_a_hub_name_is_not_treated_as_a_path_outside_of_the_roots(
     served: Path, monkeypatch: pytest.MonkeyPatch
 ):
     pytest.importorskip("transformers", reason="needs requirements-models.txt")
@@ -112,26 +116,26 @@ def test_a_name_of_the_hub_is_no_path_outside_of_the_folders(
         registry.load_model("hf:nobody/nothing", "cpu")
 
 
-def test_names_of_published_weights_are_no_paths(served: Path):
+def test_names_of_published_weights_are_not_treated_as_paths(served: Path):
     access.refuse_name("hf:openai/clip-vit-base-patch32")
     access.refuse_name("openclip:ViT-B-32/openai")
     assert registry.load_model("demo:weak").name == "demo:weak"
 
 
-def test_a_table_cannot_point_at_a_picture_elsewhere(served: Path):
+def test_a_table_cannot_refer_to_a_picture_outside_of_the_roots(served: Path):
     table = served / "open" / "far.csv"
     table.write_text("image,caption\n../closed/0.png,A red dog.\n")
     with pytest.raises(InvalidInput, match="outside the folders"):
         registry.load_dataset(f"csv:{table}", served / "cache")
 
 
-def test_a_link_that_leads_out_is_refused(served: Path):
+def test_a_link_that_leaves_the_roots_is_refused(served: Path):
     (served / "open" / "way-out.png").symlink_to(served / "closed" / "0.png")
     with pytest.raises(InvalidInput, match="outside the folders"):
         pictures.read_bytes(served / "open" / "way-out.png")
 
 
-def test_where_it_is_read_only_nothing_is_run_or_written(
+def test_a_read_only_dashboard_runs_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     for name, value in access.settings(True, []).items():
@@ -144,7 +148,9 @@ def test_where_it_is_read_only_nothing_is_run_or_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_it_is_read_only_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_read_only_dashboard_refuses_names_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv(access.READ_ONLY, "1")
     for name in ("openclip:ViT-B-32@/etc/passwd", "hf:/etc", f"openclip:ViT-B-32@{tmp_path}"):
         with pytest.raises(InvalidInput, match="read-only"):
@@ -165,29 +171,31 @@ def test_where_it_is_read_only_no_file_is_named(tmp_path: Path, monkeypatch: pyt
         ),
     ],
 )
-def test_the_server_is_told_its_limits(
+def test_the_server_gets_the_limits_of_its_options(
     given, expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     names = (access.READ_ONLY, access.ROOTS, access.QUIZ, access.REMOTES)
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    told = {}
+    process_settings = {}
     monkeypatch.setattr(serve.os, "chdir", lambda folder: None)
     monkeypatch.setattr(
-        serve.os, "execve", lambda program, command, env: told.update(env, command=command)
+        serve.os,
+        "execve",
+        lambda program, command, env: process_settings.update(env, command=command),
     )
     places = {"root": str(tmp_path), "cache": str(tmp_path / "cache")}
     given = [word.format(**places) for word in given]
     call(places["cache"], "dashboard", *given)
-    limits = {name: told[name] for name in names if name in told}
+    limits = {name: process_settings[name] for name in names if name in process_settings}
     assert limits == {name: value.format(**places) for name, value in expected.items()}
-    settings = json.loads(told["command"][-1])
+    settings = json.loads(process_settings["command"][-1])
     assert settings["server.address"] == "127.0.0.1"
     assert settings["server.maxUploadSize"] == (0 if "--read-only" in given else 20)
 
 
 def served_settings(monkeypatch: pytest.MonkeyPatch, *options: str) -> dict:
-    """The settings of the server that `vlprobe dashboard` becomes."""
+    """Return the settings of the server that `vlprobe dashboard` starts."""
     commands = []
     monkeypatch.setattr(serve, "_become", lambda command, *others: commands.append(command))
     answer = CliRunner().invoke(main, ["dashboard", "--port", str(free_port()), *options])
@@ -195,7 +203,7 @@ def served_settings(monkeypatch: pytest.MonkeyPatch, *options: str) -> dict:
     return json.loads(commands[0][-1])
 
 
-def test_a_dashboard_answers_to_the_names_of_this_machine_and_to_those_it_is_given(monkeypatch):
+def test_a_dashboard_accepts_the_host_names_of_this_machine_and_of_its_options(monkeypatch):
     local = ["localhost", "127.0.0.1", "::1"]
     assert served_settings(monkeypatch)["server.allowedHosts"] == local
     named = served_settings(monkeypatch, "--host", "Probe.example.com", "--host", "*.example.org")
@@ -215,7 +223,7 @@ BAD_VISITORS = ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--address", "0.0.0.0"), "--root FOLDER"),  # others are let in with a limit only
+        (("--address", "0.0.0.0"), "--root FOLDER"),  # other machines may connect only with a limit
         (
             ("--address", "203.0.113.9", "--read-only"),
             "cannot listen on port 8501 of '203.0.113.9'",
@@ -224,14 +232,14 @@ BAD_VISITORS = ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"]
         *((("--sign-in", who), "is not valid for sign-in") for who in BAD_VISITORS),
     ],
 )
-def test_a_dashboard_that_cannot_be_served_so_is_refused_in_one_line(options, said, tmp_path: Path):
+def test_invalid_server_options_are_refused_in_one_line(options, said, tmp_path: Path):
     answer = call(tmp_path, "dashboard", *options, code=1)
     assert answer.stderr.count("\n") == 1
     assert said in answer.stderr
 
 
 @pytest.mark.parametrize("port", ["99999", "-1", "0"])
-def test_a_port_that_does_not_exist_is_one_line(port: str):
+def test_a_port_out_of_range_is_refused_in_one_line(port: str):
     answer = CliRunner().invoke(main, ["dashboard", "--port", port])
     assert answer.exit_code == 1
     assert (
@@ -239,7 +247,7 @@ def test_a_port_that_does_not_exist_is_one_line(port: str):
     )
 
 
-def test_a_port_that_is_in_use_says_what_to_do():
+def test_the_error_for_a_port_in_use_names_the_option():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         answer = CliRunner().invoke(main, ["dashboard", "--port", port])
@@ -247,19 +255,19 @@ def test_a_port_that_is_in_use_says_what_to_do():
     assert f"Port {port} is in use" in answer.stderr and "--port" in answer.stderr
 
 
-def test_a_sign_in_list_that_is_empty_lets_nobody_in(monkeypatch: pytest.MonkeyPatch):
+def test_an_empty_sign_in_list_admits_no_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(access.SIGN_IN, "")
     assert access.sign_in()
     assert not access.allowed("ada@example.org", True)
 
 
-def test_a_folder_that_would_be_read_as_two_is_refused(tmp_path: Path):
+def test_a_root_that_contains_the_path_separator_is_refused(tmp_path: Path):
     (tmp_path / "a:b").mkdir()
     with pytest.raises(InvalidInput, match="separates folders"):
         access.settings(False, [tmp_path / "a:b"])
 
 
-def test_an_array_elsewhere_is_not_made_a_picture_that_may_be_read(served: Path):
+def test_an_array_outside_of_the_roots_is_not_converted_to_a_picture(served: Path):
     np.save(served / "closed" / "a.npy", np.zeros((4, 4, 3), np.uint8))
     row = {f"{what}{place}": f"{what} {place}" for what in ("caption", "image") for place in (0, 1)}
     (served / "open" / "rows.json").write_text(
@@ -267,7 +275,7 @@ def test_an_array_elsewhere_is_not_made_a_picture_that_may_be_read(served: Path)
     )
     with (
         pytest.MonkeyPatch.context() as before
-    ):  # its digest is known: it was read before there were limits
+    ):  # its digest is cached, because it was read before the limits
         before.delenv(access.ROOTS)
         pictures.file_digests([served / "open" / ".." / "closed" / "a.npy"], served / "cache")
     with pytest.raises(InvalidInput, match="outside the folders"):

@@ -1,4 +1,6 @@
-"""What people say of cases is kept whole, by several processes at once, and damage costs only what is damaged."""
+"""Annotations of cases are stored completely, by several processes at once, and damage affects only the damaged
+lines.
+"""
 
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from vlprobe.storage.store import Store
 KEY = "a" * 16
 
 
-def test_the_last_word_on_a_case_counts_and_the_latest_comes_first(store: Store):
+def test_the_last_note_of_a_case_counts_and_the_newest_is_listed_first(store: Store):
     annotations.write(store, KEY, Annotation(3, "c3", ("odd",), "first"))
     annotations.write(store, KEY, Annotation(5, "c5", ("even", "odd")))
     annotations.write(store, KEY, Annotation(3, "c3", ("even",), "second"))
@@ -32,23 +34,23 @@ def test_the_former_name_of_a_wrong_label_is_read_as_the_same_tag(store: Store):
     assert errata.TAGS["wrong"] in annotations.SUGGESTED
 
 
-def test_what_is_emptied_is_gone(store: Store):
+def test_an_emptied_note_is_deleted(store: Store):
     annotations.write(store, KEY, Annotation(3, "c3", ("odd",), "note"))
     annotations.write(store, KEY, Annotation(3, "c3"))
     assert annotations.read(store, KEY).current == ()
 
 
-def test_every_text_comes_back_as_it_was_typed(store: Store):
+def test_every_note_is_read_back_as_typed(store: Store):
     note = 'a "quote", a\nnew line, <b>, =1+1, \u2028, 🔎, \\, and {"case": 1}'
-    kept = annotations.write(
+    annotation = annotations.write(
         store, KEY, Annotation(1, "c", ("  two   words ", "two words", "é<i>"), note)
     )
-    assert kept.tags == ("two words", "é<i>")
-    assert annotations.read(store, KEY).current == (kept,)
-    assert kept.note == note
+    assert annotation.tags == ("two words", "é<i>")
+    assert annotations.read(store, KEY).current == (annotation,)
+    assert annotation.note == note
 
 
-def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
+def test_a_damaged_line_is_reported_and_the_others_are_read(store: Store):
     for number in range(3):
         annotations.write(store, KEY, Annotation(number, f"c{number}", ("odd",)))
     path = store.root / "mine" / "annotations" / f"{KEY}.jsonl"
@@ -72,11 +74,11 @@ def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
     assert known.damaged == tuple(f"{KEY}.jsonl, line {line}" for line in range(2, 8))
 
 
-def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
+def test_a_line_truncated_by_a_crash_does_not_damage_later_ones(store: Store):
     annotations.write(store, KEY, Annotation(1, "c1", ("odd",)))
     path = store.root / "mine" / "annotations" / f"{KEY}.jsonl"
     path.write_bytes(path.read_bytes() + b'{"case": 2, "id"')
-    assert annotations.read(store, KEY).damaged == ()  # somebody may still be writing it
+    assert annotations.read(store, KEY).damaged == ()  # another process may still be writing it
     annotations.write(store, KEY, Annotation(3, "c3", ("odd",)))
     known = annotations.read(store, KEY)
     assert [one.case for one in known.current] == [3, 1]
@@ -92,13 +94,13 @@ def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
         ({"note": "x" * 2001}, "2,000"),
     ],
 )
-def test_what_is_too_long_or_too_much_is_refused(store: Store, given: dict, word: str):
+def test_too_long_or_too_many_tags_and_notes_are_refused(store: Store, given: dict, word: str):
     with pytest.raises(InvalidInput, match=word):
         annotations.write(store, KEY, Annotation(1, "c", **given))
     assert annotations.read(store, KEY).current == ()
 
 
-def test_a_vocabulary_stays_small(store: Store):
+def test_the_number_of_different_tags_is_limited(store: Store):
     for start in range(0, annotations.MAX_VOCABULARY, 8):
         annotations.write(
             store, KEY, Annotation(start, "c", tuple(f"t{start + step:02}" for step in range(8)))
@@ -109,14 +111,14 @@ def test_a_vocabulary_stays_small(store: Store):
     assert annotations.read(store, KEY).tags["t00"] == 2
 
 
-def test_nothing_is_written_where_nothing_may_be(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_read_only_dashboard_writes_no_annotation(store: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     with pytest.raises(InvalidInput, match="read-only"):
         annotations.write(store, KEY, Annotation(1, "c", ("odd",)))
     assert not (store.root / "mine").exists()
 
 
-def test_processes_that_write_at_once_lose_nothing(store: Store):
+def test_concurrent_writes_of_annotations_lose_nothing(store: Store):
     code = (
         "import sys; from vlprobe.storage import annotations as a; from vlprobe.storage.store import Store\n"
         "from pathlib import Path\n"
@@ -135,7 +137,7 @@ def test_processes_that_write_at_once_lose_nothing(store: Store):
     ]
 
 
-def test_the_version_changes_with_each_word(store: Store):
+def test_the_version_changes_with_each_annotation(store: Store):
     seen = [annotations.version(store, KEY)]
     for number in range(3):
         annotations.write(store, KEY, Annotation(number, "c", ("odd",)))

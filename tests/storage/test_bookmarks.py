@@ -1,4 +1,4 @@
-"""Saved views come back by name, and a damaged file is named instead of overwritten."""
+"""Saved views are read by name, and a damaged file is reported instead of overwritten."""
 
 import pytest
 
@@ -25,13 +25,13 @@ def test_views_are_listed_by_name_and_can_be_replaced_and_removed(store: Store):
     ("name", "query"),
     [("", "x=1"), ("  ", "x=1"), ("x" * 61, "x=1"), ("a\x07", ""), ("a", "x" * 4001)],
 )
-def test_what_is_no_name_or_too_long_is_refused(store: Store, name: str, query: str):
+def test_an_invalid_name_or_too_long_view_is_refused(store: Store, name: str, query: str):
     with pytest.raises(InvalidInput, match=r"Expected|The maximum is 4,000"):
         bookmarks.VIEWS.save(store, name, query)
     assert bookmarks.VIEWS.read(store) == {}
 
 
-def test_there_is_an_end_to_how_many(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_the_number_of_saved_views_is_limited(store: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bookmarks, "MAX_BOOKMARKS", 2)
     for name in ("a", "b"):
         bookmarks.VIEWS.save(store, name, "")
@@ -42,7 +42,7 @@ def test_there_is_an_end_to_how_many(store: Store, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff"])
-def test_a_damaged_file_is_named_and_kept(store: Store, content: bytes):
+def test_a_damaged_bookmarks_file_is_reported_and_not_overwritten(store: Store, content: bytes):
     path = store.root / "mine" / "bookmarks.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
@@ -52,7 +52,7 @@ def test_a_damaged_file_is_named_and_kept(store: Store, content: bytes):
     assert path.read_bytes() == content
 
 
-def test_a_read_only_dashboard_saves_and_forgets_nothing(
+def test_a_read_only_dashboard_saves_and_removes_no_view(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     bookmarks.VIEWS.save(store, "a", "kind=flip")

@@ -29,7 +29,7 @@ def write_tar(path: Path, members: dict[str, bytes], how: int = tarfile.GNU_FORM
 
 
 @pytest.mark.parametrize("how", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_members_are_those_that_tarfile_finds(how: int, tmp_path: Path):
+def test_the_members_of_a_tar_are_those_that_tarfile_finds(how: int, tmp_path: Path):
     folder = "/".join(["folder"] * 12)
     members = {"a.txt": b"", "./b.jpg": b"x" * 513, f"{folder}/c.txt": b"y" * 512}
     if how != tarfile.USTAR_FORMAT:
@@ -52,7 +52,7 @@ def test_members_are_those_that_tarfile_finds(how: int, tmp_path: Path):
     assert not containers.is_file(file / "link")
 
 
-def test_a_tar_cut_anywhere_is_told_in_one_line(tmp_path: Path):
+def test_a_truncated_tar_is_refused_in_one_line(tmp_path: Path):
     whole = write_tar(tmp_path / "x.tar", {"a.jpg": png(side=40) * 9, "b.txt": b"x"}).read_bytes()
     cut = tmp_path / "cut.tar"
     for n_bytes in (0, 100, 511, 512, 700, 1500, 1536, 2048):
@@ -65,7 +65,7 @@ def test_a_tar_cut_anywhere_is_told_in_one_line(tmp_path: Path):
         containers.members(cut)
 
 
-def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_tar_with_too_many_members_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = write_tar(tmp_path / "x.tar", {f"{n}.txt": b"x" for n in range(4)})
     monkeypatch.setattr(containers, "MOST_MEMBERS", 3)
     with pytest.raises(InvalidInput, match="more than 3 members"):
@@ -77,7 +77,7 @@ def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         containers.read_member(file, "0.txt")
 
 
-def test_a_tar_that_has_changed_is_gone_through_again(tmp_path: Path):
+def test_a_changed_tar_is_listed_again(tmp_path: Path):
     file = write_tar(tmp_path / "x.tar", {"a.txt": b"a"})
     assert list(containers.members(file)) == ["a.txt"]
     assert containers.members(file) is containers.members(file)
@@ -91,7 +91,7 @@ def write_cells(path: Path, contents: list[bytes | None]) -> Path:
     return path
 
 
-def test_a_cell_is_read_where_it_lies(tmp_path: Path):
+def test_a_picture_in_a_parquet_cell_is_read_by_its_path(tmp_path: Path):
     contents = [png(color) for color in ("red", "green", "blue", "black", "white")]
     file = write_cells(tmp_path / "x.parquet", [*contents, None])
     for row, content in enumerate(contents):
@@ -107,7 +107,7 @@ def test_a_cell_is_read_where_it_lies(tmp_path: Path):
         pictures.read_bytes(file / "Photo" / "77")
 
 
-def test_a_group_of_rows_that_unpacks_to_too_much_is_refused(
+def test_a_row_group_that_decompresses_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     file = write_cells(tmp_path / "x.parquet", [png()])
@@ -116,13 +116,13 @@ def test_a_group_of_rows_that_unpacks_to_too_much_is_refused(
         pictures.read_bytes(file / "Photo" / "0")
 
 
-def test_bytes_that_are_no_picture_are_told_with_their_row(tmp_path: Path):
+def test_the_error_for_a_cell_that_is_not_a_picture_has_its_row(tmp_path: Path):
     file = write_cells(tmp_path / "x.parquet", [b"<svg/>"])
     with pytest.raises(InvalidInput, match="Photo/0' is not an image that vlprobe can read"):
         pictures.open_picture(Picture(file / "Photo" / "0"))
 
 
-def test_a_part_of_a_picture_has_its_pixels_and_a_digest_of_its_own(tmp_path: Path):
+def test_a_crop_of_a_picture_has_its_pixels_and_a_separate_digest(tmp_path: Path):
     image = Image.new("RGB", (10, 10), "white")
     image.paste("red", (3, 4, 5, 8))
     image.save(tmp_path / "a.png")
@@ -142,7 +142,7 @@ def test_a_part_of_a_picture_has_its_pixels_and_a_digest_of_its_own(tmp_path: Pa
     assert not containers.is_file(tmp_path / "crop=3,4,2,4")
 
 
-def test_a_picture_inside_of_a_file_is_confined_as_the_file_is(
+def test_a_picture_inside_of_a_file_is_confined_like_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "open").mkdir()

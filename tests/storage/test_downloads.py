@@ -1,4 +1,4 @@
-"""Downloads against a server on this machine: what fails is named, and what is finished stays."""
+"""Downloads from a local server: failures are reported, and finished files remain."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ CONTENT = b"image:" + bytes(2000)
 
 
 class Server(BaseHTTPRequestHandler):
-    """Serves CONTENT under /good*; other paths misbehave as their name says."""
+    """Serve CONTENT under /good*; other paths fail as their name says."""
 
     requested: list[str]
     release = threading.Event()
@@ -67,9 +67,7 @@ def ignore(n_handled: int, n_total: int) -> None:
     """Report progress to no one."""
 
 
-def test_files_that_are_whole_are_written_and_each_failure_has_its_reason(
-    server: str, tmp_path: Path
-):
+def test_complete_files_are_written_and_each_failure_has_its_reason(server: str, tmp_path: Path):
     names = ["good-1", "good-2", "gone", "moved", "short"]
     seen: list[tuple[int, int]] = []
     report = download(
@@ -88,7 +86,7 @@ def test_files_that_are_whole_are_written_and_each_failure_has_its_reason(
     assert "/good-elsewhere" not in Server.requested
 
 
-def test_a_server_that_does_not_answer_ends_with_a_reason(server: str, tmp_path: Path):
+def test_a_server_that_does_not_answer_is_reported_as_a_failure(server: str, tmp_path: Path):
     report = download({tmp_path / "a": f"{server}/silent"}, verify, ignore, timeout_s=0.3)
     assert report.failures == {tmp_path / "a": "the server did not answer in time"}
 
@@ -107,7 +105,7 @@ def test_a_file_above_the_limit_is_refused(
     assert download({tmp_path / "a": f"{server}/good"}, verify, ignore).n_written == 0
 
 
-def test_an_interrupted_download_continues_with_what_is_missing(server: str, tmp_path: Path):
+def test_an_interrupted_download_continues_with_the_missing_files(server: str, tmp_path: Path):
     wanted = {tmp_path / f"{n}": f"{server}/good-{n}" for n in range(30)}
 
     def stop(n_handled: int, n_total: int) -> None:
@@ -130,6 +128,6 @@ def test_the_total_is_known_before_anything_is_downloaded(server: str):
     assert Server.requested == []
 
 
-def test_a_server_that_cannot_be_reached_is_named(tmp_path: Path):
+def test_an_unreachable_server_is_reported_as_a_failure(tmp_path: Path):
     report = download({tmp_path / "a": "http://127.0.0.1:9/x"}, verify, ignore)
     assert "refused" in report.failures[tmp_path / "a"]

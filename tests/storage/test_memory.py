@@ -1,4 +1,6 @@
-"""What many ask for is made once, kept while there is room, and never kept under a key that no longer fits."""
+"""A value that several threads request is computed once, cached while there is room, and never cached under an outdated
+key.
+"""
 
 import threading
 
@@ -7,23 +9,23 @@ import pytest
 from vlprobe.storage.memory import SingleFlightCache
 
 
-def test_what_was_not_asked_for_longest_is_forgotten_first():
-    kept, made = SingleFlightCache(100, len), []
+def test_the_least_recently_used_value_is_evicted_first():
+    cache, made = SingleFlightCache(100, len), []
 
     def get(name: str) -> bytes:
-        return kept.get(name, lambda: made.append(name) or bytes(40))
+        return cache.get(name, lambda: made.append(name) or bytes(40))
 
     for name in ("a", "b", "a", "c", "a", "b"):
         assert len(get(name)) == 40
     assert made == ["a", "b", "c", "b"]
-    # more than there is room for is held alone
-    assert len(kept.get("large", lambda: bytes(1000))) == 1000
+    # a value above the limit is cached alone
+    assert len(cache.get("large", lambda: bytes(1000))) == 1000
     get("b")
     assert made[-1] == "b"
 
 
-def test_who_asks_while_a_value_is_made_waits_for_it():
-    kept, made, first = SingleFlightCache(10), [], threading.Event()
+def test_requests_for_a_value_that_is_being_computed_wait_for_it():
+    cache, made, first = SingleFlightCache(10), [], threading.Event()
     going = threading.Event()
 
     def make() -> object:
@@ -33,7 +35,9 @@ def test_who_asks_while_a_value_is_made_waits_for_it():
         return object()
 
     found: list[object] = []
-    threads = [threading.Thread(target=lambda: found.append(kept.get("a", make))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(cache.get("a", make))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     assert first.wait(300)
@@ -43,17 +47,17 @@ def test_who_asks_while_a_value_is_made_waits_for_it():
     assert len(made) == 1 and len(found) == 8 and len(set(map(id, found))) == 1
 
 
-def test_an_error_is_everybody_s_and_is_not_kept():
-    kept = SingleFlightCache(10)
+def test_an_error_is_raised_and_not_cached():
+    cache = SingleFlightCache(10)
     with pytest.raises(ZeroDivisionError):
-        kept.get("a", lambda: 1 // 0)
-    assert "a" not in kept and kept.get("a", lambda: 7) == 7
+        cache.get("a", lambda: 1 // 0)
+    assert "a" not in cache and cache.get("a", lambda: 7) == 7
 
 
-def test_a_value_whose_key_no_longer_says_all_is_given_and_not_kept():
-    kept = SingleFlightCache(10)
-    assert kept.get("a", lambda: 1, lambda: False) == 1
-    assert kept.get("a", lambda: 2) == 2
+def test_a_value_with_an_outdated_key_is_returned_and_not_cached():
+    cache = SingleFlightCache(10)
+    assert cache.get("a", lambda: 1, lambda: False) == 1
+    assert cache.get("a", lambda: 2) == 2
 
 
 def test_keys_of_a_batch_are_computed_once_and_the_least_recently_used_is_evicted():
@@ -69,11 +73,11 @@ def test_keys_of_a_batch_are_computed_once_and_the_least_recently_used_is_evicte
     computed.clear()
     cache.get_many(["a", "c", "d"], positions)
     assert computed == []
-    cache.get_many(["b"], positions)  # used longest ago, so it was evicted
+    cache.get_many(["b"], positions)  # least recently used, so it was evicted
     assert computed == [0]
 
 
-def test_a_batch_larger_than_the_cache_is_returned_whole():
+def test_a_batch_larger_than_the_cache_is_returned_completely():
     cache = SingleFlightCache(100, len)
     sizes = [60, 70, 80]
     values = cache.get_many(["a", "b", "c"], lambda rows: [bytes(sizes[row]) for row in rows])

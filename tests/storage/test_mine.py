@@ -1,4 +1,4 @@
-"""What people wrote and paid for is in one folder of the cache, also when an older version put it elsewhere."""
+"""Annotations and paid answers are in one folder of the cache, even if an older version stored them elsewhere."""
 
 import contextlib
 import json
@@ -51,7 +51,7 @@ def before(store: Store) -> list:
     return content
 
 
-def test_everything_but_one_folder_of_the_cache_can_be_deleted(store: Store):
+def test_all_folders_of_the_cache_except_mine_can_be_deleted(store: Store):
     write_all(store)
     before = read_all(store)
     for path in store.root.iterdir():
@@ -61,7 +61,7 @@ def test_everything_but_one_folder_of_the_cache_can_be_deleted(store: Store):
 
 
 def test_an_old_cache_is_read_and_moved_once(store: Store, before: list):
-    log = AnswerLog(store.root / FOLDER / "c")  # where older versions kept answers
+    log = AnswerLog(store.root / FOLDER / "c")  # where older versions stored answers
     log.append(["q"], "42")
     assert read_all(store) == before
     assert not [name for name in (*TEXTS, *FOLDERS[:2]) if (store.root / name).exists()]
@@ -69,7 +69,7 @@ def test_an_old_cache_is_read_and_moved_once(store: Store, before: list):
     assert [one.case for one in annotations.read(store, KEY).current] == [5, 3]
 
 
-def test_what_an_older_version_writes_after_the_move_is_merged(store: Store):
+def test_files_that_an_older_version_writes_after_the_move_are_merged(store: Store):
     write_all(store)
     (store.root / "annotations").mkdir()
     later = {"case": 9, "id": "c9", "tags": ["even"], "note": ""}
@@ -103,16 +103,14 @@ def test_an_old_cache_of_a_read_only_server_or_disk_is_read_and_nothing_is_moved
     assert not (store.root / "mine").exists()
 
 
-def test_a_linked_folder_of_an_old_cache_stays_where_it_is(
-    store: Store, before: list, tmp_path: Path
-):
+def test_a_linked_folder_of_an_old_cache_is_not_moved(store: Store, before: list, tmp_path: Path):
     os.rename(store.root / "annotations", tmp_path / "shared")
     (store.root / "annotations").symlink_to(tmp_path / "shared")
     assert read_all(store) == before
     assert (store.root / "annotations").is_symlink()
 
 
-def test_processes_that_open_an_old_cache_at_once_lose_no_tag(store: Store):
+def test_concurrent_moves_of_an_old_cache_lose_no_tag(store: Store):
     old = store.root / "annotations"
     old.mkdir(parents=True)
     rows = [{"case": case, "id": f"c{case}", "tags": ["old"], "note": ""} for case in range(50)]
@@ -147,11 +145,11 @@ def test_processes_that_open_an_old_cache_at_once_lose_no_tag(store: Store):
     assert not old.exists()
 
 
-def test_an_answer_that_was_paid_for_is_found_where_an_older_version_put_it(store: Store):
+def test_a_paid_answer_of_an_older_version_is_found(store: Store):
     log = AnswerLog(store.root / FOLDER / "c")
     log.append(["q"], "42")
     assert list(AnswerLog(mine.path(store.root, FOLDER) / "c")) == [KeptAnswer(("q",), "42")]
-    log.append(["r"], "43")  # a job of the older version goes on
+    log.append(["r"], "43")  # a job of the older version is still running
     assert list(AnswerLog(mine.path(store.root, FOLDER) / "c")) == [
         KeptAnswer(("q",), "42"),
         KeptAnswer(("r",), "43"),

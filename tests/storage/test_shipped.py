@@ -1,4 +1,4 @@
-"""Results that come with vlprobe, below one's own: read, and never written to."""
+"""Bundled results are shown together with the user's own results and are never written to."""
 
 import hashlib
 import pickle
@@ -27,7 +27,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def below(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that stands for what is shipped: one model on all items, and on four of them."""
+    """Return a store in place of the bundled results: one model on all items and on four of them."""
     store = Store(tmp_path_factory.mktemp("below") / "shipped")
     execute(Request((RANDOM,), tiny, "lgip"), store)
     execute(Request((RANDOM,), tiny, "lgip", limit=4), store)
@@ -47,7 +47,7 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def test_an_empty_store_shows_what_is_shipped_and_says_so(empty):
+def test_an_empty_store_shows_the_bundled_results_with_a_label(empty):
     sets = views.runs.question_sets(empty)
     assert list(sets["shipped"]) == [True, True]
     assert all(label.startswith("Bundled results · ") for label in sets["label"])
@@ -61,7 +61,7 @@ def test_an_empty_store_shows_what_is_shipped_and_says_so(empty):
     assert not empty.root.exists()
 
 
-def test_own_runs_come_first_and_stand_beside_shipped_ones_of_the_same_questions(empty, tiny):
+def test_own_runs_are_listed_first_and_compared_with_bundled_runs(empty, tiny):
     version = empty.version()
     execute(Request((WEAK,), tiny, "lgip", limit=4), Store(empty.root))
     assert empty.version() != version
@@ -80,7 +80,7 @@ def test_own_runs_come_first_and_stand_beside_shipped_ones_of_the_same_questions
     assert len(differences)
 
 
-def test_a_run_that_is_in_both_is_one_s_own(empty, tiny):
+def test_a_run_in_both_folders_counts_as_own(empty, tiny):
     (manifest,) = execute(Request((RANDOM,), tiny, "lgip", limit=4), Store(empty.root))
     assert not empty.is_shipped(manifest["key"])
     keys = [run["key"] for run in empty.runs()]
@@ -90,10 +90,10 @@ def test_a_run_that_is_in_both_is_one_s_own(empty, tiny):
     for store in (empty, snapshot, snapshot):
         assert [row.shipped for row in views.runs.run_rows(store)] == [False, True]
     assert (snapshot.runs(), snapshot.version()) == (empty.runs(), empty.version())
-    assert len(examine.load(empty)) == 1  # in both folders
+    assert len(examine.load(empty)) == 1  # it is in both folders
 
 
-def test_tags_of_shipped_cases_are_kept_in_the_own_store_and_nothing_is_written_below(empty, below):
+def test_tags_of_bundled_cases_are_written_to_the_own_store_only(empty, below):
     before = contents(below)
     key = case_key_of(empty)
     annotations.write(empty, key, Annotation(3, "an-id", ("telling",), "look"))
@@ -102,7 +102,7 @@ def test_tags_of_shipped_cases_are_kept_in_the_own_store_and_nothing_is_written_
     assert contents(below) == before
 
 
-def test_a_plain_store_has_the_own_runs_only(empty, tiny):
+def test_a_plain_store_has_only_own_runs(empty, tiny):
     (manifest,) = execute(Request((CONSTANT,), tiny, "lgip", limit=3), Store(empty.root))
     own = Store(empty.root)
     assert [run["key"] for run in own.runs()] == [manifest["key"]]
@@ -114,7 +114,7 @@ def test_a_plain_store_has_the_own_runs_only(empty, tiny):
             own.find(key)
 
 
-def test_a_cursor_reads_both_folders_and_nothing_else(empty, tiny, tmp_path):
+def test_a_cursor_reads_only_the_two_folders(empty, tiny, tmp_path):
     execute(Request((CONSTANT,), tiny, "lgip", limit=4), Store(empty.root))
     keys = [run["key"] for run in empty.runs()]
     files = empty.files(keys, "scores")
@@ -128,26 +128,26 @@ def test_a_cursor_reads_both_folders_and_nothing_else(empty, tiny, tmp_path):
             cursor.execute("SELECT count(*) FROM read_parquet(?)", [str(outside)])
 
 
-def test_it_can_be_sent_to_another_process(empty):
+def test_a_store_with_bundled_results_can_be_pickled(empty):
     copy = pickle.loads(pickle.dumps(empty))
     assert copy.roots == empty.roots
     assert copy.version() == empty.version()
 
 
 @pytest.mark.parametrize("setting", ["", "/nowhere/at/all"])
-def test_shipped_results_can_be_left_out(monkeypatch, setting):
+def test_bundled_results_can_be_hidden_by_the_setting(monkeypatch, setting):
     monkeypatch.setenv(shipped.SETTING, setting)
     assert shipped.folders() == ()
 
 
-def test_without_a_setting_they_are_those_of_the_package(monkeypatch):
+def test_without_a_setting_the_bundled_results_of_the_package_are_used(monkeypatch):
     monkeypatch.delenv(shipped.SETTING)
     package = Path(shipped.__file__).parent
     expected = package / "published_results", package / "shipped_results"
     assert shipped.folders() == (shipped.PUBLISHED_FOLDER, shipped.FOLDER) == expected
 
 
-def test_several_folders_are_shown_below_one_another(empty, below, tiny, tmp_path):
+def test_several_folders_of_bundled_results_are_combined(empty, below, tiny, tmp_path):
     lowest = Store(tmp_path / "lowest")
     execute(Request((CONSTANT,), tiny, "lgip", limit=4), lowest)
     store = StoreAboveShipped(tmp_path / "mine", below, lowest.root)
@@ -164,7 +164,7 @@ def test_several_folders_are_shown_below_one_another(empty, below, tiny, tmp_pat
     assert not (below / "runs" / manifest["key"]).exists()
 
 
-def test_a_store_opened_on_them_alone_leaves_no_thumbnail_among_them(tmp_path: Path, monkeypatch):
+def test_no_thumbnail_is_written_into_the_bundled_results(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
     for folder in ("shipped", "own"):
         thumbnails.write(tmp_path / folder, "0" * 32, b"RIFF")

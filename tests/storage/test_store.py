@@ -1,4 +1,4 @@
-"""The store: whole files or none, manifests last, nothing outside the cache can be read."""
+"""The store writes complete files or none and the manifest last, and reads nothing outside the cache."""
 
 import os
 from unittest.mock import Mock
@@ -23,7 +23,7 @@ def finish(store: Store, key: str, when: str = "2026-01-01") -> None:
     store.run(key).finish({"scores": TABLE}, facts(key, when))
 
 
-def test_a_run_without_a_manifest_is_not_there(store: Store):
+def test_a_run_without_a_manifest_is_not_listed(store: Store):
     store.run("a" * 16).write_part("0", TABLE)
     assert not store.run("a" * 16).complete
     assert store.runs() == []
@@ -48,7 +48,7 @@ def test_parts_survive_until_the_manifest_is_written_and_truncated_ones_count_as
     assert entry.part("0") is None
 
 
-def test_a_flipped_byte_is_told_by_its_checksum(store: Store):
+def test_a_flipped_bit_is_detected_by_the_checksum(store: Store):
     finish(store, "a" * 16)
     path = store.run("a" * 16).folder / "scores.parquet"
     data = bytearray(path.read_bytes())
@@ -58,7 +58,7 @@ def test_a_flipped_byte_is_told_by_its_checksum(store: Store):
         store.run("a" * 16).table("scores")
 
 
-def test_runs_are_listed_in_the_order_they_ended(store: Store):
+def test_runs_are_listed_in_the_order_in_which_they_finished(store: Store):
     finish(store, "b" * 16, "2026-01-02")
     finish(store, "a" * 16, "2026-01-03")
     assert [manifest["key"][0] for manifest in store.runs()] == ["b", "a"]
@@ -77,7 +77,7 @@ def test_the_version_changes_with_every_completed_run(store: Store):
     assert store.version() != empty
 
 
-def test_a_snapshot_keeps_its_runs_and_version_and_what_follows_from_them(store: Store):
+def test_a_snapshot_keeps_its_runs_its_version_and_its_derived_facts(store: Store):
     finish(store, "a" * 16)
     snapshot, version = store.snapshot(), store.version()
     names = [snapshot.listing_fact("first", lambda: store.runs()[-1]["key"])]
@@ -93,7 +93,7 @@ def test_a_snapshot_keeps_its_runs_and_version_and_what_follows_from_them(store:
     assert len(store.snapshot().runs()) == 2
 
 
-def test_a_manifest_is_read_again_when_its_file_has_changed_and_callers_may_change_theirs(
+def test_a_changed_manifest_is_read_again_and_callers_get_copies(
     store: Store,
 ):
     finish(store, "a" * 16)
@@ -111,7 +111,7 @@ def test_a_manifest_is_read_again_when_its_file_has_changed_and_callers_may_chan
     assert store.read_runs()[1] == {}
 
 
-def test_the_version_changes_when_a_model_is_examined(store: Store):
+def test_the_version_changes_with_a_new_examination(store: Store):
     finish(store, "a" * 16)
     before = store.version()
     write_bytes(store.root / "models" / "m-d.json", b"{}")
@@ -142,7 +142,7 @@ def test_the_reader_cannot_leave_the_cache(store: Store, tmp_path):
                 cursor.execute(query)
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_temporary_file(tmp_path, monkeypatch):
     path = tmp_path / "file.json"
     write_bytes(path, b"old")
     error = OSError(28, "No space left on device")
@@ -153,7 +153,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
+def test_an_unwritable_cache_is_refused_before_any_work(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(InvalidInput, match="Cannot write to the cache"):
@@ -161,7 +161,7 @@ def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1, 3, 100])
-def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(
+def test_a_table_written_in_pieces_reads_back_completely_and_in_slices(
     store: Store, monkeypatch, rows: int
 ):
     monkeypatch.setattr(storage_entry, "GROUP_ROWS", rows)
@@ -181,7 +181,7 @@ def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(
     assert pa.concat_tables(blocks).equals(whole.select(["case"]))
 
 
-def test_row_groups_end_before_they_take_too_much_memory(store: Store, monkeypatch):
+def test_the_memory_of_row_groups_is_limited(store: Store, monkeypatch):
     monkeypatch.setattr(storage_entry, "GROUP_BYTES", 1000)
     tables = (pa.table({"text": ["x" * 300]}) for _ in range(10))
     store.cases("a" * 16).finish({}, {}, [store.cases("a" * 16).write("cases", tables)])

@@ -1,4 +1,4 @@
-"""Damage to what is stored is an error with fields: whoever handles it reads those, not its English."""
+"""Damage to stored files is an error with fields; code reads the fields and never parses the message."""
 
 import ast
 import copy
@@ -13,7 +13,7 @@ from vlprobe.errors import REPAIR, InvalidInput, StoredDamage
 
 PACKAGE = Path(vlprobe.__file__).parent
 MATCHING = {"search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"}
-REDACTING = {"storage/file_systems.py"}  # takes credentials out of another library's message
+REDACTING = {"storage/file_systems.py"}  # removes credentials from the message of another library
 
 
 @pytest.mark.parametrize("remedy", [REPAIR, "Start it anew.", ""])
@@ -30,7 +30,7 @@ def test_damage_survives_pickling_and_copying(remedy, problem):
         assert (str(twin), twin.problem, twin.remedy) == (str(error), error.problem, remedy)
 
 
-def test_the_line_is_the_problem_and_then_the_remedy():
+def test_the_message_is_the_problem_followed_by_the_remedy():
     assert str(StoredDamage("'a' is damaged.")) == (
         "'a' is damaged. Run `vlprobe verify --repair`, then the same run again: "
         "damaged files are recomputed."
@@ -40,7 +40,7 @@ def test_the_line_is_the_problem_and_then_the_remedy():
 
 
 def matched_errors(source: str) -> Iterator[str]:
-    """Calls of regular expressions, in Python source, on what is named as an error."""
+    """Yield calls of regular expressions in Python source on variables that are named like errors."""
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Call)
@@ -58,11 +58,11 @@ def matched_errors(source: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     "line", ["re.sub(COMMAND, PRESS, error)", "WORD.search(str(error))", "re.match('a', problem)"]
 )
-def test_an_error_that_is_matched_is_noticed(line: str):
+def test_matching_the_text_of_an_error_is_detected(line: str):
     assert list(matched_errors(line)) == [line]
 
 
-def test_no_module_matches_the_text_of_an_error_by_a_regular_expression():
+def test_no_module_matches_the_text_of_an_error_with_a_regular_expression():
     matched = {
         (path.relative_to(PACKAGE).as_posix(), call)
         for path in PACKAGE.rglob("*.py")

@@ -1,4 +1,4 @@
-"""What is damaged, gone or planted in a store that several machines share keeps nobody from the rest of it."""
+"""Damaged, missing or planted files in a shared store do not block the rest of it."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ EXAMINED = asdict(
 )
 
 
-def test_one_damaged_entry_keeps_nobody_from_looking_working_or_repairing(memory, on):
+def test_one_damaged_entry_does_not_block_reading_running_or_repairing(memory, on):
     one = on("one", memory)
     for key in (KEY, ANOTHER):
         ask(one, key)
@@ -51,7 +51,7 @@ def test_one_damaged_entry_keeps_nobody_from_looking_working_or_repairing(memory
     assert [run["key"] for run in on("two", memory).runs()] == [ANOTHER]
 
 
-def test_what_is_damaged_here_is_sent_to_nobody(memory, on, caplog):
+def test_locally_damaged_files_are_not_uploaded(memory, on, caplog):
     one = on("one", memory)
     (one.root / "models").mkdir()
     (one.root / "models" / "m-d.json").write_bytes(b'{"schema": 1, "mod')
@@ -70,11 +70,11 @@ def test_what_is_damaged_here_is_sent_to_nobody(memory, on, caplog):
     assert list(there.names("")) == ["writable"]
 
 
-def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, dataset_name, on):
+def test_removed_questions_are_recreated_by_the_next_run(memory, dataset_name, on):
     one = on("one", memory)
     key = execute(request(dataset_name), one)[0]["case_key"]
     two = on("two", memory)
-    assert two.cases(key).complete  # known to two from here on
+    assert two.cases(key).complete  # from here on, machine two has it in its listing
     there = one.mirror
     there.remove([name for name in there.names("") if "cases/" in name])
     assert "its question set is missing" in call(memory, "verify", code=1)
@@ -87,7 +87,7 @@ def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, datas
     assert len(views.rows.questions(views.runs.question_set(on("two", memory), key), [0])) == 1
 
 
-def test_repair_leaves_what_became_valid_since_it_was_seen(memory, on, monkeypatch):
+def test_repair_keeps_a_file_that_became_valid_in_the_meantime(memory, on, monkeypatch):
     one = on("one", memory)
     ask(one)
     finish(one)
@@ -109,7 +109,7 @@ def test_repair_leaves_what_became_valid_since_it_was_seen(memory, on, monkeypat
     assert on("three", memory).run(KEY).table("scores").equals(TABLE)
 
 
-def test_a_mirror_that_was_deleted_is_a_mirror_again(memory, on):
+def test_a_deleted_mirror_is_recreated(memory, on):
     one = on("one", memory)
     finish(one)
     shutil.rmtree(one.root)
@@ -118,7 +118,9 @@ def test_a_mirror_that_was_deleted_is_a_mirror_again(memory, on):
     assert len(on("two", memory).runs()) == 2
 
 
-def test_a_page_goes_on_with_what_is_here_and_says_so(memory, dataset_name, on, monkeypatch):
+def test_a_page_shows_local_results_with_a_warning_if_the_bucket_is_unreachable(
+    memory, dataset_name, on, monkeypatch
+):
     one = on("one", memory)
     execute(request(dataset_name), one)
     monkeypatch.setattr(Mirror, "names", Mock(side_effect=InvalidInput("Cannot use it.")))
@@ -131,7 +133,7 @@ def test_a_page_goes_on_with_what_is_here_and_says_so(memory, dataset_name, on, 
         one.require_writable()
 
 
-def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeypatch, tmp_path):
+def test_a_silent_server_is_abandoned_after_seconds(server, on, monkeypatch, tmp_path):
     import s3fs
     from fsspec.config import conf
 
@@ -181,28 +183,30 @@ MANIFESTS = {
 
 
 @pytest.mark.parametrize("case", MANIFESTS)
-def test_a_manifest_that_nobody_would_write_is_damaged_and_no_traceback(memory, on, case):
+def test_a_malformed_manifest_counts_as_damaged(memory, on, case):
     one = on("one", memory)
     for key in (KEY, ANOTHER):
         ask(one, key)
         finish(one, key)
-    said = json.loads(one.mirror.read(INDEX))
-    del said["sha256"]
+    manifest = json.loads(one.mirror.read(INDEX))
+    del manifest["sha256"]
     given = MANIFESTS[case]
-    one.mirror.put(INDEX, given if isinstance(given, bytes) else json.dumps(said | given).encode())
+    one.mirror.put(
+        INDEX, given if isinstance(given, bytes) else json.dumps(manifest | given).encode()
+    )
     two = on("two", memory)
     assert views.runs.runs(two)["key"].tolist() == [ANOTHER]
     assert call(memory, "verify", "--repair").count("\n") == 1
 
 
-def test_the_sorts_of_a_run_are_those_of_its_fields():
+def test_the_checked_types_cover_every_field_of_a_run():
     assert {*entry.RUN_FIELDS, "selection"} == {field.name for field in fields(Run)}
 
 
 @pytest.mark.parametrize(
     "changed", [{"finished": 5}, {"passport": [["a", 1]]}, {"checks": [{"name": 1}]}, {"erased": 1}]
 )
-def test_an_examination_that_nobody_would_write_is_damaged(changed, tmp_path):
+def test_a_malformed_examination_counts_as_damaged(changed, tmp_path):
     path = tmp_path / "d-y.json"
     path.write_text(json.dumps(EXAMINED | {"schema": examine.SCHEMA, "passport": []}))
     assert examine.read(path).model == "m"
@@ -223,25 +227,25 @@ def test_an_examination_that_nobody_would_write_is_damaged(changed, tmp_path):
         "simplecache::s3://A:SEC/RET@b",
     ],
 )
-def test_no_password_in_a_url_is_said_again(url):
-    with pytest.raises(InvalidInput, match="contains a user or password") as told:
+def test_the_error_for_a_url_with_a_password_does_not_show_it(url):
+    with pytest.raises(InvalidInput, match="contains a user or password") as error:
         Store(url)
-    assert "SEC" not in str(told.value)
+    assert "SEC" not in str(error.value)
 
 
-def test_an_error_names_no_user_of_an_endpoint():
+def test_an_error_of_an_endpoint_does_not_show_its_user():
     error = ConnectionError('Could not connect to "http://me:hunter2@127.0.0.1:9/x"')
     assert file_systems.one_line(error) == 'Could not connect to "http://127.0.0.1:9/x"'
 
 
-def test_a_mark_above_a_cache_is_nothing_to_it(tmp_path):
+def test_a_mirror_mark_in_a_parent_folder_of_a_cache_is_ignored(tmp_path):
     (tmp_path / mirror.MARK).write_text("s3://evil/x")
     assert Store(tmp_path / "me" / "cache").mirror is None
     with pytest.raises(InvalidInput, match="is the local mirror"):
         Store(tmp_path)
 
 
-def test_whoever_is_killed_at_the_end_of_a_commit_leaves_no_parts(memory, on, monkeypatch):
+def test_a_process_killed_at_the_end_of_a_commit_leaves_no_parts(memory, on, monkeypatch):
     one = on("one", memory)
     one.run(KEY).write_part("0", TABLE)
     unlink = Path.unlink

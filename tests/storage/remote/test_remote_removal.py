@@ -1,4 +1,4 @@
-"""Runs that are removed from a store that several machines share."""
+"""Runs that are removed from a shared store."""
 
 from unittest.mock import Mock
 
@@ -15,7 +15,7 @@ MODELS = ("control:random", "control:constant")
 
 
 @pytest.mark.parametrize("kind", ["memory", pytest.param("bucket", marks=pytest.mark.full)])
-def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(
+def test_a_removed_run_is_removed_for_every_machine_and_the_others_remain(
     kind, dataset_name, on, request
 ):
     address = request.getfixturevalue(kind)
@@ -46,7 +46,7 @@ def test_the_command_removes_a_run_of_a_shared_store(memory, dataset_name, on):
     assert not on("two", memory).runs()
 
 
-def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, dataset_name, on, monkeypatch):
+def test_an_interrupted_removal_leaves_no_incomplete_run(memory, dataset_name, on, monkeypatch):
     one = on("one", memory)
     (manifest,) = execute(asked(dataset_name), one)
     with monkeypatch.context() as patch:

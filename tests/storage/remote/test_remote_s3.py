@@ -1,4 +1,6 @@
-"""Two machines and one bucket of a real S3 server: what one finished the other reads, resumes and never overwrites."""
+"""Two machines share a bucket of a real S3 server: each reads and resumes the other's results and never overwrites
+them.
+"""
 
 import threading
 from pathlib import Path
@@ -63,7 +65,7 @@ def call(url: str, *words: str, code: int = 0) -> str:
 
 
 class AtHalf(Progress):
-    """Does something once, when half of the answers are there."""
+    """Call a function once, when half of the answers exist."""
 
     def __init__(self, what) -> None:
         self.what = what
@@ -78,7 +80,7 @@ class AtHalf(Progress):
 refuse = Mock(side_effect=AssertionError("asked again"))
 
 
-def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
+def test_results_of_one_machine_are_read_by_another_without_scoring_again(
     bucket, dataset_name, on, monkeypatch, tmp_path
 ):
     one = on("one", bucket)
@@ -94,7 +96,7 @@ def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
     assert not list(one.root.rglob("pending.json"))
     two = on("two", bucket)
     assert views.runs.runs(two)["key"].tolist() == [key]
-    assert not list(two.root.rglob("*.parquet"))  # until somebody asks for it
+    assert not list(two.root.rglob("*.parquet"))  # until a table is read
     assert tables(two, key) == tables(on("one", bucket), key)
     on("two", bucket)
     monkeypatch.setattr(run, "answer", refuse)
@@ -111,9 +113,7 @@ def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
     assert call(bucket, "verify") == ""
 
 
-def test_a_run_that_stopped_is_resumed_on_another_machine(
-    bucket, dataset_name, on, store, monkeypatch
-):
+def test_a_stopped_run_is_resumed_on_another_machine(bucket, dataset_name, on, store, monkeypatch):
     monkeypatch.setattr(runs_answers, "PART_CASES", 20)
     with pytest.raises(KeyboardInterrupt):
         execute(
@@ -143,11 +143,11 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(
     assert not [name for name in objects(bucket) if "/parts/" in name]
 
 
-def test_of_two_that_finish_at_once_no_manifest_names_the_others_bytes(bucket, on, monkeypatch):
+def test_if_two_machines_finish_at_once_each_manifest_matches_its_tables(bucket, on, monkeypatch):
     stores = [on(name, bucket) for name in ("one", "two")]
     entries = [store.run("a" * 16) for store in stores]
     gate = threading.Barrier(2)
-    # both have looked, and neither has found a manifest
+    # both have checked for a manifest and found none
     monkeypatch.setattr(Mirror, "put", put_after(lambda: gate.wait(300)))
     threads = [
         threading.Thread(target=entry.finish, args=({"scores": table}, facts("a" * 16, note=name)))
@@ -162,7 +162,7 @@ def test_of_two_that_finish_at_once_no_manifest_names_the_others_bytes(bucket, o
         assert entry.table("scores").equals(written[entry.manifest()["note"]])
 
 
-def test_the_second_to_finish_a_run_takes_the_results_of_the_first(bucket, on):
+def test_the_second_machine_to_finish_a_run_uses_the_results_of_the_first(bucket, on):
     one, two = (on(name, bucket).run("a" * 16) for name in ("one", "two"))
     one.finish({"scores": TABLE}, facts("a" * 16, note="one"))
     sent = objects(bucket)
@@ -175,9 +175,7 @@ def test_the_second_to_finish_a_run_takes_the_results_of_the_first(bucket, on):
 @pytest.mark.parametrize(
     "how", [pytest.param("truncated", marks=pytest.mark.full), "altered", "gone"]
 )
-def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(
-    bucket, dataset_name, on, how
-):
+def test_a_damaged_object_is_reported_removed_and_recreated(bucket, dataset_name, on, how):
     one = on("one", bucket)
     manifest = execute(request(dataset_name), one)[0]
     key, right = manifest["key"], tables(one, manifest["key"])
@@ -203,7 +201,7 @@ def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(
     assert call(bucket, "verify") == ""
 
 
-def test_damage_on_this_machine_is_mended_from_the_bucket(bucket, dataset_name, on):
+def test_a_damaged_local_file_is_restored_from_the_bucket(bucket, dataset_name, on):
     one = on("one", bucket)
     key = execute(request(dataset_name), one)[0]["key"]
     right = tables(one, key)
@@ -213,7 +211,7 @@ def test_damage_on_this_machine_is_mended_from_the_bucket(bucket, dataset_name, 
     assert tables(one, key) == right
 
 
-def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
+def test_no_finished_work_is_lost_if_the_server_stops_during_a_run(
     server: Server, bucket, dataset_name, on, monkeypatch
 ):
     monkeypatch.setattr(runs_answers, "PART_CASES", 20)
@@ -227,7 +225,7 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
     server.start()
     with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot use"):
         patch.setattr(Mirror, "put", put_after(server.stop))
-        execute(request(dataset_name), one)  # all is answered and cannot be committed
+        execute(request(dataset_name), one)  # all cases are scored but cannot be committed
     server.start()
     assert one.runs() == []
     with monkeypatch.context() as patch:
@@ -237,7 +235,7 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
     assert call(bucket, "verify") == ""
 
 
-def test_a_machine_that_only_looks_sends_nothing(bucket, dataset_name, on, monkeypatch):
+def test_a_read_only_machine_uploads_nothing(bucket, dataset_name, on, monkeypatch):
     key = execute(request(dataset_name), on("one", bucket))[0]["key"]
     before = objects(bucket)
     two = on("two", bucket)
@@ -250,7 +248,7 @@ def test_a_machine_that_only_looks_sends_nothing(bucket, dataset_name, on, monke
     assert objects(bucket) == before
 
 
-def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
+def test_embeddings_of_one_machine_are_reused_by_another(bucket, on, monkeypatch):
     model, asked = ControlEncoder("random"), []
     encode = model.encode_texts
     monkeypatch.setattr(
@@ -276,12 +274,12 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
     with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' has changed since it was written"):
         CachedEncoder(model, on("four", bucket).root / "embeddings")
     assert call(bucket, "verify", "--repair") == f"{bucket}/{name}: its checksum differs\n"
-    # it has the file, and sends it again
+    # machine two has the file and uploads it again
     CachedEncoder(model, on("two", bucket).root / "embeddings").close()
     assert objects(bucket)[name] == data
 
 
-def test_a_bucket_that_is_not_there_or_lets_nobody_in_is_one_line(bucket, on, monkeypatch):
+def test_a_missing_or_inaccessible_bucket_is_refused_in_one_line(bucket, on, monkeypatch):
     with pytest.raises(
         InvalidInput,
         match=r"'s3://nobody/x' does not exist .*bucket does not exist.*Create the bucket",

@@ -1,4 +1,4 @@
-"""What a store behind a URL sends, when, and what becomes of it where sending broke off."""
+"""Uploads of a remote store: their content, their time, and recovery after an interruption."""
 
 from unittest.mock import Mock
 
@@ -10,7 +10,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage.mirror import Mirror
 
 
-def test_parts_that_are_here_alone_are_sent_when_a_run_goes_on(memory, on):
+def test_parts_that_exist_only_locally_are_uploaded_when_a_run_resumes(memory, on):
     one = on("one", memory)
     one.run(KEY).write_part("0", TABLE)
     there = one.mirror
@@ -19,9 +19,7 @@ def test_parts_that_are_here_alone_are_sent_when_a_run_goes_on(memory, on):
     assert on("two", memory).run(KEY).part("0").equals(TABLE)
 
 
-def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
-    memory, on, monkeypatch
-):
+def test_results_finished_while_offline_are_uploaded_by_the_next_run(memory, on, monkeypatch):
     one = on("one", memory)
     with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot reach it"):
         patch.setattr(Mirror, "put", Mock(side_effect=InvalidInput("Cannot reach it.")))
@@ -36,7 +34,7 @@ def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
     assert (two.root / "models" / "m-d.json").exists()
 
 
-def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory, on, monkeypatch):
+def test_a_result_damaged_before_its_upload_is_recomputed(memory, on, monkeypatch):
     one = on("one", memory)
     with monkeypatch.context() as patch, pytest.raises(InvalidInput):
         patch.setattr(Mirror, "put", Mock(side_effect=InvalidInput("")))
@@ -48,7 +46,7 @@ def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory
     assert not one.mirror.names("runs")
 
 
-def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, monkeypatch):
+def test_a_run_killed_right_after_its_commit_is_complete(memory, on, monkeypatch):
     one = on("one", memory)
 
     put = Mirror.put
@@ -67,11 +65,11 @@ def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, mo
     assert not list(one.root.rglob("pending.json"))
 
 
-def test_an_upload_that_is_cut_off_anywhere_leaves_no_half_entry(memory, on, monkeypatch):
+def test_an_interrupted_upload_leaves_no_incomplete_entry(memory, on, monkeypatch):
     one = on("one", memory)
     one.require_writable()
     put = Mirror.put
-    for n_allowed in range(2):  # the table, then the manifest
+    for n_allowed in range(2):  # the table is uploaded first, then the manifest
         calls = []
 
         def cut_off(self, name, content, calls=calls, n_allowed=n_allowed):

@@ -1,4 +1,4 @@
-"""A store behind a URL: what is looked for and when, what is refused, and what stays on this machine."""
+"""A remote store: listings and their caching, refused URLs, and files that remain local."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def finish(store: Store, key: str = KEY, table: pa.Table = TABLE, when: str = "2
 
 
 def ask(store: Store, key: str = KEY) -> None:
-    """Writes the questions of a made-up run."""
+    """Write the questions of a made-up run."""
     store.cases(key).finish({"cases": TABLE}, {"key": key})
 
 
@@ -67,12 +67,12 @@ def ask(store: Store, key: str = KEY) -> None:
         ),
     ],
 )
-def test_a_url_that_leads_nowhere_is_one_line(url, error, said, on):
+def test_an_invalid_cache_url_is_refused_in_one_line(url, error, said, on):
     with pytest.raises(error, match=said):
         on("one", url).runs()
 
 
-def test_without_s3fs_it_is_said_what_to_install(on, monkeypatch):
+def test_the_error_for_missing_s3fs_shows_the_install_command(on, monkeypatch):
     pytest.importorskip("fsspec")
     missing = Mock(side_effect=ImportError("Install s3fs to access S3"))
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
@@ -82,7 +82,7 @@ def test_without_s3fs_it_is_said_what_to_install(on, monkeypatch):
         on("one", "s3://nothing/x").runs()
 
 
-def test_a_store_is_the_same_by_its_url_by_its_folder_and_sent_to_another_process(memory, on):
+def test_a_remote_store_can_be_opened_by_url_by_folder_and_after_pickling(memory, on):
     store = on("one", memory)
     finish(store)
     for other in (
@@ -96,15 +96,13 @@ def test_a_store_is_the_same_by_its_url_by_its_folder_and_sent_to_another_proces
     assert pickle.loads(pickle.dumps(Store(store.root.parent / "folder"))).mirror is None
 
 
-def test_a_folder_that_somebody_made_sends_nothing_to_an_address_that_it_names(
-    memory, on, tmp_path
-):
+def test_a_copied_mirror_folder_sends_nothing_to_the_url_in_its_mark(memory, on, tmp_path):
     finish(on("one", memory))
     shutil.copytree(Store(memory).root, tmp_path / "cache")
     with pytest.raises(InvalidInput, match="is the local mirror of a remote cache"):
         Store(tmp_path / "cache")
     (tmp_path / "pipe").mkdir()
-    os.mkfifo(tmp_path / "pipe" / mirror.MARK)  # is not waited for
+    os.mkfifo(tmp_path / "pipe" / mirror.MARK)  # must not block
     assert Store(tmp_path / "pipe").mirror is None
 
 
@@ -123,24 +121,24 @@ def test_names_in_a_bucket_cannot_leave_the_mirror(memory, on, tmp_path):
     assert not list(tmp_path.rglob("*evil*")) and not list(tmp_path.rglob(".hidden*"))
 
 
-def test_a_page_asks_for_a_listing_every_few_seconds_and_not_each_time(memory, on, monkeypatch):
+def test_a_page_requests_a_listing_only_every_few_seconds(memory, on, monkeypatch):
     finish(on("one", memory))
-    store, asked = on("two", memory), []
+    store, listings = on("two", memory), []
     names = Mirror.names
     monkeypatch.setattr(mirror, "LISTED_SECONDS", 300.0)
     monkeypatch.setattr(
-        Mirror, "names", lambda self, folder: (asked.append(folder), names(self, folder))[1]
+        Mirror, "names", lambda self, folder: (listings.append(folder), names(self, folder))[1]
     )
     version = store.version()
     for _ in range(20):
         assert len(Store(memory).runs()) == 1
         assert store.version() == version
-    assert asked == ["index"]
-    store.require_writable()  # before work it is asked anew
-    assert asked == ["index"] * 2
+    assert listings == ["index"]
+    store.require_writable()  # requests a new listing before work
+    assert listings == ["index"] * 2
 
 
-def test_what_is_removed_or_made_anew_elsewhere_is_so_here(memory, on):
+def test_removals_and_new_results_of_other_machines_are_seen(memory, on):
     one, two = on("one", memory), on("two", memory)
     finish(one)
     assert len(two.runs()) == 1
@@ -153,7 +151,7 @@ def test_what_is_removed_or_made_anew_elsewhere_is_so_here(memory, on):
     assert two.runs()[0]["finished"] == "2026-01-02"
 
 
-def test_a_table_made_anew_since_its_manifest_was_fetched_is_the_new_one(memory, on):
+def test_a_table_replaced_after_its_manifest_was_fetched_is_read_as_the_new_one(memory, on):
     one, two = on("one", memory), on("two", memory)
     finish(one)
     assert two.run(KEY).complete
@@ -163,7 +161,7 @@ def test_a_table_made_anew_since_its_manifest_was_fetched_is_the_new_one(memory,
     assert two.run(KEY).table("scores").equals(OTHER)
 
 
-def test_a_damaged_manifest_is_named_once_and_not_kept(memory, on, caplog):
+def test_a_damaged_manifest_is_reported_once_and_not_cached(memory, on, caplog):
     one, two = on("one", memory), on("two", memory)
     finish(one)
     name = f"index/runs/{KEY}.2.json"
@@ -173,7 +171,7 @@ def test_a_damaged_manifest_is_named_once_and_not_kept(memory, on, caplog):
         ask(one, key)
     finish(one, ANOTHER)
     for _ in range(2):
-        assert [run["key"] for run in two.runs()] == [ANOTHER]  # one that is damaged hides no other
+        assert [run["key"] for run in two.runs()] == [ANOTHER]  # the damaged one hides no other
     assert [record.message.partition(" is ")[0] for record in caplog.records] == [
         f"'{memory}/{name}'"
     ]
@@ -185,7 +183,7 @@ def test_a_damaged_manifest_is_named_once_and_not_kept(memory, on, caplog):
     ]
 
 
-def test_a_part_that_is_damaged_there_is_made_again(memory, on, caplog):
+def test_a_part_that_is_damaged_in_the_bucket_is_recomputed(memory, on, caplog):
     one, two = on("one", memory), on("two", memory)
     entry = one.run(KEY)
     entry.write_part("0", TABLE)
@@ -204,7 +202,7 @@ def test_a_part_that_is_damaged_there_is_made_again(memory, on, caplog):
     assert two.run(KEY).parts() == {"1"}
 
 
-def test_each_machine_finds_the_pictures_where_it_has_them(memory, on, tmp_path):
+def test_each_machine_finds_the_pictures_in_its_own_folder(memory, on, tmp_path):
     here, there = make_tiny(tmp_path / "here"), make_tiny(tmp_path / "there")
     (there_csv := Path(there.partition(":")[2])).write_bytes(
         Path(here.partition(":")[2]).read_bytes()
@@ -240,18 +238,20 @@ def test_duckdb_reads_the_tables_of_a_bucket_from_their_local_copies(memory, on)
         ).fetchone() == (3,)
 
 
-def test_a_failure_is_told_without_the_signature_of_a_url(memory, on, monkeypatch):
+def test_an_error_does_not_show_the_signature_of_a_url(memory, on, monkeypatch):
     there = on("one", memory).mirror
     error = ConnectionError('Cannot connect to "http://host/x?list-type=2&Signature=secret"\nnow')
     monkeypatch.setattr(type(there._opened[0]), "find", Mock(side_effect=error))
-    with pytest.raises(InvalidInput, match=r'\(Cannot connect to "http://host/x" now\)') as told:
+    with pytest.raises(InvalidInput, match=r'\(Cannot connect to "http://host/x" now\)') as error:
         there.names("")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(error.value)
 
 
-def test_the_dashboard_is_served_with_the_mirror_and_its_place(memory, on, monkeypatch, tmp_path):
+def test_the_dashboard_gets_the_remote_cache_and_the_path_of_its_mirror(
+    memory, on, monkeypatch, tmp_path
+):
     seen = {}
-    monkeypatch.chdir(os.getcwd())  # the dashboard goes where its settings are
+    monkeypatch.chdir(os.getcwd())  # the dashboard changes to the folder of its settings
     monkeypatch.setattr("os.execve", lambda program, command, env: seen.update(env))
     monkeypatch.setenv(MIRROR, os.path.relpath(tmp_path / "mirrors"))
     with pytest.raises(SystemExit):
@@ -262,7 +262,7 @@ def test_the_dashboard_is_served_with_the_mirror_and_its_place(memory, on, monke
     assert str(Store(memory).root) in seen["VLPROBE_ROOTS"]
 
 
-def test_a_folder_has_nothing_to_do_with_any_of_it(tmp_path, monkeypatch):
+def test_a_local_store_has_no_mirror(tmp_path, monkeypatch):
     monkeypatch.setenv(MIRROR, str(tmp_path / "mirrors"))
     store = Store(tmp_path / "cache")
     finish(store)

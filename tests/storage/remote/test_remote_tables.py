@@ -1,4 +1,4 @@
-"""Tables in a bucket."""
+"""Datasets whose table is in a bucket."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from vlprobe.datasets import table
 from vlprobe.errors import InvalidInput
 
 
-def test_a_table_in_a_bucket_is_fetched_again_once_it_has_changed(bucket: str, tmp_path: Path):
+def test_a_changed_table_in_a_bucket_is_downloaded_again(bucket: str, tmp_path: Path):
     name = f"table:{bucket}/x.csv+unpictured"
     for caption in ("A dog.", "A cat."):
         with fsspec.open(f"{bucket}/x.csv", "w") as handle:
@@ -19,7 +19,7 @@ def test_a_table_in_a_bucket_is_fetched_again_once_it_has_changed(bucket: str, t
     assert len(list((tmp_path / "cache" / "fetched").rglob("x.csv"))) == 2
 
 
-def test_a_table_that_is_not_in_the_bucket_is_one_line(bucket: str, tmp_path: Path):
+def test_a_table_missing_from_the_bucket_is_refused_in_one_line(bucket: str, tmp_path: Path):
     with pytest.raises(InvalidInput, match=r"'s3://.*/y.csv' does not exist") as refusal:
         table.load(f"table:{bucket}/y.csv", tmp_path / "cache")
     assert "\n" not in str(refusal.value)
