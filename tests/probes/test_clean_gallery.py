@@ -1,4 +1,4 @@
-"""The clean gallery of RoCOCO alone: the same recall as beside altered candidates, and nothing said of these."""
+"""RoCOCO with only the clean gallery: same recall as with altered candidates, and no mention of these."""
 
 import functools
 
@@ -36,7 +36,7 @@ def estimates(store, manifest):
     }
 
 
-def test_recall_is_that_of_the_clean_gallery_beside_an_altered_one_and_the_rest_is_unknown(
+def test_clean_recall_equals_that_with_altered_candidates_and_other_metrics_are_unknown(
     tiny, store
 ):
     for clean, beside in zip(
@@ -51,7 +51,7 @@ def test_recall_is_that_of_the_clean_gallery_beside_an_altered_one_and_the_rest_
         assert clean["n_cases"] == 6 + 12 and set(of_beside) == set(of_clean)
 
 
-def test_what_stands_against_the_right_one_is_the_best_of_all_others(tiny, store):
+def test_the_margin_compares_the_right_candidate_with_the_best_other(tiny, store):
     random, constant = (
         store.run(manifest["key"]).table("scores").to_pylist()
         for manifest in run_rococo(tiny, store, CLEAN)
@@ -67,7 +67,7 @@ def test_what_stands_against_the_right_one_is_the_best_of_all_others(tiny, store
     } == {1}
 
 
-def test_ranks_are_those_of_a_plain_loop():
+def test_ranks_equal_a_plain_loop():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(30, 8)).astype(np.float32)
     queries, owner = rng.normal(size=(9, 8)).astype(np.float32), np.arange(30) % 10
@@ -82,12 +82,12 @@ def test_ranks_are_those_of_a_plain_loop():
         assert owner[ranks.which_altered[row]] != row
 
 
-def test_one_item_alone_is_refused_in_one_line(tiny, store):
+def test_a_gallery_of_one_item_is_refused_in_one_line(tiny, store):
     with pytest.raises(InvalidInput, match="contains only one item"):
         execute(Request(("control:random",), tiny, "rococo", CLEAN, limit=1), store)
 
 
-def test_pictures_that_are_not_here_cannot_be_mixed_and_the_remedy_is_named(tmp_path, store):
+def test_mixing_missing_pictures_is_refused_with_the_option_to_use(tmp_path, store):
     (tmp_path / "d.csv").write_text("image,caption\na.png,a red dog\nb.png,a blue car\n")
     data = f"csv:{tmp_path}/d.csv+unpictured"
     with pytest.raises(InvalidInput, match=r"2 of 2 pictures are missing .*--option pictures="):
@@ -100,14 +100,16 @@ def test_pictures_that_are_not_here_cannot_be_mixed_and_the_remedy_is_named(tmp_
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory):
-    """A store with the clean gallery alone, and its questions' key."""
+    """Return a store with only the clean gallery, and the key of its question set."""
     folder = tmp_path_factory.mktemp("clean")
     store = Store(folder / "cache")
     return store, run_rococo(make_tiny(folder / "data"), store, CLEAN)[0]["case_key"]
 
 
 @pytest.mark.parametrize("kind", ["clean_i2t", "clean_t2i"])
-def test_its_failures_are_shown_and_no_mixture_is_spoken_of(kind, clean, monkeypatch):
+def test_failures_of_a_clean_gallery_are_shown_without_mentioning_mixtures(
+    kind, clean, monkeypatch
+):
     store, key = clean
     shown = functools.partial(open_page, monkeypatch)
     shown(store, "explore", set=key, model="control:random", kind=kind)
@@ -128,6 +130,6 @@ def test_its_failures_are_shown_and_no_mixture_is_spoken_of(kind, clean, monkeyp
         ("retrieval",),
     ),
 )
-def test_every_page_opens_on_it(page, clean, monkeypatch):
+def test_every_page_opens_with_a_clean_gallery(page, clean, monkeypatch):
     store, key = clean
     open_page(monkeypatch, store, page, set=key, kind="clean_t2i")

@@ -1,4 +1,4 @@
-"""What holds for every probe: unique cases that depend on their item alone, and controls at chance or below."""
+"""Properties of every probe: unique cases that depend only on their item, and controls at chance or below."""
 
 import inspect
 import json
@@ -24,7 +24,7 @@ def picture(path: Path, number: int) -> str:
 
 
 def make(probe: str, folder: Path, n: int = 160) -> str:
-    """A dataset that suits the probe, made on the spot; returns its name."""
+    """Create a dataset with cases for the probe, and return its name."""
     folder.mkdir(parents=True, exist_ok=True)
     if probe == "eqben":
         rows = [
@@ -73,7 +73,7 @@ def make(probe: str, folder: Path, n: int = 160) -> str:
 
 
 @pytest.mark.parametrize("probe", ["eqben", "series", "visla"])
-def test_controls_get_the_chance_that_is_declared_and_a_constant_never_wins(probe, tmp_path):
+def test_controls_score_the_declared_chance_and_a_constant_model_never_wins(probe, tmp_path):
     dataset, store = make(probe, tmp_path / "data"), Store(tmp_path / "cache")
     request = Request(("control:random", "control:constant"), dataset, probe, examine=False)
     manifest = execute(request, store)[0]
@@ -111,11 +111,13 @@ LISTS = [
     for option, default in registry.load_probe(name).defaults.items()
     if isinstance(default, list)
 ]
-SAMPLES = {"caption_seeds": 1}  # of lists that are empty unless somebody fills them; else a model
+SAMPLES = {
+    "caption_seeds": 1
+}  # values for list options that are empty by default; otherwise a model
 
 
 @pytest.mark.parametrize(("probe", "option", "default"), LISTS)
-def test_a_value_named_twice_in_a_list_option_is_refused_in_one_line(
+def test_a_duplicate_value_in_a_list_option_is_refused_in_one_line(
     probe, option, default, tiny, store
 ):
     value = default[0] if default else SAMPLES.get(option, "control:random")
@@ -129,7 +131,7 @@ def test_a_value_named_twice_in_a_list_option_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_a_probe_says_what_it_is(probe):
+def test_a_probe_has_a_docstring_a_version_and_described_metrics(probe):
     loaded = registry.load_probe(probe)
     assert inspect.getdoc(type(loaded)).endswith(".")
     assert loaded.version >= 1

@@ -1,4 +1,6 @@
-"""A file of edits, an original and its edit a line: every probe asks about it, and nothing of it is half read."""
+"""An edits file with an original and its edit per line: every probe uses it, and invalid files are refused
+completely.
+"""
 
 import json
 import re
@@ -18,7 +20,7 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 FIRST, SECOND = (captions[0] for _, _, *captions in CAPTIONS[:2])
-ROWS = [  # as a person might write them
+ROWS = [  # as a person may write them
     {"original": FIRST, "edit": "On a bench sits a red dog.", "meaning": "same", "maker": "Ann"},
     {
         "original": FIRST,
@@ -54,7 +56,7 @@ def rows(tmp_path: Path) -> Path:
     return write_edits(tmp_path / "edits.jsonl", ROWS)
 
 
-def test_lgip_rewords_with_those_that_mean_the_same_and_lies_with_the_others(tiny, store, rows):
+def test_lgip_uses_edits_of_the_same_meaning_as_paraphrases_and_others_as_flips(tiny, store, rows):
     cases = run_cases(tiny, store, "lgip", rows)
     kinds = {"same": "paraphrase", "different": "flip"}
     assert [(case["kind"], *case["texts"]) for case in cases] == [
@@ -67,7 +69,7 @@ def test_lgip_rewords_with_those_that_mean_the_same_and_lies_with_the_others(tin
     }
 
 
-def test_rococo_hides_them_in_a_gallery_for_each_subtype(tiny, store, rows):
+def test_rococo_adds_wrong_edits_to_a_gallery_for_each_subtype(tiny, store, rows):
     cases = run_cases(tiny, store, "rococo", rows)
     hidden = [
         (
@@ -84,7 +86,7 @@ def test_rococo_hides_them_in_a_gallery_for_each_subtype(tiny, store, rows):
     assert cases[0]["texts"][:2] == list(CAPTIONS[0][2:])
 
 
-def test_eqben_takes_them_as_foils_and_visla_makes_triplets_of_them(tiny, store, rows):
+def test_eqben_uses_wrong_edits_as_foils_and_visla_makes_triplets(tiny, store, rows):
     foils = run_cases(tiny, store, "eqben", rows)
     assert [case["texts"] for case in foils] == [
         [row["original"], row["edit"]] for row in ROWS if row["meaning"] == "different"
@@ -100,7 +102,7 @@ def test_eqben_takes_them_as_foils_and_visla_makes_triplets_of_them(tiny, store,
     assert len({case["id"] for case in triplets}) == 4
 
 
-def test_prsm_asks_each_query_in_the_words_of_the_file(tiny, store, rows):
+def test_prsm_uses_the_edits_as_versions_of_each_query(tiny, store, rows):
     cases = run_cases(tiny, store, "prsm", rows)
     assert [(case["subtype"], case["texts"]) for case in cases] == [
         ("P1", [FIRST, ROWS[0]["edit"]]),
@@ -109,9 +111,7 @@ def test_prsm_asks_each_query_in_the_words_of_the_file(tiny, store, rows):
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "rococo")))
-def test_what_stands_in_the_file_is_in_the_key_and_a_run_without_one_knows_of_no_such_option(
-    tiny, store, rows, probe
-):
+def test_the_content_of_the_edits_file_is_part_of_the_key(tiny, store, rows, probe):
     before = ran(tiny, store, probe, rows)
     assert before["n_cases"] and before["run"]["options"]["edits_digest"]
     assert ran(tiny, store, probe, rows)["key"] == before["key"]
@@ -122,7 +122,7 @@ def test_what_stands_in_the_file_is_in_the_key_and_a_run_without_one_knows_of_no
     assert "edits_digest" not in pinned and (probe == "lgip" or "edits" not in pinned)
 
 
-def test_captions_of_any_language_are_asked_about_with_edits_from_a_file(tmp_path, store):
+def test_an_edits_file_works_for_captions_in_any_language(tmp_path, store):
     from tests.runs.test_run import pictured
 
     caption = "Ein Bus hält vor einem alten Gebäude."
@@ -141,7 +141,7 @@ def test_captions_of_any_language_are_asked_about_with_edits_from_a_file(tmp_pat
         assert manifest["n_cases"] and "not_english" not in manifest["run"]["options"], probe
 
 
-def test_what_perturb_writes_gives_lgip_the_same_questions(tiny, tmp_path, store):
+def test_an_edits_file_written_by_perturb_gives_lgip_the_same_cases(tiny, tmp_path, store):
     out = tmp_path / "edits.jsonl"
     call(store.root, "perturb", tiny, "--format", "edits", "--output", str(out))
     lines = [json.loads(line) for line in out.read_text().splitlines()]
@@ -156,7 +156,7 @@ def test_what_perturb_writes_gives_lgip_the_same_questions(tiny, tmp_path, store
         assert run_cases(tiny, store, probe, out), probe
 
 
-def test_an_edit_with_an_item_belongs_to_that_item_alone(tiny, store, tmp_path):
+def test_an_edit_with_an_item_id_is_used_only_for_that_item(tiny, store, tmp_path):
     whole = run_cases(tiny, store, "lgip", write_edits(tmp_path / "a", ROWS[:1]))
     named = [ROWS[0] | {"item": whole[0]["item"]}]
     assert (
@@ -207,7 +207,7 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
     ],
 )
 @pytest.mark.parametrize("probe", ["lgip", "visla"])
-def test_what_is_wrong_with_a_file_is_one_line_and_nothing_is_stored(
+def test_an_invalid_edits_file_is_refused_in_one_line_and_nothing_is_stored(
     tiny, store, tmp_path, content, said, probe
 ):
     path = tmp_path / "edits.jsonl"
@@ -226,7 +226,7 @@ def test_a_file_in_lgips_form_is_refused_by_other_probes_in_one_line(tiny, store
     assert ran(tiny, store, "lgip", out)["n_cases"]
 
 
-def test_a_mark_of_byte_order_and_kinds_of_older_files_are_read():
+def test_a_byte_order_mark_and_the_kinds_of_older_files_are_read():
     older = {"caption": "a", "text": "b", "kind": "flip", "subtype": "color"}
     (row,) = edits_file.read(b"\xef\xbb\xbf" + json.dumps(older).encode(), "f").rows
     assert (row.meaning, row.subtype, row.row) == ("different", "color", 1)
@@ -236,7 +236,7 @@ DOCS = (Path(__file__).resolve().parents[2] / "docs" / "edits.md").read_text("ut
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_the_edits_that_the_page_about_them_shows_are_taken_by_every_probe(tmp_path, store, probe):
+def test_every_probe_accepts_the_edits_shown_in_the_docs(tmp_path, store, probe):
     from tests.runs.test_run import pictured
 
     block = re.search(r"<!-- edits of [^>]*-->\n```json\n(.*?)```", DOCS, re.DOTALL)
@@ -248,7 +248,7 @@ def test_the_edits_that_the_page_about_them_shows_are_taken_by_every_probe(tmp_p
     assert ran(name, store, probe, edits)["n_cases"]
 
 
-def test_the_commands_that_the_page_shows_are_there_with_their_options():
+def test_the_commands_shown_in_the_docs_exist_with_their_options():
     blocks = re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)
     lines = [line.partition(" > ")[0] for block in blocks for line in block.splitlines()]
     commands = [shlex.split(line, comments=True) for line in lines]
@@ -257,8 +257,10 @@ def test_the_commands_that_the_page_shows_are_there_with_their_options():
         main.commands[command].make_context(command, words)
 
 
-def test_a_file_of_scores_of_such_questions_fits_their_probe(tiny, store, rows, tmp_path):
-    """The Run page said that the file of edits was changed during the run, and started nothing."""
+def test_a_score_file_for_questions_from_an_edits_file_is_matched_to_its_probe(
+    tiny, store, rows, tmp_path
+):
+    """Earlier, the Run page reported that the edits file was changed during the run, and did not start it."""
     cases = run_cases(tiny, store, "lgip", rows)
     lines = "".join(f"{case['id']},0.5,0.25\n" for case in cases)
     (tmp_path / "s.csv").write_text(f"id,c0_i0,c1_i0\n{lines}")

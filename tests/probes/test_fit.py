@@ -1,4 +1,4 @@
-"""Which models can answer which probe."""
+"""Compatibility of models and probes."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from vlprobe.probes.fit import check_fit, score_type
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
-def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
+def test_a_probe_refuses_exactly_the_models_that_cannot_answer_it(probe):
     probe = registry.load_probe(probe)
     check_fit(controls.load("control:random"), probe)
     refuses = [TextsOnly] if probe.needs else []
@@ -22,7 +22,7 @@ def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
             check_fit(kind(), probe)
 
 
-def test_what_a_score_is_depends_on_the_model_and_on_whether_a_gallery_is_ranked():
+def test_the_score_type_depends_on_the_model_and_on_whether_a_gallery_is_ranked():
     lgip, rococo = registry.load_probe("lgip"), registry.load_probe("rococo")
     assert score_type(controls.load("control:random"), rococo) == "cosine"
     assert score_type(PairsOnly(), lgip) == "probability"

@@ -1,4 +1,4 @@
-"""Hard positives: their cases from triplets, files and rules, and the metrics against a count of orders."""
+"""Hard positives: cases from triplets, files and rules, and metrics compared with an enumeration of score orders."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def cases_of(item: Item, options: dict | None = None) -> list[tuple[str, ...]]:
     return [case.texts for case in cases]
 
 
-def test_a_triplet_keeps_the_order_of_its_dataset():
+def test_a_triplet_keeps_the_caption_order_of_its_dataset():
     triplet = Item(
         "a", IMAGE, ("A dog is chased by a cat.", "A cat chases a dog."), {}, ("A cat.",)
     )
@@ -38,7 +38,7 @@ def test_an_item_without_a_picture_or_a_second_caption_is_counted():
     assert PROBE.cases(one, {}, 42) == ([], {"one true caption": 1})
 
 
-def test_rules_pair_each_wrong_caption_with_a_rewording_of_its_caption():
+def test_rules_pair_each_wrong_caption_with_a_paraphrase_of_its_caption():
     item = Item("a", IMAGE, CAPTIONS)
     edits = lgip.edits(CAPTIONS, "a", kinds=("paraphrase", "flip", *lgip.ALL_KINDS[3:7])).edits
     same = [{text for text, edit in of if edit.kind == "paraphrase"} for of in edits]
@@ -53,7 +53,7 @@ def test_rules_pair_each_wrong_caption_with_a_rewording_of_its_caption():
     assert cases_of(item) == texts
 
 
-def test_a_file_pairs_the_nth_edit_of_each_meaning(tmp_path: Path):
+def test_an_edits_file_pairs_the_nth_edits_of_both_meanings(tmp_path: Path):
     lines = [("A man rides.", "same"), ("A man eats.", "different"), ("A man walks.", "different")]
     rows = [{"caption": CAPTIONS[1], "text": text, "meaning": meaning} for text, meaning in lines]
     file = tmp_path / "edits.jsonl"
@@ -65,7 +65,7 @@ def test_a_file_pairs_the_nth_edit_of_each_meaning(tmp_path: Path):
     assert PROBE.pin({"edits": ""}, tmp_path) == {}
 
 
-def test_metrics_agree_with_a_count_of_orders_and_ties_are_failures():
+def test_metrics_equal_an_enumeration_of_score_orders_and_ties_are_failures():
     scores = list(itertools.product((0.0, 0.5, 1.0), repeat=3))
     rows = pd.DataFrame(scores, columns=["score_0", "score_1", "score_2"])
     by_hand = {
@@ -94,14 +94,14 @@ def test_metrics_agree_with_a_count_of_orders_and_ties_are_failures():
         assert row.ties == sum(strict != lenient for strict, lenient in pairs), row.metric
 
 
-def test_a_blind_model_gets_the_chance_that_is_declared():
+def test_a_random_model_gets_the_declared_chance():
     rng = np.random.default_rng(1)
     rows = pd.DataFrame(rng.normal(size=(40_000, 3)), columns=["score_0", "score_1", "score_2"])
     for metric in PROBE.metrics:
         assert metric.value(rows).mean() == pytest.approx(metric.chance, abs=0.01), metric.name
 
 
-def test_an_unknown_score_makes_the_numbers_that_need_it_unknown():
+def test_an_unknown_score_makes_only_the_metrics_that_need_it_unknown():
     rows = pd.DataFrame({"score_0": [0.5], "score_1": [np.nan], "score_2": [0.4]})
     values = {metric.name: metric.value(rows)[0] for metric in PROBE.metrics}
     assert values["original_accuracy"] == 1

@@ -1,4 +1,4 @@
-"""Captions in another language than English: no rule for English edits them, which is counted and told."""
+"""Captions in languages other than English: the rules for English do not edit them, and their number is reported."""
 
 import itertools
 import json
@@ -42,8 +42,8 @@ def dataset(folder: Path, captions: list[str]) -> str:
 
 
 def run(name: str, store: Store, probe: str, **options) -> dict:
-    asked = Request(("control:random",), name, probe, CLEAN[probe] | options, examine=False)
-    return execute(asked, store)[0]
+    batch_sizes = Request(("control:random",), name, probe, CLEAN[probe] | options, examine=False)
+    return execute(batch_sizes, store)[0]
 
 
 def texts(store: Store, manifest: dict) -> list[list[str]]:
@@ -51,7 +51,7 @@ def texts(store: Store, manifest: dict) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm"])
-def test_only_captions_in_english_are_edited_and_the_others_are_counted(tmp_path, store, probe):
+def test_only_english_captions_are_edited_and_the_others_are_counted(tmp_path, store, probe):
     mixed = run(dataset(tmp_path / "mixed", [*ENGLISH, *GERMAN]), store, probe)
     alone = run(dataset(tmp_path / "alone", ENGLISH), store, probe)
     assert mixed["run"]["options"]["not_english"] == 2
@@ -59,7 +59,9 @@ def test_only_captions_in_english_are_edited_and_the_others_are_counted(tmp_path
     counted = [n for why, n in mixed["dropped"].items() if why.endswith("not in English")]
     assert sum(counted) == 2 * n_policies
     assert not set(itertools.chain(*texts(store, mixed))) & set(GERMAN)
-    assert texts(store, mixed) == texts(store, alone)  # English ones as if they were alone
+    assert texts(store, mixed) == texts(
+        store, alone
+    )  # the English captions have the same edits as without the others
     (note,) = mixed["notes"]
     assert note.startswith(
         "2 of 5 captions are not in English (in 3.png, 4.png). Rules for English"
@@ -67,7 +69,7 @@ def test_only_captions_in_english_are_edited_and_the_others_are_counted(tmp_path
     assert "not_english" not in alone["run"]["options"] and alone["notes"] == []
 
 
-def test_colors_and_numbers_of_other_languages_are_flipped_by_table_in_a_run(tmp_path, store):
+def test_a_run_flips_colors_and_numbers_in_other_languages_by_table(tmp_path, store):
     polish = "Czerwony autobus stoi przed starym budynkiem."
     captions = [ENGLISH[0], "Ein roter Bus fährt durch die Stadt.", BUS, polish]
     manifest = run(dataset(tmp_path / "data", captions), store, "lgip")
@@ -87,9 +89,7 @@ def test_colors_and_numbers_of_other_languages_are_flipped_by_table_in_a_run(tmp
 
 
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm"])
-def test_data_without_any_english_caption_is_refused_with_the_reason_and_the_count(
-    tmp_path, store, probe
-):
+def test_a_dataset_without_english_captions_is_refused_with_the_reason(tmp_path, store, probe):
     with pytest.raises(InvalidInput) as caught:
         run(dataset(tmp_path / "german", GERMAN), store, probe)
     assert "2 captions are not in English" in str(caught.value)
@@ -97,7 +97,7 @@ def test_data_without_any_english_caption_is_refused_with_the_reason_and_the_cou
     assert not list((store.root / "runs").glob("*/manifest.json"))
 
 
-def test_a_picture_with_captions_in_two_languages_keeps_what_its_english_one_gives(tmp_path, store):
+def test_a_picture_with_captions_in_two_languages_has_edits_of_the_english_one(tmp_path, store):
     (tmp_path / "a.csv").write_text(
         f"image,caption\na.png,{ENGLISH[0]}\na.png,{GERMAN[0]}\n", encoding="utf-8"
     )
@@ -109,7 +109,7 @@ def test_a_picture_with_captions_in_two_languages_keeps_what_its_english_one_giv
         assert searched[:2] == [ENGLISH[0], GERMAN[0]] and len(searched) == 3
 
 
-def test_mixed_pictures_are_asked_about_in_any_language(tmp_path, store):
+def test_mixed_pictures_are_searched_with_captions_in_any_language(tmp_path, store):
     name = dataset(tmp_path / "german", GERMAN)
     pictured(tmp_path / "german", {"1.png": GERMAN[1]}, "blue")
     (tmp_path / "german" / "captions.json").write_text(
@@ -120,41 +120,46 @@ def test_mixed_pictures_are_asked_about_in_any_language(tmp_path, store):
     assert manifest["n_cases"] == 2 and "not_english" not in manifest["run"]["options"]
 
 
-def test_the_verdict_on_many_captions_is_given_once_and_a_damaged_one_again(tmp_path, monkeypatch):
+def test_language_verdicts_are_cached_and_a_damaged_cache_is_recomputed(tmp_path, monkeypatch):
     monkeypatch.setattr(languages, "REMEMBERED", 3)
     captions = [*ENGLISH, *FOREIGN["French"]]
     expected = dict.fromkeys(FOREIGN["French"], "fr")
     assert foreign_captions(captions, tmp_path) == expected
     (kept,) = (tmp_path / "languages").iterdir()
-    asked: list[int] = []
+    batch_sizes: list[int] = []
     judge = language.foreign_captions
     monkeypatch.setattr(
-        language, "foreign_captions", lambda texts: asked.append(len(texts)) or judge(texts)
+        language, "foreign_captions", lambda texts: batch_sizes.append(len(texts)) or judge(texts)
     )
-    assert foreign_captions(captions[::-1], tmp_path) == expected and not asked
+    assert foreign_captions(captions[::-1], tmp_path) == expected and not batch_sizes
     for damaged in ("", "[]", '{"foreign": 3}', '{"foreign": {"of other data": "fr"}}'):
         kept.write_text(damaged)
         assert foreign_captions(captions, tmp_path) == expected
-    assert asked == [len(captions)] * 4
-    nowhere = tmp_path / "languages" / kept.name  # a file in the place of a folder: told, not kept
+    assert batch_sizes == [len(captions)] * 4
+    nowhere = (
+        tmp_path / "languages" / kept.name
+    )  # a file in place of the folder: the result is returned but not cached
     assert foreign_captions(captions, nowhere) == expected
 
 
-def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
+def test_perturb_prints_the_number_of_unedited_captions(tmp_path):
     name = dataset(tmp_path / "mixed", [ENGLISH[0], GERMAN[0]])
     answered = call(tmp_path / "cache", "perturb", name)
     assert answered.stderr.startswith("1 of 2 captions are not in English. The rules do not edit")
     assert "except for colors and numbers in eight languages" in answered.stderr
-    for options in (["--rules", "paper"], ["--kind", "paraphrase"]):  # neither uses the tables
+    for options in (
+        ["--rules", "paper"],
+        ["--kind", "paraphrase"],
+    ):  # neither option uses the tables
         given = ["--cache", str(tmp_path / "cache"), "perturb", name, *options]
-        told = CliRunner().invoke(main, given)
-        assert "The rules do not edit these captions (see docs/limits.md)." in told.stderr
+        outcome = CliRunner().invoke(main, given)
+        assert "The rules do not edit these captions (see docs/limits.md)." in outcome.stderr
     english, german = (json.loads(line) for line in answered.stdout.splitlines())
     assert english["same_caps"]["0"]
     assert not any(german[field]["0"] for field in german if field.endswith("_caps"))
 
 
-def test_the_playground_leaves_a_foreign_caption_as_it_is_and_says_why(monkeypatch, store):
+def test_the_playground_does_not_edit_a_foreign_caption_and_states_the_reason(monkeypatch, store):
     assert playground.edits(BUS) == ([], {NO_FLIP_BY_TABLE: 1})
     (edited,), dropped = playground.edits("Ein roter Bus hält vor einem alten Gebäude.")
     assert edited.edit.rule == "flip:color:de" and not dropped
@@ -167,7 +172,7 @@ def test_the_playground_leaves_a_foreign_caption_as_it_is_and_says_why(monkeypat
     assert any("not in English" in info.value for info in at.info)
 
 
-def test_python_refuses_captions_of_which_none_is_english_and_counts_some():
+def test_python_refuses_only_foreign_captions_and_warns_if_some_are_foreign():
     english = "A red bus stops at a corner."
     with pytest.raises(InvalidInput, match=r"2 of 2 captions are not in English"):
         vlprobe.edits([BUS, BUS])
@@ -184,13 +189,13 @@ def training(folder: Path, captions: list[str], loss: str) -> TrainRequest:
     )
 
 
-def test_a_loss_of_edits_is_refused_where_no_caption_is_english(tmp_path):
+def test_a_loss_that_needs_edits_is_refused_if_no_caption_is_english(tmp_path):
     request = training(tmp_path, [f"{BUS[:-1]} {n}." for n in range(8)], "clip+flip")
     with pytest.raises(InvalidInput, match=r"8 of 8 captions are not in English.*'flip'"):
         train(request, tmp_path)
 
 
-def test_foreign_captions_are_counted_in_a_trainings_card_and_neither_reworded_nor_flipped(
+def test_training_does_not_edit_foreign_captions_and_counts_them_in_the_card(
     tmp_path,
 ):
     english = [f"A red bus stops at a corner near {n} cars." for n in range(6)]
@@ -211,10 +216,10 @@ def test_foreign_captions_are_counted_in_a_trainings_card_and_neither_reworded_n
     assert {caption for caption, edits in edited.items() if edits == ([], [])} == foreign
     plain = Batches(items, model, 4, 0, makes, ())
     same = [plain._edited(row)[0] == edited[row.captions[0]] for i in items for row in rows(i)]
-    assert same.count(False) == 2  # of English ones nothing changes
+    assert same.count(False) == 2  # the English captions are unchanged
 
 
-def test_no_caption_of_the_training_world_counts_as_foreign():
+def test_no_caption_of_the_training_data_counts_as_foreign():
     scenes = {
         text for n in range(20_000, 20_200) for text in captions(draw("train", n), 8, "training")
     }

@@ -1,4 +1,4 @@
-"""A file of edits: lines belong to pictures by file name and captions, and by folders where these are equal."""
+"""Lines of an edits file are matched to pictures by file name and captions, and by folders if these are equal."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from vlprobe.probes.lgip import PROBE
 from vlprobe.types import Item, Picture
 
 
-def options(file: Path, lines: list[tuple[str, str, str]]) -> dict:
-    """The probe's options for a file with a line for each (image path, caption, its only paraphrase)."""
+def write_options(file: Path, lines: list[tuple[str, str, str]]) -> dict:
+    """Write a file with a line for each (image path, caption, paraphrase), and return the probe's options."""
     rows = [
         {"image_path": path, "orig_captions": [caption], "same_caps": {"0": [paraphrase]}}
         for path, caption, paraphrase in lines
@@ -34,23 +34,23 @@ def paraphrase(folder: str, caption: str, chosen: dict) -> str:
     ],
     ids=["captions", "folders"],
 )
-def test_equal_file_names_are_told_apart_by_their_captions_or_folders(
+def test_equal_file_names_are_distinguished_by_captions_or_folders(
     tmp_path: Path, lines: list[tuple[str, str, str]]
 ):
-    chosen = options(tmp_path / "edits", lines)
+    chosen = write_options(tmp_path / "edits", lines)
     (_, cat, of_cat), (_, dog, of_dog) = lines
     folder = lines[0][0].removesuffix("/1.jpg")
     assert paraphrase("dogs", dog, chosen) == of_dog
     assert paraphrase(folder, cat, chosen) == of_cat
 
 
-def test_lines_that_nothing_tells_apart_are_refused_unless_they_say_the_same(tmp_path: Path):
-    chosen = options(
+def test_indistinguishable_lines_are_refused_unless_they_are_equal(tmp_path: Path):
+    chosen = write_options(
         tmp_path / "edits", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 2.")]
     )
     with pytest.raises(InvalidInput, match="2 different lines for item 'dogs'"):
         paraphrase("dogs", "A pet.", chosen)
-    twice = options(
+    twice = write_options(
         tmp_path / "same", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 1.")]
     )
     assert paraphrase("dogs", "A pet.", twice) == "Pet 1."

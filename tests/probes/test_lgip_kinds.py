@@ -1,4 +1,4 @@
-"""LGIP asks kinds of our own where they are chosen, each on its side, and by default what it always asked."""
+"""LGIP uses the additional kinds of edits only if chosen, as paraphrases or flips; its default cases are unchanged."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ ITEM = Item("one", Picture(Path("/data/1.jpg")), CAPTIONS)
 
 @pytest.fixture
 def every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every kind can be chosen, whatever judges say of it."""
+    """Make every kind selectable, even those that judges rejected."""
     options = [
         replace(option, choices=lgip.ALL_KINDS) if option.name == "kinds" else option
         for option in PROBE.options
@@ -39,14 +39,14 @@ def run(options: dict, version: int = PROBE.version) -> Run:
     return Run("m", "m", "d", "d", "lgip", version, ("positive_rate@2",), options)
 
 
-def test_the_key_of_a_default_run_is_that_of_before():
+def test_the_key_of_a_default_run_is_unchanged():
     pinned = dict(PROBE.pin(PROBE.defaults, Path()))
     assert run(pinned, version=2).key == "7fc4f018cc778b51"
     assert run(pinned, version=2).case_key == "b15e70a80763a2ea"
 
 
 @pytest.mark.parametrize("name", kind_edits.NAMES)
-def test_each_kind_is_asked_alone_on_its_side(name: str):
+def test_each_additional_kind_can_be_used_separately_with_the_right_role(name: str):
     cases, _ = PROBE.cases(ITEM, {**PROBE.defaults, "kinds": [name]}, seed=42)
     side = ("flip", "different") if name in kind_edits.LIES else ("paraphrase", "same")
     assert cases
@@ -55,7 +55,7 @@ def test_each_kind_is_asked_alone_on_its_side(name: str):
     assert all(case.texts[0] in CAPTIONS and len(case.texts) == 2 for case in cases)
 
 
-def test_cases_of_more_kinds_are_those_of_the_default_and_more():
+def test_the_cases_of_all_kinds_include_the_default_cases():
     default, _ = PROBE.cases(ITEM, dict(PROBE.defaults), seed=42)
     every, _ = PROBE.cases(ITEM, {**PROBE.defaults, "kinds": list(lgip.ALL_KINDS)}, seed=42)
     texts = {case.id: case.texts for case in every}
@@ -63,13 +63,13 @@ def test_cases_of_more_kinds_are_those_of_the_default_and_more():
     assert len(every) > len(default)
 
 
-def test_a_kind_that_judges_do_not_call_right_is_no_choice():
+def test_a_kind_that_judges_rejected_cannot_be_chosen():
     (option,) = [option for option in PROBE.options if option.name == "kinds"]
     assert option.choices == (*lgip.KINDS, *kind_edits.OFFERED)
 
 
 @pytest.mark.parametrize("name", kind_edits.NAMES)
-def test_a_file_s_edits_are_of_a_kind_by_their_subtype(tmp_path: Path, name: str):
+def test_the_kind_of_an_edit_in_a_file_is_its_subtype(tmp_path: Path, name: str):
     kind = "flip" if name in kind_edits.LIES else "paraphrase"
     file = tmp_path / "edits.jsonl"
     rows = [Edit(kind, name, "r"), Edit("flip", "color", "r")]
@@ -85,16 +85,14 @@ def test_a_file_s_edits_are_of_a_kind_by_their_subtype(tmp_path: Path, name: str
         assert [case.texts[1] for case in cases] == texts
 
 
-def test_rules_of_a_plug_in_are_not_asked_for_kinds_that_they_do_not_make(monkeypatch):
+def test_kinds_that_plugin_rules_cannot_make_are_refused(monkeypatch):
     monkeypatch.setattr("vlprobe.registry.check_name", lambda collection, name: None)
     PROBE.check_options({**PROBE.defaults, "rules": "theirs"})
     with pytest.raises(InvalidInput, match="cannot make edits of kind 'typo'"):
         PROBE.check_options({**PROBE.defaults, "rules": "theirs", "kinds": ["flip", "typo"]})
 
 
-def test_each_kind_is_a_row_of_the_trade_off_with_its_own_estimates(
-    tmp_path: Path, every_kind: None
-):
+def test_each_kind_has_separate_estimates_in_the_trade_off(tmp_path: Path, every_kind: None):
     store = Store(tmp_path / "cache")
     options = {"kinds": list(lgip.ALL_KINDS)}
     folder = make_tiny(tmp_path / "tiny")
@@ -110,7 +108,7 @@ def test_each_kind_is_a_row_of_the_trade_off_with_its_own_estimates(
     assert rewordings == set(table.loc[table["metric"] == "invariance_error", "slice"])
     points = views.tradeoff.trade_off_by_type(question_set, "positive_rate")
     assert set(points["type"]) == lies | {"combined"}
-    # As a whole these are numbers of another question than the paper's, and stand in no column of it.
+    # The totals are not comparable with the paper's and are in no column of it.
     assert views.estimates.mixed_kinds(question_set) == {"flip", "paraphrase"}
     for table_of_paper in TABLES["lgip"]:
         cells = views.papers.run_cells(question_set, table_of_paper)
@@ -118,14 +116,14 @@ def test_each_kind_is_a_row_of_the_trade_off_with_its_own_estimates(
             is_whole = column.breakdown == "all" and not column.metric.startswith("combined")
             assert (cell[-1] == views.papers.MIXED) == is_whole
             assert np.isnan(cell[2][0]) or not is_whole
-    # The weighted metrics know a strength for LGIP's three types alone, and leave the others out.
+    # The weighted metrics have strengths only for LGIP's three types and skip the others.
     whole = views.estimates.estimates(question_set, "all", "micro").set_index("metric")
     of_types = table.loc[(table["metric"] == "weighted_positive_rate") & table["value"].notna()]
     assert set(of_types["slice"]) <= {"color", "number", "object"}
     assert np.isfinite(whole.loc["weighted_positive_rate", "value"])
 
 
-def test_a_run_of_one_type_of_flips_is_not_compared_with_totals_of_the_paper(tmp_path: Path):
+def test_a_run_with_one_type_of_flips_is_not_compared_with_the_papers_totals(tmp_path: Path):
     store, options = Store(tmp_path / "cache"), {"flips": ["color"], "k_same": 1}
     folder = make_tiny(tmp_path / "tiny")
     execute(Request(("control:random",), folder, "lgip", options, limit=3, examine=False), store)
@@ -137,7 +135,9 @@ def test_a_run_of_one_type_of_flips_is_not_compared_with_totals_of_the_paper(tmp
 
 
 @pytest.mark.parametrize(("probe", "n_texts"), [("eqben", 2), ("rococo", 2)])
-def test_lies_of_these_kinds_are_written_for_other_probes(tmp_path: Path, probe: str, n_texts: int):
+def test_wrong_captions_of_these_kinds_can_be_used_by_other_probes(
+    tmp_path: Path, probe: str, n_texts: int
+):
     edited = lgip.edits(CAPTIONS, ITEM.id, kinds=["relation"])
     file = tmp_path / "edits.jsonl"
     lines = [
@@ -159,7 +159,7 @@ def test_lies_of_these_kinds_are_written_for_other_probes(tmp_path: Path, probe:
     assert len(lies) == n_texts and told == lies
 
 
-def test_a_vocabulary_is_part_of_the_key_and_refused_where_nothing_uses_it(tmp_path: Path):
+def test_a_vocabulary_is_part_of_the_key_and_refused_if_unused(tmp_path: Path):
     file = tmp_path / "words.txt"
     file.write_text("zebra\noven\n")
     probe = registry.load_probe("lgip")
@@ -180,9 +180,7 @@ def test_a_vocabulary_is_part_of_the_key_and_refused_where_nothing_uses_it(tmp_p
 
 @pytest.mark.parametrize("rules", lgip.RULES)
 @pytest.mark.parametrize("types", [["color"], ["object", "color"], ["number"]])
-def test_chosen_types_of_flips_are_the_same_edits_without_the_other_types(
-    rules: str, types: list[str]
-):
+def test_choosing_types_of_flips_only_removes_the_other_types(rules: str, types: list[str]):
     captions = ("Two dogs near a red car.", "A black cat and three birds.")
     item = Item("a", Picture(Path("/data/1.jpg")), (*captions, "Un perro rojo y dos gatos."))
     defaults = {**PROBE.defaults, "rules": rules}
@@ -197,7 +195,7 @@ def test_chosen_types_of_flips_are_the_same_edits_without_the_other_types(
     assert set(chosen.values()) == set(types) and len(chosen) < len(every)
 
 
-def test_types_of_flips_are_in_the_key_in_one_order_and_reasons_of_other_types_are_not_counted():
+def test_types_of_flips_are_ordered_in_the_key_and_other_types_are_not_counted():
     first, second = (
         PROBE.pin({**PROBE.defaults, "flips": names}, Path())["flips"]
         for names in (["object", "color"], ["color", "object"])
@@ -215,7 +213,7 @@ def test_types_of_flips_are_in_the_key_in_one_order_and_reasons_of_other_types_a
 @pytest.mark.parametrize(
     "options", [{"edits": "x.jsonl"}, {"rules": "py:x.py"}, {"kinds": ["paraphrase", "typo"]}]
 )
-def test_types_of_flips_that_nothing_uses_are_refused(options: dict):
+def test_types_of_flips_are_refused_if_unused(options: dict):
     with pytest.raises(InvalidInput, match="no edit uses them"):
         PROBE.check_options({**PROBE.defaults, "flips": ["color"], **options})
     PROBE.check_options({**PROBE.defaults, "flips": ["color"]})

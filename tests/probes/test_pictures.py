@@ -1,4 +1,4 @@
-"""The probe of changed pictures: its cases, what it drops, and its numbers by a second route."""
+"""The probe of changed pictures: its cases, its dropped changes, and its numbers compared with a second computation."""
 
 from collections import Counter
 from functools import cache, partial
@@ -34,7 +34,7 @@ def photograph(tmp_path: Path) -> Path:
 
 
 def kinds_of(item: Item, options: dict = OPTIONS) -> tuple[dict[str, str], Counter]:
-    """The kind of case per change of an item, and what was dropped."""
+    """Return the kind of case per change of an item, and the counts of dropped changes."""
     cases, dropped = PROBE.cases(item, options, 7)
     return {case.edit.subtype: case.edit.kind for case in cases}, Counter(dropped)
 
@@ -52,7 +52,7 @@ def test_each_change_is_a_case_with_the_picture_and_its_changed_copy(photograph:
     assert (words["false-word"], words["true-word"], words["jpeg"]) == ("cat", "dog", "")
 
 
-def test_only_a_false_word_is_a_typographic_attack(photograph: Path):
+def test_only_a_false_word_counts_as_a_typographic_attack(photograph: Path):
     kinds, _ = kinds_of(Item("1", Picture(photograph), ("A dog.",), foils=("A cat.",)))
     assert [change for change, kind in kinds.items() if kind == metrics.WRITTEN] == ["false-word"]
 
@@ -72,7 +72,7 @@ def test_changes_that_may_contradict_a_caption_are_counted(photograph: Path):
     assert dropped["flip: may contradict the caption"] == 1
 
 
-def test_a_change_of_no_pixel_is_counted(tmp_path: Path):
+def test_a_change_that_changes_no_pixel_is_counted(tmp_path: Path):
     gray = tmp_path / "gray.png"
     Image.fromarray(np.tile(np.arange(60, dtype="uint8"), (60, 1))).convert("RGB").save(gray)
     kinds, dropped = kinds_of(Item("1", Picture(gray), ("A dog.",), foils=("A cat.",)))
@@ -94,11 +94,11 @@ def test_items_without_a_picture_or_a_wrong_caption_are_counted(photograph: Path
         ("A cat and a dog", "A dog and a cat", ("cat dog", "dog cat")),
     ],
 )
-def test_the_words_that_differ_are_those_of_each_caption(true_caption, wrong_caption, words):
+def test_the_differing_words_of_two_captions_are_found(true_caption, wrong_caption, words):
     assert _different_words(true_caption, wrong_caption) == words
 
 
-def test_the_numbers_are_those_of_the_model_asked_directly(store: Store, monkeypatch):
+def test_the_numbers_equal_those_computed_with_the_model_directly(store: Store, monkeypatch):
     draw_fewer(monkeypatch, 6)  # drawing all 500 takes 10 s
     options = {"changes": ["pixelate", "rotation", "false-word"], "severities": [4]}
     request = Request(("demo:weak",), "demo", "pictures", options, examine=False)
@@ -128,12 +128,12 @@ def test_the_numbers_are_those_of_the_model_asked_directly(store: Store, monkeyp
 
 
 def naive_rank(scores: np.ndarray, right: list[int]) -> int:
-    """The rank of the best right candidate by counting the others that score at least as high."""
+    """Return the rank of the best right candidate by counting the others that score at least as high."""
     best = max(scores[number] for number in right)
     return 1 + sum(score >= best for number, score in enumerate(scores) if number not in right)
 
 
-def test_searches_with_changed_pictures_are_plain_rankings(store: Store, monkeypatch):
+def test_searches_with_changed_pictures_equal_plain_rankings(store: Store, monkeypatch):
     composed = Counter()
     compose = pictures.compose
 
@@ -194,13 +194,13 @@ def test_searches_with_changed_pictures_are_plain_rankings(store: Store, monkeyp
     assert curve == {"severity-5"}
 
 
-def test_without_searches_a_run_keeps_its_key_and_its_metrics():
+def test_without_searches_the_key_and_the_metrics_of_a_run_are_unchanged():
     off = {**OPTIONS, "search": False}
     assert PROBE.pin(off, Path()) == PROBE.pin(OPTIONS, Path()) == OPTIONS
     assert PROBE.metrics_of(off) == PROBE.metrics
 
 
-def test_the_worked_example_of_searches_is_what_the_metrics_compute():
+def test_the_search_metrics_give_the_values_of_the_worked_example():
     rows = pd.DataFrame(
         {"rule": "fog:3", "i2t_rank_clean": [1, 1, 7, 30], "i2t_rank_changed": [1, 4, 12, 8]}
     )
@@ -215,7 +215,7 @@ def test_the_worked_example_of_searches_is_what_the_metrics_compute():
         assert np.average(metric.value(rows), weights=weights) == pytest.approx(expected)
 
 
-def test_a_severity_out_of_range_is_refused_before_any_file_is_read(store: Store):
+def test_a_severity_out_of_range_is_refused_before_the_dataset_is_read(store: Store):
     options = {"severities": [3, 7]}
     asked = Request(("demo:weak",), "coco:/nothing/is/here", "pictures", options)
     with pytest.raises(InvalidInput, match=r"^Severity 7 is out of range\. .* from 1 to 5\.$"):

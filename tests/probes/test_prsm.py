@@ -1,4 +1,4 @@
-"""PRSM in a gallery that is smaller than any of the paper's k."""
+"""PRSM in a gallery smaller than every k of the paper, and with sampled candidates."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from vlprobe.scoring import gallery
 from vlprobe.storage.store import Store
 
 
-def test_a_small_gallery_has_no_overlap_but_a_rank_correlation_and_a_margin_made_of_it(tiny, store):
+def test_a_small_gallery_has_a_rank_correlation_and_margin_but_no_overlap(tiny, store):
     manifest = execute(Request(("control:random",), tiny, "prsm"), store)[0]
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows["local_10"].isna().all() and (rows["gallery_size"] == 6).all()
@@ -24,9 +24,7 @@ def test_a_small_gallery_has_no_overlap_but_a_rank_correlation_and_a_margin_made
     assert found.loc["prsm_local_10", "n_items"] == 0
 
 
-def test_how_many_queries_are_asked_at_once_and_by_how_many_threads_changes_nothing(
-    tiny, store, tmp_path, monkeypatch
-):
+def test_block_size_and_threads_do_not_change_the_rankings(tiny, store, tmp_path, monkeypatch):
     asked = Request(("control:random",), tiny, "prsm", examine=False)
     together = store.run(execute(asked, store)[0]["key"]).table("scores").to_pandas()
     monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
@@ -40,7 +38,7 @@ def test_how_many_queries_are_asked_at_once_and_by_how_many_threads_changes_noth
 
 @pytest.fixture
 def many(tmp_path) -> str:
-    """110 pictures of one color each, with three captions."""
+    """Create a dataset of 110 single-color pictures with three captions each, and return its name."""
     lines = ["image,caption"]
     for number in range(110):
         Image.new("RGB", (4, 4), (2 * number, 7, 9)).save(tmp_path / f"{number}.png")
@@ -49,7 +47,7 @@ def many(tmp_path) -> str:
     return f"csv:{tmp_path / 'd.csv'}"
 
 
-def test_sampled_candidates_have_a_metric_of_their_own_and_the_exact_one_is_unknown(many, store):
+def test_sampled_candidates_have_a_separate_metric_and_the_exact_one_is_unknown(many, store):
     request = Request(("control:random",), many, "prsm", examine=False)
     exact, sampled = (
         execute(replace(request, options=options), store)[0] for options in ({}, {"sampled": 100})
@@ -74,7 +72,7 @@ def test_sampled_candidates_have_a_metric_of_their_own_and_the_exact_one_is_unkn
     assert not views.runs.describe_older(exact["run"])
 
 
-def test_a_gallery_of_no_more_than_the_sample_is_ranked_whole(tiny, store):
+def test_a_gallery_not_larger_than_the_sample_is_ranked_completely(tiny, store):
     request = Request(("control:random",), tiny, "prsm", {"sampled": 100}, examine=False)
     rows = store.run(execute(request, store)[0]["key"]).table("scores").to_pandas()
     assert (rows["global_sampled"] == rows["global"]).all() and not rows["margin"].isna().any()

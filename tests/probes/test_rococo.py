@@ -1,4 +1,4 @@
-"""RoCOCO from end to end, against a plain loop over the whole matrix."""
+"""RoCOCO end to end, compared with a plain loop over the whole score matrix."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ def run(dataset, store, **options):
     return cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"]), found
 
 
-def test_image_to_text_is_a_plain_ranking_of_originals_and_altered_captions(tiny, store):
+def test_image_to_text_ranks_equal_a_plain_ranking_with_altered_captions(tiny, store):
     cases, found = run(tiny, store)
     cases = cases[cases["kind"] == "i2t"]
     model = registry.load_model("control:random")
@@ -64,7 +64,7 @@ def test_image_to_text_is_a_plain_ranking_of_originals_and_altered_captions(tiny
         assert found["i2t_drop_rate"] == pytest.approx(1 - np.mean(hits) / np.mean(hits_clean))
 
 
-def test_text_to_image_hides_each_picture_mixed_with_another(tiny, store):
+def test_text_to_image_galleries_contain_each_picture_mixed_with_another(tiny, store):
     cases, found = run(tiny, store)
     cases = cases[cases["kind"] == "t2i"]
     model = registry.load_model("control:random")
@@ -79,14 +79,14 @@ def test_text_to_image_hides_each_picture_mixed_with_another(tiny, store):
     assert found["t2i_r1_new"] <= found["t2i_r1"]
 
 
-def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_fools_nobody(
-    store, tmp_path
-):
-    """A plain loop decides from whole edited pictures what is asked; pictures 0 and 1 have the same pixels."""
+def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted(store, tmp_path):
+    """A plain loop over complete edited pictures gives the expected cases; pictures 0 and 1 have equal pixels."""
     pixels = np.random.default_rng(1).integers(0, 255, (12, 24, 32, 3), dtype=np.uint8)
     pixels[1] = pixels[0]
-    pixels[2:7, :12] = 255  # patches there change nothing
-    pixels[7:9] = np.array([100, 102])[:, None, None, None]  # .1 of 2 is rounded off
+    pixels[2:7, :12] = 255  # patches in this area change nothing
+    pixels[7:9] = np.array([100, 102])[
+        :, None, None, None
+    ]  # a change of 0.1 x 2 levels is lost in rounding
     lines = ["image,caption"]
     for number, own in enumerate(pixels):
         Image.fromarray(own).save(tmp_path / f"{number}.{'bmp' if number == 1 else 'png'}")
@@ -123,7 +123,7 @@ def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_foo
         assert not np.array_equal(np.asarray(pictures.open_picture(top)), plain[top.path])
 
 
-def test_pictures_that_are_all_alike_leave_nothing_to_ask_of_mixed_ones(store, tmp_path):
+def test_mixing_identical_pictures_gives_no_cases(store, tmp_path):
     for number in range(3):
         Image.new("RGB", (16, 16), "white").save(tmp_path / f"{number}.png")
     lines = [f"{number}.png,A dog beside {number} cars." for number in range(3)]
@@ -132,7 +132,7 @@ def test_pictures_that_are_all_alike_leave_nothing_to_ask_of_mixed_ones(store, t
         run(f"csv:{tmp_path / 'captions.csv'}", store, policies=[])
 
 
-def test_altered_captions_of_a_released_file_are_used_and_normalised(store, tmp_path):
+def test_altered_captions_of_a_released_file_are_used_and_normalized(store, tmp_path):
     rows = []
     for number in range(6):
         name = f"COCO_val2014_{number:012}.jpg"
@@ -148,11 +148,11 @@ def test_altered_captions_of_a_released_file_are_used_and_normalised(store, tmp_
     cases, _ = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store)
     assert set(cases[cases["kind"] == "i2t"]["subtype"]) == {"released"}
     raw = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store, normalise=False)[0]
-    # a control hears the difference in spelling
+    # the control scores texts with another spelling differently
     assert not np.allclose(cases["margin"], raw["margin"])
 
 
-def test_the_word_that_changes_least_is_the_one_exchanged(tiny, store):
+def test_influence_changes_the_replaced_words(tiny, store):
     cases, _ = run(tiny, store, influence=["control:random"])
     plain, _ = run(tiny, store)
     altered = [
@@ -172,7 +172,7 @@ def test_the_word_that_changes_least_is_the_one_exchanged(tiny, store):
         ({"pictures": ["blur:0.9"]}, "blur"),
     ],
 )
-def test_an_option_that_means_nothing_is_answered_in_one_line(tiny, store, options, said):
+def test_an_invalid_option_value_is_refused_in_one_line(tiny, store, options, said):
     with pytest.raises((InvalidInput, NotFound)) as caught:
         run(tiny, store, **options)
     assert said in str(caught.value)
@@ -195,7 +195,7 @@ def test_an_option_that_means_nothing_is_answered_in_one_line(tiny, store, optio
         ),
     ],
 )
-def test_two_names_of_one_edit_are_refused_and_not_asked_twice(tiny, store, options, message):
+def test_two_names_of_the_same_edit_are_refused(tiny, store, options, message):
     with pytest.raises(InvalidInput) as caught:
         run(tiny, store, **options)
     assert str(caught.value) == f"Option {message}. Remove one."

@@ -1,4 +1,4 @@
-"""Words that are drawn for several seeds, and out of a file of one's own."""
+"""Replacement words drawn with several seeds and from a custom vocabulary file."""
 
 import pytest
 
@@ -19,9 +19,7 @@ def run(dataset, store, seed=42, **options):
     return manifest, cases, views.runs.question_set(store, manifest["case_key"])
 
 
-def test_captions_of_several_seeds_are_the_runs_of_each_seed_and_their_numbers_the_means(
-    tiny, store
-):
+def test_a_run_with_several_caption_seeds_averages_the_runs_of_each_seed(tiny, store):
     policies = ["rand-voca", "same-concept"]
     _, cases, together = run(tiny, store, policies=policies, caption_seeds=[1, 10])
     assert set(cases["rule"]) == {f"{name}:seed{seed}" for name in policies for seed in (1, 10)}
@@ -43,12 +41,12 @@ def test_captions_of_several_seeds_are_the_runs_of_each_seed_and_their_numbers_t
             assert pooled.loc[(name, metric), "value"] == pytest.approx(sum(of_seeds) / 2)
 
 
-def test_a_run_without_seeds_of_captions_or_a_vocabulary_is_named_as_it_always_was(tmp_path):
+def test_a_run_without_caption_seeds_or_a_vocabulary_keeps_its_key(tmp_path):
     pinned = PROBE.pin(PROBE.defaults, tmp_path)
     assert set(pinned) == {"policies", "pictures", "picture_seeds", "influence", "normalise"}
 
 
-def test_words_come_out_of_the_file_and_its_content_names_the_run(tiny, store, tmp_path):
+def test_words_come_from_the_vocabulary_and_its_content_is_part_of_the_key(tiny, store, tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("zebra\ntoaster\n##ing\n[PAD]\n", encoding="utf-8")
     asked = {"policies": ["rand-voca"], "vocabulary": str(file)}
@@ -79,7 +77,7 @@ def test_words_come_out_of_the_file_and_its_content_names_the_run(tiny, store, t
         (b"zebra\nkettle\n", {"policies": ["danger"]}, "no policy uses it. Add rand-voca"),
     ],
 )
-def test_a_vocabulary_that_is_none_is_refused_in_one_line(
+def test_an_invalid_or_unused_vocabulary_is_refused_in_one_line(
     content, options, message, tiny, store, tmp_path
 ):
     file = tmp_path / "words.txt"

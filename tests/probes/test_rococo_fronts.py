@@ -1,4 +1,4 @@
-"""What stands first in both galleries, stored beside the scores, against a plain loop over all candidates."""
+"""The first candidates in both galleries, stored with the scores, compared with a plain loop over all candidates."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ OPTIONS = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds
 
 
 def tables(store: Store, dataset: str, model: str) -> pd.DataFrame:
-    """The cases of a run with its scores and what stood first."""
+    """Return the cases of a run with the scores and the first candidates."""
     manifest = execute(Request((model,), dataset, "rococo", OPTIONS, examine=False), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
     entry = store.run(manifest["key"])
@@ -38,14 +38,14 @@ def tables(store: Store, dataset: str, model: str) -> pd.DataFrame:
 
 
 def plain_front(candidates: list[tuple], right_item: str) -> list[tuple]:
-    """Candidates as (score, item, altered, number ...): best first, the right ones after their equals."""
+    """Sort candidates (score, item, altered, number ...) by descending score, with right ones after tied ones."""
     return sorted(
         candidates, key=lambda one: (-one[0], one[1] == right_item and not one[2], one[2], one[3])
     )[:FIRST]
 
 
 @pytest.mark.parametrize("name", ["control:random", "control:constant"])
-def test_pictures_that_come_first_are_those_of_a_plain_loop(tiny: str, store: Store, name: str):
+def test_the_first_pictures_equal_those_of_a_plain_loop(tiny: str, store: Store, name: str):
     rows = tables(store, tiny, name)
     items = {item.id: item for item in registry.load_dataset(tiny, store.root).items}
     paths = {item_id: item.image.path for item_id, item in items.items()}
@@ -78,7 +78,7 @@ def test_pictures_that_come_first_are_those_of_a_plain_loop(tiny: str, store: St
         assert list(row.clean_texts) == list(row.whole_texts) == []
 
 
-def test_the_right_picture_stands_in_the_list_at_its_rank(tiny: str, store: Store):
+def test_the_right_picture_is_in_the_list_at_its_rank(tiny: str, store: Store):
     for name in ("control:random", "control:constant"):
         rows = tables(store, tiny, name)
         for row in rows[rows["kind"] == "t2i"].itertuples():
@@ -94,7 +94,7 @@ def test_the_right_picture_stands_in_the_list_at_its_rank(tiny: str, store: Stor
                 assert places == ([rank] if rank <= FIRST else [])
 
 
-def test_captions_that_come_first_are_those_of_a_plain_loop(tiny: str, store: Store):
+def test_the_first_captions_equal_those_of_a_plain_loop(tiny: str, store: Store):
     rows = tables(store, tiny, "control:random")
     rows = rows[rows["kind"] == "i2t"]
     model = registry.load_model("control:random")
@@ -124,7 +124,7 @@ def test_captions_that_come_first_are_those_of_a_plain_loop(tiny: str, store: St
         assert row.partner == "" and list(row.whole_partners) == []
 
 
-def test_the_table_of_scores_has_the_columns_that_it_had(tiny: str, store: Store):
+def test_the_columns_of_the_score_table_are_unchanged(tiny: str, store: Store):
     manifest = execute(Request(("control:random",), tiny, "rococo", OPTIONS), store)[0]
     names = [line["name"] for line in manifest["files"]]
     assert names == ["scores.parquet", "fronts.parquet", "estimates.parquet", "sums.parquet"]
@@ -136,10 +136,10 @@ def test_the_table_of_scores_has_the_columns_that_it_had(tiny: str, store: Store
 
 
 class Stopped(Exception):
-    """In place of a crash."""
+    """Raised in place of a crash."""
 
 
-def test_a_run_that_an_earlier_version_began_has_no_fronts_where_that_scored(
+def test_a_run_started_by_an_earlier_version_lacks_fronts_for_its_old_parts(
     tiny: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(answers, "PART_CASES", 6)

@@ -1,4 +1,4 @@
-"""Boundaries and orders against plain loops, scipy, and scores made by hand."""
+"""Boundaries and orders, compared with plain loops, scipy and handwritten scores."""
 
 import math
 
@@ -19,7 +19,7 @@ def rows_of(cases: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(cases, columns=["margin", *probe.COLUMNS]).astype(float)
 
 
-def test_a_boundary_is_where_before_and_after_fit_best_against_a_plain_loop():
+def test_the_best_boundary_equals_that_of_a_plain_loop():
     rng = np.random.default_rng(0)
     for n_frames in (3, 5, 12):
         times = tuple(np.cumsum(rng.random(n_frames) + 0.1).tolist())
@@ -38,13 +38,13 @@ def test_a_boundary_is_where_before_and_after_fit_best_against_a_plain_loop():
         assert (found["margin"] > 0) == (place == best)
 
 
-def test_of_equally_good_moments_the_farthest_counts():
+def test_of_tied_boundaries_the_farthest_from_the_truth_counts():
     series = Series((), (0.0, 1.0, 2.0, 3.0), 0.5)
     found = probe._boundary(series, np.ones((4, 2)))
     assert (found["margin"], found["boundary_tied"], found["seconds_off"]) == (0, True, 2.0)
 
 
-def test_boundary_metrics_count_what_is_within_each_distance():
+def test_boundary_metrics_count_boundaries_within_each_distance():
     off = [0.05, 0.2, 1.2, 2.9, 9.0]
     rows = rows_of([{"margin": 1, "seconds_off": value} for value in off])
     by_hand = {
@@ -57,7 +57,7 @@ def test_boundary_metrics_count_what_is_within_each_distance():
     assert METRICS["boundary_accuracy"].value(rows).mean() == pytest.approx(mean)
 
 
-def test_half_a_frame_from_a_boundary_on_a_frame_is_within_a_tenth_of_a_second():
+def test_half_a_frame_at_five_frames_per_second_is_within_a_tenth_of_a_second():
     times = tuple(number / 5 for number in range(20))
     for index in range(1, 20):
         scores = np.zeros((20, 2))
@@ -68,7 +68,7 @@ def test_half_a_frame_from_a_boundary_on_a_frame_is_within_a_tenth_of_a_second()
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_orders_are_compared_by_scipy_s_rank_correlation(ties):
+def test_agreement_of_orders_equals_scipys_rank_correlation(ties):
     rng = np.random.default_rng(1)
     for n in (3, 6, 25):
         scores = rng.integers(0, 4, (n, 2)).astype(float) if ties else rng.random((n, 2))
@@ -88,7 +88,7 @@ def test_orders_are_compared_by_scipy_s_rank_correlation(ties):
         assert found["margin"] == scores[0, 0] - scores[1:, 0].max()
 
 
-def test_an_edit_that_turns_the_order_round_moves_it_wholly_and_one_that_does_nothing_not():
+def test_an_edit_that_reverses_the_order_scores_1_and_one_without_effect_scores_0():
     scores = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]])
     turned = probe._order(Series((), edit_order=(2, 1, 0)), scores)
     still = probe._order(Series(()), scores[:, [0, 0]])
@@ -98,7 +98,7 @@ def test_an_edit_that_turns_the_order_round_moves_it_wholly_and_one_that_does_no
     assert moved_people[0] == 1 and math.isnan(moved_people[1])
 
 
-def test_without_an_edit_its_numbers_are_unknown():
+def test_metrics_of_the_edit_are_unknown_without_an_edit():
     found = rows_of([probe._order(Series(()), np.array([[0.5], [0.7], [0.1]]))])
     assert METRICS["order_agreement"].value(found).tolist() == [0.5]
     for name in ("order_moved", "order_moved_people", "order_agreement_edit"):
