@@ -47,7 +47,7 @@ def test_scores_agree_with_a_plain_loop_on_random_samples():
     assert ((pairs.margins(samples(matrix)) > 0) == (pairs.group_score(samples(matrix)) == 1)).all()
 
 
-def test_a_blind_model_gets_the_chance_that_is_declared():
+def test_a_random_model_gets_the_declared_chance():
     rows = samples(np.random.default_rng(1).normal(size=(40_000, 4)))
     for metric in pairs.METRICS[:3]:
         assert metric.value(rows).mean() == pytest.approx(metric.chance, abs=0.01)

@@ -1,4 +1,4 @@
-"""A model's digest is remembered as long as every file that it was loaded from is the same one."""
+"""The digest of a model is cached as long as all files from which it was loaded are unchanged."""
 
 import json
 import os
@@ -21,7 +21,9 @@ from vlprobe.storage import access, memo
 
 @pytest.fixture
 def weights(tmp_path: Path, monkeypatch) -> Path:
-    """A demo model's checkpoint; loading is replaced by a digest of its bytes, and files count at once."""
+    """Return a demo model's checkpoint. Loading is replaced by a digest of its bytes, and new files are cached at
+    once.
+    """
     file = tmp_path / "weights.safetensors"
     shutil.copy(FOLDER / "weak.safetensors", file)
 
@@ -48,26 +50,26 @@ def remembered(weights: Path, cache: Path, precision: str = "fp32") -> str | Non
     return identity.digest if identity else None
 
 
-def same_size(weights: Path) -> bytes:
-    """Other weights in as many bytes."""
+def other_weights(weights: Path) -> bytes:
+    """Return different weights of the same size."""
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
     return bytes(content)
 
 
 def rewrite(weights: Path) -> None:
-    """Other weights in the same place, the time of change set back."""
+    """Overwrite the file with other weights and restore its modification time."""
     times = os.stat(weights)
     with weights.open("r+b") as handle:
-        handle.write(same_size(weights))
+        handle.write(other_weights(weights))
     os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def replace(weights: Path) -> None:
-    """Another file under the name, of the same size and time of change."""
+    """Replace the file by another one of the same size and modification time."""
     times = os.stat(weights)
     other = weights.with_name("other")
-    other.write_bytes(same_size(weights))
+    other.write_bytes(other_weights(weights))
     os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
     other.replace(weights)
 
@@ -79,17 +81,19 @@ def relink(weights: Path) -> None:
 
 
 def touch(weights: Path) -> None:
-    """Another time of change."""
+    """Change the modification time."""
     os.utime(weights, ns=(1, 1))
 
 
 def grow(weights: Path) -> None:
-    """More bytes."""
+    """Append a byte."""
     with weights.open("ab") as handle:
         handle.write(b"\0")
 
 
-def test_what_was_loaded_is_known_without_loading(weights: Path, tmp_path: Path):
+def test_the_digest_of_a_loaded_model_is_known_without_loading_it_again(
+    weights: Path, tmp_path: Path
+):
     assert remembered(weights, tmp_path) is None
     digest = loaded(weights, tmp_path)
     assert remembered(weights, tmp_path) == digest
@@ -97,7 +101,7 @@ def test_what_was_loaded_is_known_without_loading(weights: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("change", [rewrite, replace, relink, touch, grow])
-def test_weights_that_changed_in_any_way_are_read_again(
+def test_weights_changed_in_any_way_are_loaded_again(
     weights: Path, tmp_path: Path, monkeypatch, change
 ):
     monkeypatch.setattr(registry.ModelName, "check", lambda name: None)
@@ -111,9 +115,11 @@ def test_weights_that_changed_in_any_way_are_read_again(
     assert remembered(weights, tmp_path) == second
 
 
-def test_weights_behind_a_link_are_those_it_leads_to_now(weights: Path, tmp_path: Path):
+def test_a_link_that_points_to_other_weights_is_not_served_from_the_memo(
+    weights: Path, tmp_path: Path
+):
     link, other = tmp_path / "link.safetensors", tmp_path / "b.safetensors"
-    other.write_bytes(same_size(weights))
+    other.write_bytes(other_weights(weights))
     link.symlink_to(weights)
     digest = loaded(link, tmp_path)
     assert remembered(link, tmp_path) == digest
@@ -122,9 +128,7 @@ def test_weights_behind_a_link_are_those_it_leads_to_now(weights: Path, tmp_path
     assert remembered(link, tmp_path) is None
 
 
-def test_a_file_that_changed_a_moment_ago_is_not_remembered(
-    weights: Path, tmp_path: Path, monkeypatch
-):
+def test_a_recently_changed_file_is_not_remembered(weights: Path, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(memo, "SETTLED_NS", 2_000_000_000)
     loaded(weights, tmp_path)
     assert remembered(weights, tmp_path) is None
@@ -136,15 +140,15 @@ def test_a_file_that_changed_a_moment_ago_is_not_remembered(
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_memo_that_others_may_write_is_not_believed(weights: Path, tmp_path: Path, mode: int):
+def test_a_memo_that_other_users_can_write_is_not_trusted(weights: Path, tmp_path: Path, mode: int):
     loaded(weights, tmp_path)
     (tmp_path / model_memo.MEMO).chmod(mode)
     assert remembered(weights, tmp_path) is None
-    assert loaded(weights, tmp_path) == remembered(weights, tmp_path)  # it is written anew
+    assert loaded(weights, tmp_path) == remembered(weights, tmp_path)  # the memo is written again
     assert (tmp_path / model_memo.MEMO).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_memo_of_another_user_or_behind_a_link_is_not_believed(
+def test_a_memo_of_another_user_or_behind_a_link_is_not_trusted(
     weights: Path, tmp_path: Path, monkeypatch
 ):
     digest = loaded(weights, tmp_path)
@@ -159,7 +163,7 @@ def test_a_memo_of_another_user_or_behind_a_link_is_not_believed(
 
 
 @pytest.mark.parametrize("content", ["", "[1]", "{", '{"KEY": 1}', '{"KEY": {"sources": 3}}'])
-def test_a_damaged_memo_is_made_again(weights: Path, tmp_path: Path, content: str):
+def test_a_damaged_memo_is_rewritten(weights: Path, tmp_path: Path, content: str):
     digest = loaded(weights, tmp_path)
     file = tmp_path / model_memo.MEMO
     (key,) = json.loads(file.read_text())
@@ -168,13 +172,13 @@ def test_a_damaged_memo_is_made_again(weights: Path, tmp_path: Path, content: st
     assert loaded(weights, tmp_path) == digest == remembered(weights, tmp_path)
 
 
-def test_reading_all_believes_nothing_and_remembers_anew(weights: Path, tmp_path: Path):
+def test_reading_all_files_ignores_the_memo_and_rewrites_it(weights: Path, tmp_path: Path):
     digest = loaded(weights, tmp_path)
     picture = tmp_path / "a.png"
     picture.write_bytes(b"a")
     expected = pictures.file_digests([picture], tmp_path)
     rows = json.loads((tmp_path / pictures.DIGEST_MEMO).read_text())
-    rows[str(picture)][-1] = "0" * 32  # as if bytes had changed under the same stamp
+    rows[str(picture)][-1] = "0" * 32  # as if the bytes had changed without a new stamp
     memo.write(tmp_path / pictures.DIGEST_MEMO, rows, 9)
     assert pictures.file_digests([picture], tmp_path) == ["0" * 32]
     with memo.reading_all():
@@ -184,7 +188,7 @@ def test_reading_all_believes_nothing_and_remembers_anew(weights: Path, tmp_path
     assert pictures.file_digests([picture], tmp_path) == expected
 
 
-def test_another_version_folder_or_confined_server_does_not_believe_it(
+def test_a_memo_is_not_trusted_with_other_versions_folders_or_limits(
     weights: Path, tmp_path: Path, monkeypatch
 ):
     digest = loaded(weights, tmp_path)
@@ -192,7 +196,7 @@ def test_another_version_folder_or_confined_server_does_not_believe_it(
         patch.setattr(model_memo, "_code_and_libraries", lambda: ["torch 9"])
         assert remembered(weights, tmp_path) is None
     with monkeypatch.context() as patch:
-        patch.chdir(weights.parent / "..")  # a relative name would be another file there
+        patch.chdir(weights.parent / "..")  # a relative name would be another file in this folder
         assert remembered(weights, tmp_path) is None
     with monkeypatch.context() as patch:
         patch.setenv(access.ROOTS, str(tmp_path))
@@ -200,7 +204,7 @@ def test_another_version_folder_or_confined_server_does_not_believe_it(
     assert remembered(weights, tmp_path) == digest
 
 
-def test_memos_are_bounded(weights: Path, tmp_path: Path, monkeypatch):
+def test_the_number_of_remembered_digests_is_limited(weights: Path, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(model_memo, "MOST", 2)
     copies = [weights.with_name(f"{number}.safetensors") for number in range(4)]
     for copy in copies:
@@ -212,13 +216,11 @@ def test_memos_are_bounded(weights: Path, tmp_path: Path, monkeypatch):
         pictures.file_digests([copy], tmp_path)
     rows = json.loads((tmp_path / pictures.DIGEST_MEMO).read_text())
     assert list(rows) == [str(copy) for copy in copies[2:]]
-    pictures.file_digests(copies, tmp_path)  # of one call all are remembered
+    pictures.file_digests(copies, tmp_path)  # all digests of a single call are remembered
     assert len(json.loads((tmp_path / pictures.DIGEST_MEMO).read_text())) == 4
 
 
-def test_a_plug_in_or_a_model_that_names_no_files_is_loaded_each_time(
-    weights: Path, tmp_path: Path
-):
+def test_plugins_and_models_without_known_files_are_not_remembered(weights: Path, tmp_path: Path):
     model = registry.load_model(name_of(weights), "cpu", "fp32")
     began = time.time_ns()
     plugins.allow(f"py:{FILES['model']}")
@@ -229,7 +231,7 @@ def test_a_plug_in_or_a_model_that_names_no_files_is_loaded_each_time(
     assert not (tmp_path / model_memo.MEMO).exists()
 
 
-def test_a_model_of_a_folder_depends_on_every_file_of_it(tmp_path: Path):
+def test_the_sources_of_a_folder_model_are_all_its_files(tmp_path: Path):
     def named(source: str) -> open_clip.OpenClipName:
         return open_clip._parse(f"openclip:{source}")
 
@@ -250,7 +252,7 @@ def test_a_model_of_a_folder_depends_on_every_file_of_it(tmp_path: Path):
     assert tmp_path / "models--a" / "refs" / "main" in of_hub
 
 
-def test_an_encoder_that_votes_is_known_by_its_files_too(
+def test_the_digest_of_a_voting_encoder_is_remembered_too(
     weights: Path, tmp_path: Path, monkeypatch
 ):
     loads: list[str] = []
@@ -265,6 +267,6 @@ def test_an_encoder_that_votes_is_known_by_its_files_too(
         ),
     )
     digest = caption_foils.voter_digest(name_of(weights).text, tmp_path)
-    caption_foils._loaded_voter.cache_clear()  # another process
+    caption_foils._loaded_voter.cache_clear()  # simulates another process
     assert caption_foils.voter_digest(name_of(weights).text, tmp_path) == digest
     assert len(loads) == 1

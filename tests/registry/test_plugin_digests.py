@@ -1,4 +1,4 @@
-"""The digest of a plug-in covers its code and its version, and every run of it has the digest in its key."""
+"""The digest of a plug-in covers its code and version, and is part of the key of every run with it."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_the_digest_covers_every_source_file_and_the_version(tmp_path: Path):
 
 
 def keys(folder: Path, cache: Path) -> set[str]:
-    """The keys of a run with a model, a dataset, a probe and rules of these files."""
+    """Return the keys of runs with the model, dataset, probe and rules in these files."""
     plugins.load.cache_clear()
     every = {name: f"py:{folder / name}.py" for name in ("model", "dataset", "probe", "rules")}
     for name in every.values():
@@ -57,12 +57,12 @@ def keys(folder: Path, cache: Path) -> set[str]:
     return {execute(request, Store(cache))[0]["key"] for request in asked}
 
 
-def test_a_changed_line_makes_every_run_a_new_one(tmp_path: Path):
+def test_a_changed_line_of_a_plugin_changes_the_key_of_every_run(tmp_path: Path):
     folder = tmp_path / "mine"
     shutil.copytree(EXAMPLE / "vlprobe_colors", folder)
     before = keys(folder, tmp_path / "cache")
     assert len(before) == 4 and keys(folder, tmp_path / "cache") == before
-    for path in folder.glob("*.py"):  # as long as before, and within the same second
+    for path in folder.glob("*.py"):  # same length, within the same second
         path.write_text(path.read_text().replace('"""A', '"""B').replace('"""E', '"""F'))
         path.write_text(path.read_text().replace('"""P', '"""Q'))
     assert not keys(folder, tmp_path / "cache") & before

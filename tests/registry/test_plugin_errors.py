@@ -1,4 +1,4 @@
-"""A plug-in that raises, is no such object or shadows a name of ours: one line that names it."""
+"""A plug-in that raises, has the wrong interface or has the name of a built-in: the one-line error names it."""
 
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_model_that_is_none_is_one_line_that_names_it(tmp_path: Path, case: str):
+def test_an_invalid_model_plugin_is_refused_in_one_line_that_names_it(tmp_path: Path, case: str):
     text, said = BAD[case]
     path = tmp_path / "bad.py"
     path.write_text(text + "\n")
@@ -67,7 +67,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_code_that_fails_in_the_middle_of_a_run_is_one_line(tmp_path: Path, kind: str):
+def test_plugin_code_that_fails_during_a_run_is_reported_in_one_line(tmp_path: Path, kind: str):
     old, new, said = BROKEN[kind]
     kind = kind.partition("'")[0]
     path = tmp_path / f"{kind}.py"
@@ -89,7 +89,7 @@ def test_code_that_fails_in_the_middle_of_a_run_is_one_line(tmp_path: Path, kind
     assert "Traceback" not in result.stderr
 
 
-def test_a_plugin_that_shadows_a_name_of_ours_is_told_and_never_used(
+def test_a_plugin_with_the_name_of_a_built_in_is_reported_and_never_used(
     install: Install, tmp_path: Path
 ):
     mark = str(tmp_path / "mark")

@@ -1,4 +1,4 @@
-"""Models, datasets, probes and rules from outside: listed without being imported, imported when they are named."""
+"""Plug-ins (models, datasets, probes and rules): listed without being imported, and imported only when named."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def test_listing_names_plugins_and_imports_none(install: Install, tmp_path: Path
 
 @pytest.mark.parametrize("group", ["models", "datasets", "probes", "rules"])
 @pytest.mark.parametrize("name", ["trap", "trap:large", "py:FILE", "py:FILE:large", "py:trap"])
-def test_what_nobody_named_is_refused_before_it_is_imported(
+def test_a_plugin_that_was_not_named_is_refused_without_importing_it(
     install: Install, tmp_path: Path, group: str, name: str
 ):
     mark = str(tmp_path / "mark")
@@ -64,13 +64,13 @@ def test_what_nobody_named_is_refused_before_it_is_imported(
     assert "trap" not in sys.modules and not os.path.exists(mark)
 
 
-def test_a_refusal_does_not_say_whether_the_file_is_there(tmp_path: Path):
+def test_a_refused_plugin_name_does_not_reveal_whether_the_file_exists(tmp_path: Path):
     for name in ("py:/etc/passwd", "py:/no/such/file.py", "py:a\0b.py", "py:" + "x" * 5000 + ".py"):
         with pytest.raises(InvalidInput, match="is code from outside vlprobe"):
             registry.load_model(name)
 
 
-def test_a_name_that_is_typed_in_a_command_is_named_by_it(colors: Path, tmp_path: Path):
+def test_a_plugin_name_typed_in_a_command_is_allowed(colors: Path, tmp_path: Path):
     cache = tmp_path / "cache"
     call(cache, *ASK, "--model", "colors", "--dataset", "swatches:3", "--option", "rules=loud")
     (manifest,) = Store(cache).runs()
@@ -80,7 +80,7 @@ def test_a_name_that_is_typed_in_a_command_is_named_by_it(colors: Path, tmp_path
     assert rows["note"].tolist() == ["an example that knows only colors"]
 
 
-def test_files_are_asked_by_their_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_plugin_files_are_used_by_their_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(EXAMPLE / "vlprobe_colors")
     cache = tmp_path / "cache"
     words = ["--model", "py:model.py", "--dataset", "py:dataset.py:2", "--option"]
@@ -91,7 +91,7 @@ def test_files_are_asked_by_their_paths(tmp_path: Path, monkeypatch: pytest.Monk
     assert run["options"]["rules"] == f"py:{FILES['rules']}"
 
 
-def test_a_probe_from_outside_is_asked_shown_and_left_out_where_nobody_names_it(
+def test_a_probe_plugin_is_run_and_shown_and_skipped_if_it_is_not_named(
     colors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     cache = tmp_path / "cache"
@@ -100,7 +100,7 @@ def test_a_probe_from_outside_is_asked_shown_and_left_out_where_nobody_names_it(
     call(cache, *ASK, *words)
     manifest = next(row for row in Store(cache).runs() if row["run"]["probe"] == "blank")
     by_hand = views.estimates.estimates(views.runs.question_set(Store(cache), manifest["case_key"]))
-    # red, green and blue beat a text without a color; white is told from it by no direction
+    # red, green and blue beat a text without a color; white has no direction and does not
     assert by_hand["value"].tolist() == [0.75]
     monkeypatch.setenv(access.PLUGINS, "")
     shown = call(cache, "show", "--format", "json")
@@ -110,7 +110,7 @@ def test_a_probe_from_outside_is_asked_shown_and_left_out_where_nobody_names_it(
     assert "beats_blank" in call(cache, "--plugin", "blank", "show", manifest["key"]).stdout
 
 
-def test_rules_from_outside_are_written_by_perturb(colors: Path, tmp_path: Path):
+def test_perturb_writes_the_edits_of_plugin_rules(colors: Path, tmp_path: Path):
     words = ("perturb", "swatches:1", "--rules", "loud", "--format", "edits")
     rows = [json.loads(line) for line in call(tmp_path / "cache", *words).stdout.splitlines()]
     assert [row["text"] for row in rows] == [
@@ -142,14 +142,16 @@ def test_a_package_of_several_files_is_one_plugin(tmp_path: Path):
         ("py:a\nb.py", "does not name a plug-in"),
     ],
 )
-def test_a_plugin_that_is_not_there_is_told_at_the_start(tmp_path: Path, name: str, said: str):
+def test_a_missing_plugin_is_refused_at_startup(tmp_path: Path, name: str, said: str):
     for words in (("list", "models"), ("dashboard",)):
         place = ["--plugin", name, *words] if words[0] == "list" else [*words, "--plugin", name]
         result = CliRunner().invoke(main.main, place)
         assert result.exit_code == 1 and said in result.output, result.output
 
 
-def test_a_name_with_a_line_break_names_no_second_plugin(monkeypatch: pytest.MonkeyPatch):
+def test_a_plugin_name_with_a_line_break_does_not_allow_a_second_plugin(
+    monkeypatch: pytest.MonkeyPatch,
+):
     for name in ("a\npy:/evil.py", "py:/a\npy:/evil.py"):
         with pytest.raises((VlprobeError, AssertionError)):
             registry.allow_typed(name)
@@ -158,14 +160,14 @@ def test_a_name_with_a_line_break_names_no_second_plugin(monkeypatch: pytest.Mon
     assert not plugins.named()
 
 
-def test_the_list_of_names_is_that_of_every_process_below(tmp_path: Path):
+def test_child_processes_inherit_the_allowed_plugins(tmp_path: Path):
     plugins.allow(f"py:{FILES['model']}")
     code = "from vlprobe import registry; print(registry.names('models')[-1])"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert printed.stdout.strip() == f"py:{FILES['model']}", printed.stderr
 
 
-def test_named_plugins_are_among_the_names_that_can_be_chosen(colors: Path):
+def test_allowed_plugins_are_listed_among_the_names(colors: Path):
     before = {group: registry.names(group) for group in registry.NOUNS}
     for name in ("colors", "swatches", "blank", "loud"):
         plugins.allow(name)
@@ -173,12 +175,12 @@ def test_named_plugins_are_among_the_names_that_can_be_chosen(colors: Path):
     assert added == [{"colors"}, {"swatches"}, {"blank"}, {"loud"}]
 
 
-def test_an_unknown_name_is_told_with_the_installed_plugins(colors: Path):
+def test_an_unknown_name_is_refused_with_an_installed_plugin_as_suggestion(colors: Path):
     with pytest.raises(NotFound, match="Did you mean 'colors'"):
         registry.load_model("colours")
 
 
-def test_the_page_of_plugins_shows_the_files_that_are_tested():
+def test_the_plugin_docs_show_the_tested_files():
     page = (EXAMPLE.parent / "plugins.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
     shown = [
@@ -189,10 +191,12 @@ def test_the_page_of_plugins_shows_the_files_that_are_tested():
 
 
 @pytest.mark.parametrize("kind", ["probe", pytest.param("rules", marks=pytest.mark.full)])
-def test_processes_that_make_cases_make_the_same(
+def test_several_processes_make_the_same_cases_with_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ):
-    """Rules run in each of the processes, which inherit the list; a probe's cases are made in one."""
+    """Rules run in every process, which inherits the allowed plug-ins; the cases of a probe plug-in are made in one
+    process.
+    """
     monkeypatch.setattr(case_workers, "CHUNK_ITEMS", 2)
     monkeypatch.setattr(case_workers, "PAYS", 0.0)
     name, tiny = f"py:{FILES[kind]}", make_tiny(tmp_path / "tiny")
@@ -212,7 +216,7 @@ OTHERS = ["home", "present", "compare", "tradeoff", "lab", "run", "breakdown", "
 
 
 @pytest.mark.parametrize("page", tiers(["explore", *OTHERS], ("explore",)))
-def test_pages_show_a_probe_that_the_starter_named(
+def test_pages_show_the_runs_of_an_allowed_probe_plugin(
     colors: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ):
     for name in ("colors", "swatches", "blank"):
@@ -222,13 +226,13 @@ def test_pages_show_a_probe_that_the_starter_named(
     at = open_page(monkeypatch, store, page, set=manifests[0]["case_key"])
     assert not at.exception and not at.error, at.error
     monkeypatch.setenv(access.PLUGINS, "")
-    copied = Store(shutil.copytree(store.root, tmp_path / "copied"))  # nothing of it is in memory
+    copied = Store(shutil.copytree(store.root, tmp_path / "copied"))  # not cached in memory
     at = open_page(monkeypatch, copied, page)
     assert not at.exception, at.exception
 
 
-def test_only_what_a_person_typed_names_a_plugin():
-    """Nothing that serves a page, reads a job or a stored run may call what names plug-ins."""
+def test_only_names_typed_by_a_user_allow_a_plugin():
+    """Code that serves a page or reads a job or a stored run must not call the functions that allow plug-ins."""
     root = EXAMPLE.parents[1] / "vlprobe"
     naming = re.compile(r"\b(allow_typed|require_plugin|plugins\.allow|plugins\.require)\(")
     callers = {
@@ -248,7 +252,7 @@ def test_only_what_a_person_typed_names_a_plugin():
 
 
 @pytest.mark.full
-def test_the_example_installs_and_runs_from_a_folder_of_its_own(tmp_path: Path):
+def test_the_example_plugin_installs_and_runs_from_a_separate_folder(tmp_path: Path):
     project, site = tmp_path / "project", tmp_path / "site"
     shutil.copytree(EXAMPLE, project)
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]

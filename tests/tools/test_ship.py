@@ -1,4 +1,4 @@
-"""How results become those that come with vlprobe: the same numbers, in less space, without a path of this machine."""
+"""Building the bundled results: the same numbers in less space, without paths of this machine."""
 
 import io
 import json
@@ -27,9 +27,9 @@ RANDOM = "control:random"
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict]]:
-    """A few items of every probe's own data, answered by a control."""
+    """Run a control on a few items of the default dataset of every probe, and return the store and the manifests."""
     store = Store(tmp_path_factory.mktemp("ship") / "cache")
-    with pytest.MonkeyPatch.context() as patch:  # less to draw
+    with pytest.MonkeyPatch.context() as patch:  # draw fewer pictures
         draw_fewer(patch, 4)
         manifests = [
             manifest
@@ -48,13 +48,13 @@ def copied(cache: tuple[Store, list[dict]], tmp_path_factory: pytest.TempPathFac
     return Store(folder)
 
 
-def test_a_shipped_entry_is_an_ordinary_one(cache, copied):
+def test_a_bundled_entry_is_an_ordinary_store_entry(cache, copied):
     assert [damage for damage in verify.damages(copied)] == []
     assert [run["key"] for run in copied.runs()] == [run["key"] for run in cache[0].runs()]
     assert len(examine.load(copied)) == len(examine.load(cache[0])) > 0
 
 
-def test_no_number_and_no_word_is_changed_but_the_names_of_pictures(cache, copied):
+def test_bundling_changes_only_the_names_of_pictures(cache, copied):
     store, manifests = cache
     prefix = f"{store.root}/"
     for manifest in manifests:
@@ -74,7 +74,7 @@ def test_no_number_and_no_word_is_changed_but_the_names_of_pictures(cache, copie
                 assert json.dumps(after.to_pylist()) == rows
 
 
-def test_what_stands_first_is_kept_of_pictures_that_a_model_loses(cache, copied):
+def test_first_candidates_are_bundled_only_for_lost_pictures(cache, copied):
     store, manifests = cache
     (manifest,) = [row for row in manifests if row["run"]["probe"] == "rococo"]
     before, after = (
@@ -90,7 +90,7 @@ def test_what_stands_first_is_kept_of_pictures_that_a_model_loses(cache, copied)
     assert 0 < n_lost < len(before)
 
 
-def test_no_file_names_this_machine(cache, copied):
+def test_no_bundled_file_contains_a_path_of_this_machine(cache, copied):
     for path in copied.root.rglob("*"):
         if path.suffix == ".parquet":
             content = str(pq.read_table(path).to_pylist())
@@ -99,11 +99,11 @@ def test_no_file_names_this_machine(cache, copied):
         assert str(cache[0].root) not in content
 
 
-def test_the_pictures_of_shipped_cases_are_drawn_where_no_file_is(
+def test_the_pictures_of_bundled_cases_are_drawn_if_there_is_no_file(
     cache, copied, monkeypatch, tmp_path
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path))  # no other folder may be read
+    monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path))  # only this folder may be read
     names = set()
     for manifest in cache[1]:
         for images in copied.cases(manifest["case_key"]).table("cases")["images"].to_pylist():
@@ -116,7 +116,7 @@ def test_the_pictures_of_shipped_cases_are_drawn_where_no_file_is(
         pictures.read_bytes(Path("demo/test-00000000/demo-00000.png"))
 
 
-def test_scenes_have_small_copies_and_other_drawings_are_made_when_shown(
+def test_thumbnails_of_scenes_are_bundled_and_others_are_drawn_when_shown(
     cache, copied, monkeypatch, tmp_path
 ):
     monkeypatch.chdir("/")
@@ -145,7 +145,7 @@ def test_scenes_have_small_copies_and_other_drawings_are_made_when_shown(
     assert [bool(address) for address in addresses.values()] == [True, True, True, False]
 
 
-def test_without_the_file_of_small_copies_scenes_are_drawn(copied, monkeypatch, tmp_path):
+def test_scenes_are_drawn_if_the_thumbnail_file_is_damaged(copied, monkeypatch, tmp_path):
     monkeypatch.setenv("VLPROBE_SHIPPED", str(tmp_path))
     (tmp_path / shipped.THUMBNAILS).write_bytes(b"damaged")
     scene = Picture(Path(f"demo/test-{VERSION}/demo-00003.png"))
@@ -155,13 +155,13 @@ def test_without_the_file_of_small_copies_scenes_are_drawn(copied, monkeypatch, 
     assert drawing == shipped.thumbnail(thumbnails.name_key(scene))
 
 
-def test_what_is_too_large_or_names_this_machine_is_refused(cache, copied, monkeypatch, tmp_path):
+def test_bundling_refuses_too_large_results_and_local_paths(cache, copied, monkeypatch, tmp_path):
     store, manifests = cache
     with monkeypatch.context() as patch:
         patch.setattr(ship, "LARGEST", 1000)
         with pytest.raises(InvalidInput, match="too many to ship"):
             ship.ship(store, manifests, copied.root)
-    assert copied.runs()  # what was there before stays
+    assert copied.runs()  # the existing results remain
     elsewhere = make_tiny(store.root / "elsewhere")
     foreign = execute(Request((RANDOM,), elsewhere, "lgip", limit=2), store)
     with pytest.raises(InvalidInput, match="would be shipped"):
@@ -169,14 +169,14 @@ def test_what_is_too_large_or_names_this_machine_is_refused(cache, copied, monke
     assert not (tmp_path / "target").exists()
 
 
-def test_what_is_shipped_is_every_probe_of_every_demo_model(monkeypatch):
-    asked = []
+def test_the_bundled_results_are_all_probes_on_all_demo_models(monkeypatch):
+    run_requests = []
     monkeypatch.setattr(
-        ship, "execute", lambda request, store, progress: asked.append(request) or []
+        ship, "execute", lambda request, store, progress: run_requests.append(request) or []
     )
     assert ship.runs(Store("unused")) == []
-    assert {request.probe for request in asked} == set(ship.PROBES)
-    for request in asked:
+    assert {request.probe for request in run_requests} == set(ship.PROBES)
+    for request in run_requests:
         assert not any(map(registry.is_control, request.models))
         assert request.models == tuple(registry.families("models")["demo"].NAMES)
         assert (request.limit, request.dataset, request.options, request.seed) == (0, "", {}, 42)

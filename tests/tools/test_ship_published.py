@@ -1,4 +1,4 @@
-"""The build of the bundled answers: what it makes of a small copy of the published files, and what stops it."""
+"""Building the bundled answers from a small copy of the published files, and the errors that stop the build."""
 
 import csv
 import json
@@ -50,7 +50,7 @@ def write_json(file: Path, content: object) -> None:
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files in the authors' layout, with three questions of SugarCrepe and two of VALSE."""
+    """Write files in the authors' layout, with three questions of SugarCrepe and two of VALSE."""
     data = tmp_path_factory.mktemp("published")
     real = data / "real"
     for subset in ("add_obj", "swap_obj"):
@@ -129,25 +129,27 @@ def built(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def test_both_orders_of_gpt_4v_are_one_model(built):
-    (asked,) = [
+    (question_set,) = [
         views.runs.question_set(built, row.case_key)
         for row in views.runs.question_set_rows(built)
         if row.dataset == "bundled:SugarCrepe"
     ]
-    assert len(asked.runs) == 5
-    run = asked.run("published:GPT-4V")
+    assert len(question_set.runs) == 5
+    run = question_set.run("published:GPT-4V")
     assert (run.n_orders, run.score_type, run.n_cases) == (2, "verdict", 3)
     table = built.run(run.key).table("scores").to_pandas()
     assert table["order_12"].astype(bool).tolist() == list(RIGHT["positive-first"])
     assert table["order_21"].astype(bool).tolist() == list(RIGHT["negative-first"])
     for number, name in enumerate(name for name, _ in CLIPS.values()):
         margins = (
-            built.run(asked.run(f"published:{name}").key).table("scores")["margin"].to_pylist()
+            built.run(question_set.run(f"published:{name}").key)
+            .table("scores")["margin"]
+            .to_pylist()
         )
         assert margins == [-1.0 if row == number else 1.0 for row in range(3)]
 
 
-def test_pictures_are_bundled_by_their_license_and_smaller(built):
+def test_only_photographs_with_a_free_license_are_bundled_and_they_are_resized(built):
     (row,) = json.loads((built.root / "photographs.json").read_text())
     assert (row["file"], row["license"]) == (FREE, "CC BY-SA 2.0")
     assert row["page"] == "https://www.flickr.com/photo.gne?id=123461"
@@ -158,8 +160,8 @@ def test_pictures_are_bundled_by_their_license_and_smaller(built):
     assert row["page"] in notice and row["license_url"] in notice and OTHER not in notice
 
 
-def changed(published: Path, folder: Path, change: Callable[[Path], None]) -> Path:
-    """A copy of the published files with a fault."""
+def copy_with_fault(published: Path, folder: Path, change: Callable[[Path], None]) -> Path:
+    """Return a copy of the published files with a fault."""
     shutil.copytree(published.parent, folder)
     change(folder)
     return folder / "real"
@@ -233,10 +235,12 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_build_stops_in_one_line(fault, published, tmp_path):
+def test_each_fault_of_the_published_files_stops_the_build_in_one_line(fault, published, tmp_path):
     change, message = FAULTS[fault]
     with pytest.raises(InvalidInput, match=message) as error:
-        ship_published.build(changed(published, tmp_path / "data", change), tmp_path / "store")
+        ship_published.build(
+            copy_with_fault(published, tmp_path / "data", change), tmp_path / "store"
+        )
     assert "\n" not in str(error.value)
     assert not (tmp_path / "store").exists()
 
@@ -245,7 +249,7 @@ def test_the_build_stops_in_one_line(fault, published, tmp_path):
     ("name", "license_"),
     [(OTHER, "Attribution-NonCommercial License"), ("000000000003.jpg", "unknown")],
 )
-def test_a_photograph_that_may_not_be_redistributed_is_named_with_its_license(
+def test_a_photograph_that_may_not_be_redistributed_is_refused_with_its_license(
     name, license_, published
 ):
     with pytest.raises(InvalidInput, match=f"'{name}' may not be redistributed: .*'{license_}'"):
@@ -260,7 +264,7 @@ def test_a_photograph_that_may_not_be_redistributed_is_named_with_its_license(
         (["REAL", OTHER], f"Error: Photograph '{OTHER}' may not be redistributed: its license is"),
     ],
 )
-def test_the_command_stops_in_one_line_and_keeps_the_old_store(
+def test_the_build_command_stops_in_one_line_and_keeps_the_old_store(
     arguments, message, published, tmp_path, monkeypatch
 ):
     target = tmp_path / "store"
@@ -271,7 +275,7 @@ def test_the_command_stops_in_one_line_and_keeps_the_old_store(
     assert "\n" not in str(stopped.value) and not target.exists()
 
 
-def test_a_withdrawn_question_has_its_old_place(tmp_path):
+def test_a_withdrawn_question_keeps_its_position(tmp_path):
     rows = {
         str(number): {"filename": "1.jpg", "caption": f"A {number}.", "negative_caption": "B."}
         for number in (107, 109)

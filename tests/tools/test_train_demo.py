@@ -23,18 +23,20 @@ def few():
 
 @pytest.fixture
 def batches_of_8(monkeypatch):
-    """Batches of 8 scenes, so that three steps draw 24."""
+    """Use batches of 8 scenes, so that three steps draw 24."""
     monkeypatch.setattr(training, "BATCH", 8)
 
 
-def quickly(tmp_path, name, loss="softmax", seed=0):
+def train_quickly(tmp_path, name, loss="softmax", seed=0):
     path = tmp_path / f"{name}.safetensors"
     return training.train(loss, 3, seed, 1, path), load_file(path)
 
 
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
-def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, batches_of_8, tmp_path):
-    summary, state = quickly(tmp_path, "a", loss)
+def test_three_training_steps_give_a_finite_loss_and_change_every_weight(
+    loss, batches_of_8, tmp_path
+):
+    summary, state = train_quickly(tmp_path, "a", loss)
     assert np.isfinite(summary["final_loss"])
     made = config(loss)
     made["text_cfg"]["vocab_size"] = len(token_ids())
@@ -42,7 +44,7 @@ def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, batches_of_8
         torch.default_generator.manual_seed(0)
         before = build(made).state_dict()
     assert set(before) | {"token_ids"} == set(state)
-    # Gains and shifts that start at 1 or 0 in half precision may round back; whole tables cannot.
+    # Gains and shifts that start at 1 or 0 can round back to it in half precision; entire tables cannot.
     for key, value in before.items():
         if value.ndim >= 2:
             assert not torch.equal(value.half(), state[key]), key
@@ -51,31 +53,27 @@ def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, batches_of_8
 @pytest.mark.full
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(batches_of_8, tmp_path):
     (_, first), (_, again), (_, other) = (
-        quickly(tmp_path, name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
+        train_quickly(tmp_path, name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
     )
     assert all(torch.equal(first[key], again[key]) for key in first)
     assert not torch.equal(first["text_projection"], other["text_projection"])
 
 
-def test_training_leaves_the_random_numbers_and_the_threads_of_others_alone(batches_of_8, tmp_path):
+def test_training_does_not_change_the_global_random_state_and_threads(batches_of_8, tmp_path):
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    quickly(tmp_path, "a")
+    train_quickly(tmp_path, "a")
     assert torch.equal(state, torch.get_rng_state())
     assert torch.get_num_threads() == threads
 
 
 @pytest.mark.full
-def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(
-    batches_of_8, monkeypatch, tmp_path
-):
+def test_training_reduces_the_loss_below_chance(batches_of_8, monkeypatch, tmp_path):
     monkeypatch.setattr(training, "SCENES", 24)
     last = training.train("softmax", 40, 0, 1, tmp_path / "x")["final_loss"]
     assert last < np.log(8)
 
 
-def test_a_checkpoint_says_how_it_was_made_and_progress_names_both_stages_to_the_end(
-    batches_of_8, tmp_path
-):
+def test_a_checkpoint_records_its_training_and_progress_reports_both_stages(batches_of_8, tmp_path):
     path, progress = tmp_path / "a.safetensors", []
     summary = training.train("softmax", 3, 0, 1, path, lambda *now: progress.append(now))
     with safe_open(path, framework="pt") as file:
@@ -88,26 +86,26 @@ def test_a_checkpoint_says_how_it_was_made_and_progress_names_both_stages_to_the
 @pytest.mark.parametrize(
     ("loss", "steps", "said"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "at least 1")]
 )
-def test_what_cannot_be_trained_is_refused_in_one_line(loss, steps, said, tmp_path):
+def test_an_invalid_training_request_is_refused_in_one_line(loss, steps, said, tmp_path):
     with pytest.raises(InvalidInput, match=said):
         training.train(loss, steps, 0, 1, tmp_path / "a.safetensors")
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_training(tmp_path, monkeypatch):
+def test_an_unwritable_output_file_is_refused_before_the_training(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "draw_lessons", lambda *_: pytest.fail("worked before it looked"))
     (tmp_path / "file").touch()
     with pytest.raises(InvalidInput, match="cannot be written"):
         training.train("softmax", 3, 0, 1, tmp_path / "file" / "a.safetensors")
 
 
-def test_no_training_caption_is_cut_off_or_holds_a_word_without_a_row(few):
+def test_no_training_caption_is_truncated_or_has_a_token_without_a_row(few):
     end = len(token_ids()) - 1
     assert few.tokens.min() == 0
     assert (few.tokens == end).sum(axis=2).min() == 1
     assert few.tokens.argmax(axis=2).max() < CONTEXT - 1
 
 
-def test_training_pictures_are_the_ones_that_the_model_will_see(few):
+def test_training_pictures_equal_the_preprocessed_pictures(few):
     transform = image_transform_v2(PreprocessCfg(size=64), is_train=False)
     mean, std = (
         torch.tensor(values)
@@ -118,14 +116,14 @@ def test_training_pictures_are_the_ones_that_the_model_will_see(few):
         assert np.array_equal(np.rint(((seen * std + mean) * 255).numpy()), few.pixels[index])
 
 
-def test_batches_show_every_scene_once_before_any_again_with_a_caption_of_its_own(few):
+def test_each_epoch_has_every_scene_once_with_one_of_its_captions(few):
     owner = {row.tobytes(): scene for scene, rows in enumerate(few.tokens) for row in rows}
     seen = [owner[row.tobytes()] for _, tokens in batches(few, 6, 8, seed=5) for row in tokens]
     assert sorted(seen[:24]) == sorted(seen[24:]) == list(range(24))
     assert seen[:24] != seen[24:]
 
 
-def test_batches_move_and_relight_pictures_but_never_mirror_them(few):
+def test_batches_shift_and_brighten_pictures_but_never_mirror_them(few):
     owner = {row.tobytes(): scene for scene, rows in enumerate(few.tokens) for row in rows}
     pixels, tokens = next(batches(few, 24, 1, seed=5))
 
@@ -139,7 +137,7 @@ def test_batches_move_and_relight_pictures_but_never_mirror_them(few):
         assert distance(picture, scene) < distance(picture, scene[:, ::-1])
 
 
-def test_the_token_rows_cover_numbers_colors_and_objects_as_the_tokenizer_writes_them():
+def test_the_token_rows_cover_the_tokens_of_numbers_colors_and_objects():
     words = "two buses and a single orange puppy, partly hidden by people."
     assert set(tokenizer()([words])[0].tolist()) <= set(token_ids())
 

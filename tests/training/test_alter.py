@@ -13,7 +13,7 @@ CAPTION = "Two red dogs stand to the left of a blue car on the beach."
 WORDS = batches.vocabulary([CAPTION, "The cat's toy is blue."])
 
 
-def test_the_vocabulary_is_every_word_once():
+def test_the_vocabulary_has_every_word_once():
     assert batches.vocabulary(["A cat, a Dog.", "two dogs; a cat"]) == (
         "a",
         "cat",
@@ -23,7 +23,7 @@ def test_the_vocabulary_is_every_word_once():
     )
 
 
-def test_a_corrupted_caption_differs_and_never_is_empty():
+def test_a_corrupted_caption_differs_and_is_never_empty():
     for number in range(300):
         for caption in (CAPTION, "Dog", "Two dogs."):
             made = batches.corrupt_caption(caption, WORDS, number)
@@ -43,12 +43,12 @@ def test_three_words_in_ten_are_altered_half_of_them_deleted():
     assert exchanged / (exchanged + deleted) == pytest.approx(batches.PUT_IN, abs=0.02)
 
 
-def test_a_word_put_in_is_another_word_in_the_case_of_the_first():
+def test_an_inserted_word_is_another_word_with_the_case_of_the_original():
     for number in range(50):
         assert batches.corrupt_caption("Dog", ["cat", "dog"], number) == "Cat"
 
 
-def test_the_number_alone_decides():
+def test_the_corruption_depends_only_on_the_number():
     made = [batches.corrupt_caption(CAPTION, WORDS, number) for number in range(20)]
     assert made == [batches.corrupt_caption(CAPTION, WORDS, number) for number in range(20)]
     assert len(set(made)) > 15
@@ -72,7 +72,7 @@ def test_half_of_the_pictures_are_mixed_with_another_of_the_batch():
     assert np.mean(counts) == pytest.approx(20, abs=2)
 
 
-def test_a_mixed_picture_keeps_between_six_and_nine_tenths_of_itself():
+def test_a_mixed_picture_keeps_60_to_90_percent_of_the_original():
     pixels = np.stack([np.full((3, 30, 30), value, np.float32) for value in (0.0, 1.0)])
     kinds = set()
     for number in range(60):
@@ -83,7 +83,7 @@ def test_a_mixed_picture_keeps_between_six_and_nine_tenths_of_itself():
     assert kinds == {"mix", "patch"}
 
 
-def test_pictures_are_mixed_and_patched_as_the_probe_does_it(monkeypatch):
+def test_pictures_are_mixed_and_patched_as_in_the_probe(monkeypatch):
     monkeypatch.setattr(batches, "LAMBDAS", (0.7, 0.7))
     pixels = np.rint(255 * pictures(3, 24))
     images = [Image.fromarray(picture.transpose(1, 2, 0).astype(np.uint8)) for picture in pixels]
@@ -110,7 +110,7 @@ def test_pictures_are_mixed_and_patched_as_the_probe_does_it(monkeypatch):
     assert kinds == {"mix", "patch"}
 
 
-def test_a_varied_picture_is_moved_and_relit_and_stays_between_black_and_white():
+def test_a_varied_picture_is_shifted_and_brightened_and_stays_in_range():
     mean, std = (
         np.array(value, np.float32).reshape(3, 1, 1) for value in ((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))
     )

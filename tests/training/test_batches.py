@@ -15,7 +15,7 @@ WORDS = ("a", "blue", "boat", "dog", "three")
 
 
 class Letters:
-    """Stands for a model: a picture is its first pixel, a text the numbers of its letters."""
+    """A fake model that encodes a picture as its first pixel and a text as the codes of its letters."""
 
     def preprocess(self, image):
         return np.full((3, 8, 8), image.getpixel((0, 0))[0] / 255, np.float32)
@@ -50,7 +50,7 @@ def caption_numbers(batch) -> list[int]:
     return [int(text.rstrip(".").split()[-1]) for text in read(batch.tokens[: batch.n])]
 
 
-def test_a_picture_comes_with_a_caption_of_its_own(items):
+def test_each_picture_is_paired_with_one_of_its_captions(items):
     captions = set()
     made = make(items)
     for number in range(60):
@@ -61,7 +61,7 @@ def test_a_picture_comes_with_a_caption_of_its_own(items):
     assert captions == {caption for item in items for caption in item.captions}
 
 
-def test_no_row_is_seen_again_before_all_had_their_turn(items):
+def test_every_row_is_used_once_per_epoch(items):
     made = make(items, size=4)
     epochs = [
         [
@@ -75,7 +75,7 @@ def test_no_row_is_seen_again_before_all_had_their_turn(items):
     assert epochs[0] != epochs[1]
 
 
-def test_no_batch_holds_a_row_twice_where_batches_do_not_fill_an_epoch(items):
+def test_no_batch_has_a_row_twice_if_batches_do_not_divide_an_epoch(items):
     made = make(items, size=5)
     rows = [picture_numbers(made.batch(number)) for number in range(20)]
     assert all(len(set(batch)) == 5 for batch in rows)
@@ -86,7 +86,7 @@ def same(one, other) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in one.__slots__)
 
 
-def test_a_batch_depends_on_seed_and_number_and_not_on_the_order_of_the_data_or_of_the_calls(items):
+def test_a_batch_depends_only_on_seed_and_number(items):
     normal = (np.zeros((3, 1, 1), np.float32), np.ones((3, 1, 1), np.float32))
     first, again = (
         make(items, makes=EVERYTHING, normal=normal),
@@ -98,14 +98,14 @@ def test_a_batch_depends_on_seed_and_number_and_not_on_the_order_of_the_data_or_
     assert not any(same(other.batch(number), straight[number]) for number in range(6))
 
 
-def test_pictures_are_varied_only_where_the_preprocessing_is_known(items):
+def test_pictures_are_varied_only_if_the_preprocessing_is_known(items):
     normal = (np.zeros((3, 1, 1), np.float32), np.ones((3, 1, 1), np.float32))
     plain, varied = make(items).batch(0), make(items, normal=normal).batch(0)
     assert not np.array_equal(plain.pixels, varied.pixels)
     assert np.array_equal(plain.tokens, varied.tokens)
 
 
-def test_altered_captions_and_pictures_name_the_row_they_were_made_of(items):
+def test_altered_captions_and_pictures_refer_to_their_original_row(items):
     batch = make(items, size=12, makes=EVERYTHING).batch(0)
     texts = read(batch.tokens)
     own, rest = texts[:12], iter(texts[12:])
@@ -126,14 +126,14 @@ def test_altered_captions_and_pictures_name_the_row_they_were_made_of(items):
         assert not np.array_equal(pixels, batch.pixels[at])
 
 
-def test_nothing_is_made_that_no_loss_needs(items):
+def test_alterations_that_no_loss_needs_are_not_made(items):
     batch = make(items, makes={"clip", "flip"}).batch(0)
     assert len(batch.pixels) == 4
     assert len(batch.corrupted) == len(batch.reworded) == len(batch.mixed) == 0
     assert len(batch.tokens) == 4 + len(batch.flipped)
 
 
-def test_the_two_pictures_of_a_minimal_pair_are_neighbours_with_a_caption_each(items):
+def test_the_pictures_of_a_minimal_pair_are_adjacent_with_their_captions(items):
     pairs = [
         Item(one.id, one.image, one.captions[:1], {}, other.captions[:1], other.image)
         for one, other in zip(items[::2], items[1::2], strict=True)
@@ -148,7 +148,7 @@ def test_the_two_pictures_of_a_minimal_pair_are_neighbours_with_a_caption_each(i
     )
 
 
-def test_what_is_held_out_depends_on_the_items_alone(items):
+def test_the_held_out_items_do_not_depend_on_their_order(items):
     many = [Item(f"{number}", items[0].image, ("a",)) for number in range(100)]
     learned, held_out = batches.split(many)
     assert (len(learned), len(held_out)) == (90, 10)
@@ -159,7 +159,7 @@ def test_what_is_held_out_depends_on_the_items_alone(items):
     assert len(batches.split(more)[1]) == batches.HELD_OUT_ITEMS
 
 
-def test_items_of_one_picture_fall_on_one_side(items):
+def test_items_of_one_picture_are_on_one_side_of_the_split(items):
     many = [Item(f"{n}", items[0].image, ("a",), cluster=str(n // 5)) for n in range(200)]
     learned, held_out = ({item.cluster for item in side} for side in batches.split(many))
     assert not learned & held_out
@@ -175,7 +175,7 @@ def test_too_few_pictures_and_items_without_one_are_refused(items):
         batches.split([*items, Item("blind", None, ("a",))])
 
 
-def test_pictures_are_decoded_once_while_there_is_room(items, monkeypatch):
+def test_pictures_are_decoded_once_while_they_fit_in_memory(items, monkeypatch):
     opened = []
     monkeypatch.setattr(
         batches.pictures, "open_picture", lambda p: opened.append(p.path) or Image.open(p.path)
@@ -192,7 +192,7 @@ def test_pictures_are_decoded_once_while_there_is_room(items, monkeypatch):
     assert isinstance(opened[0], Path)
 
 
-def test_a_caption_without_a_word_is_trained_on_and_never_corrupted(items):
+def test_a_caption_without_words_is_used_and_never_corrupted(items):
     from dataclasses import replace
 
     items[3] = replace(items[3], captions=("!!!", "…"))

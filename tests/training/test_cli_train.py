@@ -9,17 +9,17 @@ from vlprobe.cli import main
 
 
 def words(straight, **changed: object) -> list[str]:
-    asked = straight.request
+    train_request = straight.request
     options: dict[str, object] = {
-        name: getattr(asked, name)
+        name: getattr(train_request, name)
         for name in ("model", "output", "loss", "steps", "batch_size", "rate", "warm_up", "threads")
     }
-    options |= {"dataset": asked.datasets[0], "device": "cpu", "format": "json"} | changed
+    options |= {"dataset": train_request.datasets[0], "device": "cpu", "format": "json"} | changed
     listed = [(f"--{name.replace('_', '-')}", str(value)) for name, value in options.items()]
     return ["train", "--curriculum", *itertools.chain.from_iterable(listed)]
 
 
-def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_probe(straight):
+def test_train_prints_held_out_losses_before_and_after_and_the_model_name(straight):
     result = call(straight.folder, *words(straight))
     rows = {row["part"]: row for row in json.loads(result.stdout)}
     for name, after in straight.card["held_out"]["after"].items():
@@ -29,29 +29,29 @@ def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_p
     assert f"cost {100 * straight.card['added_time']:+.0f} % a step" in result.stderr
 
 
-def test_the_ablation_of_eqben_is_asked_for_by_options(straight, tmp_path):
+def test_the_ablation_of_eqben_is_selected_by_options(straight, tmp_path):
     changed = {"output": tmp_path / "own.safetensors", "loss": "clip+hardneg+eqsim", "steps": 1}
-    asked = words(straight, **changed, eqsim="v1+v2-close", close=0)
-    result = call(straight.folder, *asked)
+    train_request = words(straight, **changed, eqsim="v1+v2-close", close=0)
+    result = call(straight.folder, *train_request)
     rows = {row["part"]: row for row in json.loads(result.stdout)}
     assert rows["hardneg"]["weight"] == 1
-    assert rows["hardneg"]["before"] == 0 < rows["clip"]["before"]  # beside no mismatch at all
+    assert rows["hardneg"]["before"] == 0 < rows["clip"]["before"]  # without any mismatched pairs
     assert json.loads((tmp_path / "own.json").read_text())["eqsim"] == "v1+v2-close"
 
 
-def test_what_was_trained_before_the_variants_keeps_its_name(straight):
+def test_the_recipe_of_the_default_variant_is_unchanged(straight):
     recipe = straight.request.recipe()
     assert "eqsim" not in recipe
     assert recipe == {name: getattr(straight.request, name) for name in recipe}
     assert replace(straight.request, eqsim="v2").recipe() == recipe | {"eqsim": "v2"}
 
 
-def test_what_cannot_be_trained_is_one_line(straight):
+def test_a_dataset_that_cannot_be_trained_on_is_refused_in_one_line(straight):
     result = call(straight.folder, *words(straight), "--dataset", "demo", code=1)
     assert result.stderr.splitlines()[-1].startswith("Error: 'demo' cannot be used for training")
 
 
-def test_every_part_of_the_request_is_an_option():
+def test_every_field_of_the_training_request_is_an_option():
     from dataclasses import fields
 
     from vlprobe.training.request import TrainRequest

@@ -1,4 +1,4 @@
-"""EqSim on models of transformers: the loss by a second route, and weights that load under the name of the training."""
+"""EqSim on transformers models: the loss equals a second computation, and tuned weights load by their file."""
 
 from dataclasses import replace
 
@@ -44,12 +44,12 @@ def captioned_pictures(data: str, tmp_path) -> tuple[list, list[str]]:
 
 
 def eqsim_by_hand(scores: np.ndarray) -> float:
-    """EqBen's equation 6 with no close pairs: the mean of (s_ij - s_ji)^2 over pairs."""
+    """Compute EqBen's equation 6 without close pairs: the mean of (s_ij - s_ji)^2 over pairs."""
     pairs = [(i, j) for i in range(N) for j in range(N) if i != j]
     return float(np.mean([(scores[i, j] - scores[j, i]) ** 2 for i, j in pairs]))
 
 
-def test_eqsim_is_that_of_the_scores_that_a_probe_sees(name, data, tmp_path):
+def test_eqsim_is_computed_from_the_scores_that_a_probe_uses(name, data, tmp_path):
     model = registry.load_model(name, "cpu")
     images, texts = captioned_pictures(data, tmp_path)
     pixels = [model.preprocess(image) for image in images]
@@ -74,7 +74,7 @@ def _texts(batches: Batches, batch) -> list[str]:
     return [row.captions[0] for row in batches._order(0)[: batch.n]]
 
 
-def test_a_trained_model_is_loaded_by_its_file_and_scores_otherwise(name, data, tmp_path):
+def test_a_tuned_model_is_loaded_from_its_file_and_has_other_scores(name, data, tmp_path):
     request = TrainRequest(
         name,
         (data,),
@@ -94,11 +94,11 @@ def test_a_trained_model_is_loaded_by_its_file_and_scores_otherwise(name, data, 
     assert tuned.digest == card["digest"] != start.digest == card["start_digest"]
     assert card["held_out"]["before"]["eqsim"] != card["held_out"]["after"]["eqsim"]
     assert request.path in tuned.sources
-    again = train(request, tmp_path)  # finished: nothing is computed again
+    again = train(request, tmp_path)  # already finished: nothing is computed
     assert (again["digest"], again["seconds"]) == (card["digest"], card["seconds"])
 
 
-def test_what_a_matching_head_cannot_learn_is_one_line(data, tmp_path):
+def test_training_that_a_matching_head_does_not_support_is_refused_in_one_line(data, tmp_path):
     tiny_hf.matching("vilt", tmp_path / "vilt")
     request = TrainRequest(
         f"hf-itm:{tmp_path / 'vilt'}", (data,), str(tmp_path / "x.safetensors"), batch_size=3

@@ -16,7 +16,7 @@ EVERYTHING = {"clip": 1.0, "eqsim": 0.5, "sc": 0.3, "vc": 0.2, "consistency": 2.
 
 @pytest.fixture
 def batch() -> Batch:
-    """Six rows with everything that a loss can ask for."""
+    """Return a batch of six rows with every alteration that a loss can use."""
     rng = np.random.default_rng(0)
     mixed, corrupted, reworded, flipped = (
         np.array(rows) for rows in ([0, 2, 5], range(6), [1, 2, 3, 4], [0, 4])
@@ -46,15 +46,15 @@ def learner(model, weights=EVERYTHING, **options) -> Learner:
     )
 
 
-def moved(small, batch, steps=2, **options) -> dict[str, torch.Tensor]:
+def train_steps(small, batch, steps=2, **options) -> dict[str, torch.Tensor]:
     made = learner(small, **options)
     for step in range(steps):
         made.learn(batch, step)
     return {name: value.detach().clone() for name, value in made.model.named_parameters()}
 
 
-def test_a_step_moves_every_weight_that_has_a_part_in_the_loss(small, batch):
-    after = moved(small, batch, 1)
+def test_a_step_changes_every_weight(small, batch):
+    after = train_steps(small, batch, 1)
     for name, before in small.named_parameters():
         assert not torch.equal(before, after[name]), name
 
@@ -62,8 +62,8 @@ def test_a_step_moves_every_weight_that_has_a_part_in_the_loss(small, batch):
 @pytest.mark.parametrize("piece", [1, 4, 7])
 def test_pieces_give_the_gradients_of_the_whole_batch(small, batch, piece):
     whole, pieces = learner(small), learner(small, piece=piece)
-    told = [one.learn(batch, 0) for one in (whole, pieces)]
-    assert told[0] == pytest.approx(told[1], rel=1e-5, abs=1e-6)
+    reports = [one.learn(batch, 0) for one in (whole, pieces)]
+    assert reports[0] == pytest.approx(reports[1], rel=1e-5, abs=1e-6)
     for (name, one), other in zip(
         whole.model.named_parameters(), pieces.model.parameters(), strict=True
     ):
@@ -72,8 +72,8 @@ def test_pieces_give_the_gradients_of_the_whole_batch(small, batch, piece):
 
 @pytest.mark.parametrize("piece", [0, 4])
 @pytest.mark.parametrize("tower", ["image", "text"])
-def test_a_frozen_tower_stays_as_it_is_and_the_other_learns(small, batch, tower, piece):
-    after = moved(small, batch, freeze=tower, piece=piece)
+def test_a_frozen_tower_does_not_change_and_the_other_learns(small, batch, tower, piece):
+    after = train_steps(small, batch, freeze=tower, piece=piece)
     for name, before in small.named_parameters():
         own = "image" if name.startswith("visual.") else "text"
         assert torch.equal(before, after[name]) == (
@@ -84,21 +84,21 @@ def test_a_frozen_tower_stays_as_it_is_and_the_other_learns(small, batch, tower,
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_learning_lowers_the_loss_in_every_precision(small, batch, precision):
     made = learner(small, {"clip": 1.0}, rate=0.003, steps=40, precision=precision)
-    told = [made.learn(batch, step)["loss"] for step in range(40)]
-    assert told[0] > 1.5
-    assert told[-1] < 0.5
+    reports = [made.learn(batch, step)["loss"] for step in range(40)]
+    assert reports[0] > 1.5
+    assert reports[-1] < 0.5
     assert all(value.dtype == torch.float32 for value in made.model.parameters())
 
 
 def test_the_loss_is_the_weighted_sum_of_its_parts(small, batch):
-    told = learner(small).learn(batch, 0)
-    assert told["loss"] == pytest.approx(
-        sum(weight * told[name] for name, weight in EVERYTHING.items()), rel=1e-5
+    reports = learner(small).learn(batch, 0)
+    assert reports["loss"] == pytest.approx(
+        sum(weight * reports[name] for name, weight in EVERYTHING.items()), rel=1e-5
     )
-    assert set(told) == {*EVERYTHING, "loss", "rate"}
+    assert set(reports) == {*EVERYTHING, "loss", "rate"}
 
 
-def test_judging_tells_every_part_and_changes_nothing(small, batch):
+def test_evaluation_reports_every_part_and_changes_no_weight(small, batch):
     made = learner(small, {"clip": 1.0})
     found = made.judge(batch, PARTS.keys())
     assert set(found) == {*EVERYTHING, "hardneg"}
@@ -108,13 +108,13 @@ def test_judging_tells_every_part_and_changes_nothing(small, batch):
     )
 
 
-def test_dropout_and_batchnorm_do_not_act_while_learning(small, batch):
+def test_dropout_and_batch_norm_are_off_during_training(small, batch):
     made = learner(small)
     made.learn(batch, 0)
     assert not any(part.training for part in made.model.modules())
 
 
-def test_a_loss_that_is_no_number_is_told_and_not_learned(small, batch):
+def test_a_nan_loss_stops_training_without_changing_weights(small, batch):
     batch.pixels[0] = np.nan
     made = learner(small)
     with pytest.raises(InvalidInput, match="nan at step 3"):
@@ -130,7 +130,7 @@ def test_the_sigmoid_loss_needs_a_bias(small):
         learner(small, {"sigmoid": 1.0})
 
 
-def test_the_rate_warms_up_and_falls_along_half_a_cosine():
+def test_the_learning_rate_warms_up_and_decays_along_half_a_cosine():
     rates = [schedule(step, 100, 10) for step in range(101)]
     assert rates[:10] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
     assert rates[10:] == sorted(rates[10:], reverse=True)
@@ -139,14 +139,14 @@ def test_the_rate_warms_up_and_falls_along_half_a_cosine():
     assert schedule(0, 5, 0) == 1
 
 
-def test_the_rate_of_a_step_is_told_and_used(small, batch):
+def test_the_learning_rate_of_a_step_is_reported_and_used(small, batch):
     made = learner(small, {"clip": 1.0}, steps=8)
-    told = made.learn(batch, 4)["rate"]
-    assert told == pytest.approx(0.005)
-    assert {group["lr"] for group in made.optimizer.param_groups} == {told}
+    rate = made.learn(batch, 4)["rate"]
+    assert rate == pytest.approx(0.005)
+    assert {group["lr"] for group in made.optimizer.param_groups} == {rate}
 
 
-def test_tables_decay_and_biases_gains_and_the_scale_do_not(small):
+def test_weight_decay_applies_to_tables_and_not_to_biases_gains_and_the_scale(small):
     decays, does_not = optimizer(small, 1e-3, 0.1).param_groups
     assert (decays["weight_decay"], does_not["weight_decay"]) == (0.1, 0)
     assert min(value.ndim for value in decays["params"]) == 2
@@ -154,7 +154,7 @@ def test_tables_decay_and_biases_gains_and_the_scale_do_not(small):
     assert len(decays["params"]) + len(does_not["params"]) == len(list(small.parameters()))
 
 
-def test_the_scale_stays_below_a_hundred_unless_it_began_above(small, batch):
+def test_the_scale_stays_below_100_unless_it_started_above(small, batch):
     scale = torch.nn.Parameter(torch.tensor(9.0))
     keep_scale(scale, 100)
     assert scale.item() == pytest.approx(math.log(100))
@@ -164,13 +164,13 @@ def test_the_scale_stays_below_a_hundred_unless_it_began_above(small, batch):
     assert made.model.logit_scale.exp().item() == pytest.approx(117, rel=1e-3)
 
 
-def test_the_time_that_added_terms_cost_is_measured_beside_the_same_batch_without_them(
+def test_the_time_of_added_loss_terms_is_measured_against_the_batch_without_them(
     small, batch, monkeypatch
 ):
     made = learner(small)
     before = {name: value.clone() for name, value in made.model.state_dict().items()}
     seconds = iter(
-        # of each pair: its begin, the end of the plain pass, the end of the whole one; the first warms up
+        # for each pair: start, end of the pass without the terms, end of the full pass; the first pair warms up
         [0, 9, 9.5, *(10, 12, 15), *(20, 22, 24.2), *(30, 32, 34.4), *(40, 42, 44.6), *(50, 52, 59)]
     )
     seen, order = [], []
@@ -184,13 +184,13 @@ def test_the_time_that_added_terms_cost_is_measured_beside_the_same_batch_withou
     monkeypatch.setattr(time, "perf_counter", lambda: order.append("clock") or next(seconds))
     monkeypatch.setattr(torch, "zeros", lambda *a, **k: order.append("wait") or zeros(*a, **k))
     monkeypatch.setattr(made, "_backward", backward)
-    assert made.added_time(batch) == pytest.approx(0.3)  # of .5, .1, .2, .3 and 2.5
+    assert made.added_time(batch) == pytest.approx(0.3)  # the median of .5, .1, .2, .3 and 2.5
     assert seen == [(6, {"clip"}), (18, set(EVERYTHING))] * 6
     after = [
         tuple(order[place + 1 : place + 3])
         for place, each in enumerate(order)
         if each == "backward"
     ]
-    assert after == [("wait", "clock")] * 12  # a GPU has finished before the clock is read
+    assert after == [("wait", "clock")] * 12  # waits for the GPU before reading the clock
     assert all(torch.equal(value, before[name]) for name, value in made.model.state_dict().items())
     assert math.isnan(learner(small, {"clip": 1.0}).added_time(batch))

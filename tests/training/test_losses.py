@@ -1,4 +1,4 @@
-"""Losses against hand-computed matrices and plain loops, and their gradients against finite differences."""
+"""Losses compared with hand-computed matrices and plain loops, and gradients compared with finite differences."""
 
 import math
 
@@ -21,7 +21,7 @@ def units(n: int, seed: int) -> torch.Tensor:
     return normalize(random(n, 5, seed=seed), dim=-1)
 
 
-def same(loss: torch.Tensor, expected: float) -> bool:
+def is_close(loss: torch.Tensor, expected: float) -> bool:
     return loss.shape == () and loss.item() == pytest.approx(expected, abs=1e-12)
 
 
@@ -30,30 +30,30 @@ def test_the_contrastive_loss_is_the_mean_of_both_cross_entropies():
         return np.mean([math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(rows)])
 
     expected = (entropy(S.tolist()) + entropy(S.T.tolist())) / 2
-    assert same(losses.contrastive(S), expected)
+    assert is_close(losses.contrastive(S), expected)
 
 
 @pytest.mark.parametrize("n", [2, 7])
-def test_both_retrieval_losses_are_those_of_open_clip(n):
+def test_both_retrieval_losses_equal_those_of_open_clip(n):
     images, texts, scale, bias = units(n, 1), units(n, 2), torch.tensor(9.0), torch.tensor(-3.0)
     cosines = images @ texts.T
-    assert same(
+    assert is_close(
         losses.contrastive(scale * cosines), open_clip.loss.ClipLoss()(images, texts, scale).item()
     )
     theirs = open_clip.loss.SigLipLoss()(images, texts, scale, bias).item()
-    assert same(losses.sigmoid(scale * cosines + bias), theirs)
+    assert is_close(losses.sigmoid(scale * cosines + bias), theirs)
 
 
-def test_eqsim_of_two_pairs_is_what_one_gets_by_hand():
+def test_eqsim_of_two_pairs_equals_the_value_by_hand():
     two = S[:2, :2]  # s11 .9, s12 .4, s21 .2, s22 .7
     assert losses.eqsim_v1(two)[0, 1].item() == pytest.approx((0.4 - 0.2) ** 2)
     text, image = (0.9 - 0.4) - (0.7 - 0.2), (0.9 - 0.2) - (0.7 - 0.4)
     assert losses.eqsim_v2(two)[0, 1].item() == pytest.approx(text**2 + image**2)
-    assert same(losses.eqsim(two, k=2), text**2 + image**2)
-    assert same(losses.eqsim(two, k=0), 0.04)
+    assert is_close(losses.eqsim(two, k=2), text**2 + image**2)
+    assert is_close(losses.eqsim(two, k=0), 0.04)
 
 
-def test_the_margin_is_forgiven_to_each_pair_and_to_each_equation():
+def test_the_margin_applies_to_each_pair_and_each_equation():
     assert torch.allclose(
         losses.eqsim_v1(S, 0.05), torch.tensor([[0, 0, 0], [0, 0, 0.04], [0, 0.04, 0]]).double()
     )
@@ -62,14 +62,14 @@ def test_the_margin_is_forgiven_to_each_pair_and_to_each_equation():
     assert losses.eqsim_v2(S, 0.2)[0, 1].item() == 0
 
 
-def test_eqsim_is_symmetric_and_zero_beside_itself():
+def test_eqsim_is_symmetric_with_a_zero_diagonal():
     scores = random(6, 6)
     for pairs in (losses.eqsim_v1(scores), losses.eqsim_v2(scores)):
         assert torch.allclose(pairs, pairs.T)
         assert not pairs.diagonal().any()
 
 
-def test_v2_asks_for_more_than_v1():
+def test_v2_is_stricter_than_v1():
     fair = torch.tensor([[0.9, 0.3], [0.3, 0.5]]).double()
     assert not losses.eqsim_v1(fair).any()
     assert losses.eqsim_v2(fair)[0, 1].item() == pytest.approx(2 * 0.4**2)
@@ -92,7 +92,7 @@ def test_the_close_pairs_are_the_nearest_texts_and_the_nearest_pictures():
 
 @pytest.mark.parametrize("variant", losses.EQSIM_VARIANTS)
 @pytest.mark.parametrize("k", [0, 1, 3, 8, 100])
-def test_each_variant_counts_v1_and_v2_on_its_own_pairs(k, variant):
+def test_each_variant_applies_v1_and_v2_to_its_pairs(k, variant):
     scores, margin = random(9, 9, seed=3), 0.3
     s = scores.numpy()
     texts = {
@@ -116,17 +116,17 @@ def test_each_variant_counts_v1_and_v2_on_its_own_pairs(k, variant):
             if variant == "v2" or (close and variant != "v1"):
                 v2.append(max(text**2 - margin, 0) + max(image**2 - margin, 0))
     expected = sum(np.mean(pairs) for pairs in (v1, v2) if pairs)
-    assert same(losses.eqsim(scores, k, margin, variant), expected)
+    assert is_close(losses.eqsim(scores, k, margin, variant), expected)
 
 
-def test_eqsim_is_the_hybrid_unless_asked_otherwise():
+def test_eqsim_is_the_hybrid_variant_by_default():
     scores = random(9, 9, seed=3)
     assert losses.eqsim(scores, 3) == losses.eqsim(scores, 3, 0.0, "hybrid")
     assert len({losses.eqsim(scores, 3, 0.0, v).item() for v in losses.EQSIM_VARIANTS}) == 5
 
 
 @pytest.mark.parametrize("k", [0, 2, 6, 100])
-def test_hard_negatives_are_the_highest_mismatches_of_each_row_and_column(k):
+def test_hard_negatives_are_the_highest_scoring_mismatches_of_each_row_and_column(k):
     s = random(7, 7, seed=4).numpy()
 
     def entropy(rows: np.ndarray) -> float:
@@ -137,12 +137,12 @@ def test_hard_negatives_are_the_highest_mismatches_of_each_row_and_column(k):
         return float(np.mean(lost))
 
     found = losses.hard_negatives(torch.from_numpy(s), k)
-    assert same(found, (entropy(s) + entropy(s.T)) / 2)
+    assert is_close(found, (entropy(s) + entropy(s.T)) / 2)
     if k >= 6:
         assert found.item() == pytest.approx(losses.contrastive(torch.from_numpy(s)).item())
 
 
-def test_a_corrupted_caption_is_judged_beside_its_picture_and_beside_its_caption():
+def test_the_loss_of_a_corrupted_caption_uses_its_picture_and_its_caption():
     altered = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
     images = torch.tensor([[0.0, 1.0], [0.6, 0.8]])
     texts = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
@@ -156,21 +156,21 @@ def test_consistency_is_the_invariance_error():
     moved = [
         abs(float(i @ t) - float(i @ p)) for i, t, p in zip(images, texts, paraphrases, strict=True)
     ]
-    assert same(losses.consistency(images, texts, paraphrases), np.mean(moved))
-    assert same(losses.consistency(images, texts, texts), 0)
+    assert is_close(losses.consistency(images, texts, paraphrases), np.mean(moved))
+    assert is_close(losses.consistency(images, texts, texts), 0)
 
 
-def test_a_flip_that_fits_as_well_costs_log_two_and_weights_choose_rows():
+def test_a_flip_with_an_equal_score_costs_log_two_and_weights_select_rows():
     images, texts, flips, scale = units(3, 1), units(3, 2), units(3, 3), torch.tensor(7.0)
-    assert same(losses.discrimination(images, texts, texts, scale, torch.ones(3)), math.log(2))
+    assert is_close(losses.discrimination(images, texts, texts, scale, torch.ones(3)), math.log(2))
     gaps = ((images * texts).sum(1) - (images * flips).sum(1)).tolist()
     expected = (math.log1p(math.exp(-7 * gaps[0])) + 3 * math.log1p(math.exp(-7 * gaps[2]))) / 4
-    assert same(
+    assert is_close(
         losses.discrimination(images, texts, flips, scale, torch.tensor([1.0, 0.0, 3.0])), expected
     )
 
 
-def test_the_model_cannot_lower_the_flip_loss_by_its_scale():
+def test_the_flip_loss_has_no_gradient_for_the_scale():
     scale = torch.tensor(7.0, requires_grad=True)
     images = units(3, 1).requires_grad_()
     losses.discrimination(images, units(3, 2), units(3, 3), scale, torch.ones(3)).backward()
@@ -178,14 +178,14 @@ def test_the_model_cannot_lower_the_flip_loss_by_its_scale():
     assert scale.grad is None
 
 
-def test_strengths_are_half_the_prior_and_half_the_distance():
+def test_flip_strengths_are_half_the_prior_and_half_the_distance():
     texts = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     flips = torch.tensor([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
     found = losses.strengths(np.array(["color", "number", "object"]), texts, flips)
     assert found == pytest.approx([0.125, 0.5 * 0.55 + 0.5 * 0.4, 1.0])
 
 
-def test_the_curriculum_begins_with_the_weakest_flips_and_ends_with_all():
+def test_the_curriculum_starts_with_the_weakest_flips_and_ends_with_all():
     strength = np.array([0.5, 0.1, 0.9, 0.3, 0.7])
     assert losses.curriculum(strength, 0).tolist() == [0, 1, 0, 1, 0]
     assert losses.curriculum(strength, 0.25).tolist() == [1, 1, 0, 1, 0]
@@ -216,6 +216,6 @@ def test_the_curriculum_begins_with_the_weakest_flips_and_ends_with_all():
         ),
     ],
 )
-def test_gradients_are_those_of_finite_differences(loss, shapes):
+def test_gradients_equal_finite_differences(loss, shapes):
     given = [random(*shape, seed=seed + 5).requires_grad_() for seed, shape in enumerate(shapes)]
     assert torch.autograd.gradcheck(loss, given)

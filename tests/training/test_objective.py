@@ -22,13 +22,13 @@ def test_a_formula_gives_the_weight_of_each_part(formula, expected):
 @pytest.mark.parametrize(
     "formula", ["", "clip+", "clip+eqism", "clip+clip", "clip+0*sc", "clip-sc", "clip+1e3*sc"]
 )
-def test_a_formula_that_makes_no_sense_is_refused(formula):
+def test_an_invalid_formula_is_refused(formula):
     with pytest.raises(InvalidInput, match=r"not valid.*Terms: clip"):
         objective.weights(formula)
 
 
 @pytest.mark.parametrize("formula", ["eqsim", "sc+vc", "clip+sigmoid"])
-def test_one_retrieval_loss_is_always_there(formula):
+def test_a_formula_needs_exactly_one_retrieval_loss(formula):
     with pytest.raises(InvalidInput, match="needs either clip or sigmoid"):
         objective.weights(formula)
 
@@ -43,6 +43,6 @@ def test_one_retrieval_loss_is_always_there(formula):
         {"margin": float("nan")},
     ],
 )
-def test_settings_that_cannot_be_are_refused(wrong):
+def test_invalid_loss_settings_are_refused(wrong):
     with pytest.raises(InvalidInput, match=r"Expected|at least 0"):
         objective.check(Settings(**wrong))

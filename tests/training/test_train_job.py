@@ -1,4 +1,4 @@
-"""A training is a job like any other: asked, worked off in turn, cancelled and resumed."""
+"""Training runs as a job: it is started, executed, cancelled and resumed."""
 
 from dataclasses import replace
 
@@ -11,14 +11,14 @@ from vlprobe.training import outputs, trainer
 
 @pytest.fixture
 def begun(straight, tmp_path, monkeypatch):
-    """A store with the job of a training that has its process still to come."""
+    """Return a store with a training job whose process has not started."""
     monkeypatch.setattr(jobs, "_spawn", lambda *_: None)
     store = Store(tmp_path / "cache")
     request = replace(straight.request, output=str(store.root / "trained" / "tuned.safetensors"))
     return store, jobs.start(request, store), request
 
 
-def test_a_job_trains_and_names_its_end(begun, straight):
+def test_a_training_job_trains_and_reports_the_end(begun, straight):
     store, job_id, request = begun
     assert jobs.work(str(store.root), job_id) == 0
     job = jobs.read(store, job_id)
@@ -33,7 +33,7 @@ def test_a_job_trains_and_names_its_end(begun, straight):
     )
 
 
-def test_a_cancelled_training_keeps_its_steps_and_goes_on(begun, monkeypatch):
+def test_a_cancelled_training_resumes_from_its_steps(begun, monkeypatch):
     store, job_id, request = begun
     note = trainer._Training._note
 
@@ -53,7 +53,7 @@ def test_a_cancelled_training_keeps_its_steps_and_goes_on(begun, monkeypatch):
     assert request.path.exists()
 
 
-def test_what_cannot_be_trained_fails_in_one_line(begun):
+def test_a_training_job_that_cannot_run_fails_in_one_line(begun):
     store, _, request = begun
     job_id = jobs.start(replace(request, datasets=("demo",)), store)
     assert jobs.work(str(store.root), job_id) == 1

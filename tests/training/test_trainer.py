@@ -34,26 +34,26 @@ def other_request(straight, tmp_path, **changed):
     return replace(straight.request, output=str(tmp_path / "other.safetensors"), **changed)
 
 
-def test_a_stopped_training_goes_on_to_the_same_weights(straight, tmp_path):
+def test_a_stopped_training_resumes_to_the_same_weights(straight, tmp_path):
     request = other_request(straight, tmp_path)
     with pytest.raises(Stopped):
         train(request, straight.folder, stop_at(3))
     assert not request.path.exists()
-    told = []
-    train(request, straight.folder, lambda *now: told.append(now))
-    assert [done for label, done, _ in told if label.startswith("Training")] == [4]
+    progress = []
+    train(request, straight.folder, lambda *now: progress.append(now))
+    assert [done for label, done, _ in progress if label.startswith("Training")] == [4]
     assert same_weights(straight.request, request)
     assert not request.path.with_suffix(".state.pt").exists()
 
 
-def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_log(
+def test_a_killed_training_resumes_from_its_last_state_to_the_same_weights_and_log(
     straight, tmp_path, monkeypatch
 ):
     request, learn = other_request(straight, tmp_path), Learner.learn
     monkeypatch.setattr(trainer, "_SAVE_SHARE", 1e9)
 
     def killed(self, batch, step):
-        # the state of step 2 alone is saved
+        # only the state of step 2 is saved
         monkeypatch.setattr(trainer, "_SAVE_EVERY", 0 if step == 1 else 1e9)
         if step == 3:
             raise Stopped
@@ -65,7 +65,7 @@ def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_l
             train(request, straight.folder)
     assert [line["step"] for line in outputs.read_log(request.path)] == [0, 1, 2, 2, 3]
     with request.path.with_suffix(".jsonl").open("a") as file:
-        file.write('{"step": 4, "lo')  # cut off when the process was killed
+        file.write('{"step": 4, "lo')  # truncated when the process was killed
     steps = []
     monkeypatch.setattr(
         Learner, "learn", lambda self, batch, step: steps.append(step) or learn(self, batch, step)
@@ -84,7 +84,7 @@ def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_l
     )
 
 
-def test_the_tuned_model_is_probed_under_a_name_of_its_own(straight):
+def test_the_tuned_model_has_a_separate_name_and_digest(straight):
     card, asked = straight.card, straight.request
     tuned, start = (
         registry.load_model(card["tuned"], "cpu"),
@@ -105,7 +105,7 @@ def test_a_tuned_model_can_be_tuned_again(straight, tmp_path):
     assert again["tuned"] == f"{straight.request.model}@{tmp_path / 'other.safetensors'}"
 
 
-def test_the_card_says_how_the_weights_were_made(straight):
+def test_the_card_records_the_training_of_the_weights(straight):
     card, asked = straight.card, json.loads(json.dumps(asdict(straight.request)))
     assert json.loads(straight.request.path.with_suffix(".json").read_text()) == json.loads(
         json.dumps(card)
@@ -129,7 +129,7 @@ def test_the_log_has_every_step_and_the_held_out_losses(straight):
     assert "added_time" not in judged[1]
 
 
-def test_another_loss_and_seed_make_other_weights_that_are_judged_alike(straight, tmp_path):
+def test_another_loss_and_seed_give_other_weights_with_the_same_evaluation(straight, tmp_path):
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     request = other_request(straight, tmp_path, loss="clip", seed=5)
     card = train(request, straight.folder)
@@ -140,12 +140,12 @@ def test_another_loss_and_seed_make_other_weights_that_are_judged_alike(straight
     assert torch.get_num_threads() == threads
 
 
-def test_the_same_request_again_answers_at_once(straight, monkeypatch):
+def test_repeating_a_finished_training_returns_its_card(straight, monkeypatch):
     monkeypatch.setattr(Learner, "learn", lambda *_: pytest.fail("trained again"))
     assert train(straight.request, straight.folder) == json.loads(json.dumps(straight.card))
 
 
-def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_state(
+def test_another_request_does_not_overwrite_weights_or_resume_from_another_state(
     straight, tmp_path
 ):
     with pytest.raises(InvalidInput, match="belongs to another training run"):
@@ -171,7 +171,7 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
         (".jsonl", '\n{"a": "row of my data"}\n'),
     ],
 )
-def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritten(
+def test_an_unrelated_file_next_to_the_weights_is_not_overwritten(
     straight, tmp_path, suffix, content
 ):
     request = other_request(straight, tmp_path)
@@ -185,7 +185,7 @@ def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritte
     assert not request.path.exists()
 
 
-def test_what_a_training_left_that_was_killed_before_its_first_state_is_taken_over_by_the_next(
+def test_files_of_a_training_killed_before_its_first_state_are_reused(
     straight, tmp_path, monkeypatch
 ):
     request = other_request(straight, tmp_path)
@@ -196,11 +196,11 @@ def test_what_a_training_left_that_was_killed_before_its_first_state_is_taken_ov
     assert request.path.with_suffix(".jsonl").stat().st_size
     assert not request.path.with_suffix(".state.pt").exists()
     assert train(request, straight.folder)["digest"] == straight.card["digest"]
-    request.path.unlink()  # its card says that the weights are made again as they were
+    request.path.unlink()  # the card allows the same weights to be trained again
     assert train(request, straight.folder)["digest"] == straight.card["digest"]
 
 
-def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followed(
+def test_a_link_out_of_the_root_next_to_the_weights_is_not_followed(
     straight, tmp_path, monkeypatch
 ):
     (tmp_path / "root").mkdir()
@@ -212,7 +212,7 @@ def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followe
     assert (tmp_path / "elsewhere.jsonl").read_text() == "a log of somebody else\n"
 
 
-def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(
+def test_a_training_killed_between_weights_and_card_is_completed_without_training(
     straight, tmp_path, monkeypatch
 ):
     request = other_request(straight, tmp_path)
@@ -226,9 +226,7 @@ def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(
     assert not request.path.with_suffix(".state.pt").exists()
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_the_training(
-    straight, tmp_path, monkeypatch
-):
+def test_an_unwritable_output_is_refused_before_the_training(straight, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with pytest.raises(InvalidInput, match="cannot be written"):
         train(
@@ -251,14 +249,14 @@ def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straig
     start, tuned = (registry.load_model(name, "cpu") for name in ("demo:softmax", card["tuned"]))
     assert not torch.equal(start.module.text_projection, tuned.module.text_projection)
     assert torch.equal(start.module.visual.bn1.running_mean, tuned.module.visual.bn1.running_mean)
-    # three of them are in the data
+    # three of these words are in the data
     *new, unknown = start.ids(["tree", "riding", "down", "zebra"])[:, 1]
     assert not start.module.token_embedding.weight[[*new, unknown]].any()
     assert tuned.module.token_embedding.weight[new].any()
     assert not tuned.module.token_embedding.weight[unknown].any()
 
 
-def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
+def test_a_demo_name_with_an_invalid_file_is_refused_in_one_line(tmp_path):
     (tmp_path / "x.safetensors").write_bytes(b"nothing")
     for name in (
         f"demo:softmax@{tmp_path / 'x.safetensors'}",
@@ -292,7 +290,7 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
         ({"margin": -1.0}, "margin (-1.0)"),
     ],
 )
-def test_what_cannot_be_trained_is_refused_in_one_line(straight, tmp_path, wrong, said):
+def test_an_invalid_training_request_is_refused_in_one_line(straight, tmp_path, wrong, said):
     with pytest.raises(InvalidInput) as error:
         train(replace(other_request(straight, tmp_path), **wrong), straight.folder)
     assert said in str(error.value)

@@ -1,4 +1,4 @@
-"""Options are data: what each allows, what it refuses in one line, and that every probe describes all of its own."""
+"""Options accept valid values and refuse others in one line, and every probe describes all its options."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def option_error(option: Option, value: object) -> str:
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_every_option_has_words_for_people_and_a_default_that_it_allows(probe: str):
+def test_every_option_has_a_label_a_help_text_and_a_valid_default(probe: str):
     for option in registry.load_probe(probe).options:
         assert option.label and option.help.endswith(".")
         assert option.parse(option.value) == option.value
@@ -36,17 +36,17 @@ def test_every_option_has_words_for_people_and_a_default_that_it_allows(probe: s
         ]
 
 
-def test_every_setting_of_a_run_is_described_and_has_the_default_of_the_request():
+def test_every_run_setting_is_described_with_the_default_of_the_request():
     request = Request(("m",), "d", "lgip")
     in_request = {option.name: getattr(request, option.name) for option in SETTINGS}
-    # A request has tuples where a job's file has lists
+    # A request has tuples, a job file has lists
     assert json.dumps({option.name: option.value for option in SETTINGS}) == json.dumps(in_request)
     assert {option.name for option in SETTINGS} == set(vars(request)) - {
         "models",
         "dataset",
         "probe",
         "options",
-        "errata",  # digests that a file gives, on the command line only
+        "errata",  # digests from a file, available only on the command line
     }
 
 
@@ -62,9 +62,7 @@ def test_every_setting_of_a_run_is_described_and_has_the_default_of_the_request(
         ("normalise", "False", False),
     ],
 )
-def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(
-    name: str, typed: object, value: object
-):
+def test_a_valid_value_is_parsed_to_the_type_of_the_option(name: str, typed: object, value: object):
     assert ROCOCO[name].parse(typed) == value
 
 
@@ -85,25 +83,25 @@ def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(
         ("normalise", "maybe", "'maybe'. Expected true or false"),
     ],
 )
-def test_what_means_nothing_is_refused_with_what_was_expected(
+def test_an_invalid_value_is_refused_with_the_expected_ones(
     name: str, typed: object, expected: str
 ):
     assert expected in option_error(ROCOCO[name], typed)
 
 
-def test_a_path_with_a_comma_stays_one_text():
+def test_a_path_with_a_comma_is_not_split():
     edits = next(option for option in registry.load_probe("lgip").options if option.name == "edits")
     assert edits.parse(["a", "b.jsonl"]) == "a,b.jsonl"
 
 
-def test_bounds_hold_and_are_told():
+def test_values_out_of_bounds_are_refused_with_the_bounds():
     option = Option(name="n", default=3, label="N", help="A number.", minimum=2, maximum=5)
     assert [option.parse(n) for n in (2, "5")] == [2, 5]
     for n in (1, 6):
         assert re.search("Expected a whole number from 2 to 5", option_error(option, n))
 
 
-def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():
+def test_an_unknown_option_is_refused_with_the_available_ones():
     with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. Available options: n\."):
         parse_options(
             [Option(name="n", default=3, label="N", help="A number.")], {"b": 1}, "Probe 'x'"
@@ -116,7 +114,7 @@ def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():
 
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
 @pytest.mark.parametrize("value", [10, "500", "²", "9" * 40])
-def test_a_removed_option_ends_in_one_line_that_says_what_to_do(probe: str, value: object):
+def test_a_removed_option_is_refused_in_one_line_with_the_remedy(probe: str, value: object):
     options = registry.load_probe(probe).options
     with pytest.raises(
         InvalidInput, match=r"'approximate' was removed\..* exactly.*Do not set it"
@@ -132,7 +130,7 @@ def test_a_removed_option_ends_in_one_line_that_says_what_to_do(probe: str, valu
         ("prsm", ("328691c8c2700f45", "eb3340bf002ca919")),
     ],
 )
-def test_an_exact_run_keeps_the_key_that_it_had_while_there_was_an_approximate_search(
+def test_the_key_of_an_exact_run_is_unchanged_after_removing_approximate_search(
     probe: str, expected: tuple[str, str], tmp_path
 ):
     loaded = registry.load_probe(probe)

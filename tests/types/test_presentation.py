@@ -1,4 +1,4 @@
-"""What a probe says about itself is complete, and enough to show it: no page knows a probe by name."""
+"""The presentation of a probe is complete and sufficient to show it: no page refers to a probe by name."""
 
 import ast
 from pathlib import Path
@@ -16,7 +16,7 @@ CARD_FILES = ["render/words.py", "case/html.py", "case/json.py"]
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_every_kind_of_case_has_its_words(probe: str):
+def test_every_kind_of_case_has_its_texts(probe: str):
     loaded = registry.load_probe(probe)
     presentation = loaded.presentation
     judged_kinds = {kind for metric in loaded.metrics for kind in metric.kinds}
@@ -38,19 +38,19 @@ def test_the_main_metrics_exist_and_have_a_direction(probe: str):
     assert {metrics[name].unit for name in presentation.headlines} <= {"rate"}
     assert set(presentation.retrieval_metrics) <= metrics.keys()
     if presentation.trade_off:
-        steady = "up" if probe == "visla" else "down"  # both sides of VISLA are accuracies
+        steady = "up" if probe == "visla" else "down"  # both axes of VISLA are accuracies
         assert metrics[presentation.trade_off.down].direction == steady
         assert {metrics[name].direction for name in presentation.trade_off.ups} == {"up"}
 
 
-def test_probes_have_positions_of_their_own_and_agree_on_the_words_of_stored_names():
+def test_probes_have_unique_positions_and_consistent_labels():
     every = [registry.load_probe(probe).presentation for probe in PROBES]
     assert len({presentation.position for presentation in every}) == len(every)
     labels = {label for presentation in every for label in presentation.value_labels.items()}
     assert len(labels) == len({name for name, _ in labels})
 
 
-def test_a_probe_that_nobody_has_heard_of_is_shown_by_what_it_says(monkeypatch):
+def test_an_unknown_probe_is_shown_with_its_presentation(monkeypatch):
     kind = KindPresentation(
         label="A sound against a caption", question="The true caption should score higher."
     )
@@ -74,13 +74,13 @@ def test_a_probe_that_nobody_has_heard_of_is_shown_by_what_it_says(monkeypatch):
 
 
 @pytest.mark.parametrize("name", CARD_FILES)
-def test_what_draws_cards_names_no_probe_and_no_kind(name: str):
+def test_card_rendering_refers_to_no_probe_and_no_kind(name: str):
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
     literals = {
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    bodies = {"pair", "series"}  # that have the name of a kind, or of a probe
+    bodies = {"pair", "series"}  # bodies with the name of a kind or a probe
     kinds = {kind for probe in PROBES for kind in registry.load_probe(probe).kinds}
     assert not literals & ({*PROBES, *kinds} - bodies)

@@ -24,8 +24,8 @@ def nouns(group):
     return [plural(name) if group.count > 1 else name for name in names]
 
 
-def mention(text, group):
-    """Where the caption speaks of the group, by an expression that knows nothing of the grammar; -1 if nowhere."""
+def find_mention(text, group):
+    """Return the position of the group in the caption, found by an expression independent of the grammar, or -1."""
     number = NUMBERS[group.count] if group.count > 1 else "an?|one|a single|the"
     noun = "|".join(nouns(group))
     color = group.color
@@ -36,10 +36,10 @@ def mention(text, group):
     return found.start() if found else -1
 
 
-def test_every_caption_says_number_color_and_object_of_every_group():
+def test_every_caption_states_the_number_color_and_object_of_every_group():
     for scene, text in TEXTS:
         for group in scene.groups:
-            assert mention(text, group) >= 0, (specification(scene), text)
+            assert find_mention(text, group) >= 0, (specification(scene), text)
 
 
 def test_a_stated_relation_is_the_drawn_one():
@@ -51,10 +51,10 @@ def test_a_stated_relation_is_the_drawn_one():
             found = re.search(words, text, re.IGNORECASE)
             if not found:
                 continue
-            after = [mention(text[found.end() :], group) for group in scene.groups]
+            after = [find_mention(text[found.end() :], group) for group in scene.groups]
             at = [position if position >= 0 else 999 for position in after]
             assert min(at) < 999, text
-            # the group that is NOT right after the relation's words
+            # the group that is not directly after the words of the relation
             told_of = 1 if at[0] < at[1] else 0
             expected = scene.relation if told_of == 0 else OPPOSITE[scene.relation]
             assert name == expected, (specification(scene), text)
@@ -62,7 +62,7 @@ def test_a_stated_relation_is_the_drawn_one():
     assert checked > 1000
 
 
-def test_the_side_of_a_flank_and_of_a_with_phrase_is_the_drawn_one():
+def test_the_side_in_flanked_and_with_phrases_is_the_drawn_one():
     checked = 0
     for scene, text in TEXTS:
         found = re.search(
@@ -70,21 +70,21 @@ def test_the_side_of_a_flank_and_of_a_with_phrase_is_the_drawn_one():
         )
         if not found:
             continue
-        first = min((0, 1), key=lambda group: mention(text, scene.groups[group]))
+        first = min((0, 1), key=lambda group: find_mention(text, scene.groups[group]))
         of_the_first = scene.relation if first == 0 else OPPOSITE[scene.relation]
         assert (found[1] or found[2]) == OPPOSITE[of_the_first], (specification(scene), text)
         checked += 1
     assert checked > 50
 
 
-def test_whoever_is_followed_is_ahead_in_the_direction_that_all_face():
+def test_the_followed_group_is_ahead_in_the_direction_that_all_face():
     checked = 0
     for index in range(3000):
         scene = draw("train", index)
         for text in captions(scene, 14) if scene.relation in ("left", "right") else ():
             if " follow" not in text:
                 continue
-            first = min((0, 1), key=lambda group: mention(text, scene.groups[group]))
+            first = min((0, 1), key=lambda group: find_mention(text, scene.groups[group]))
             ahead = first if "followed by" in text else 1 - first
             middle = {
                 group: sum(
@@ -105,7 +105,7 @@ def test_whoever_is_followed_is_ahead_in_the_direction_that_all_face():
     assert checked > 100
 
 
-def test_a_place_that_is_named_is_the_background():
+def test_a_named_place_is_the_background():
     telling = {
         "street": r"street|road|city",
         "room": r"room|house|floor|indoors",
@@ -119,7 +119,7 @@ def test_a_place_that_is_named_is_the_background():
         assert named <= {scene.background}, text
 
 
-def test_articles_and_agreement_are_right():
+def test_captions_have_correct_articles_and_agreement():
     for _, text in TEXTS:
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", text, re.IGNORECASE), text
         assert not re.search(r"\b(?:two|three|four|five) (?:\w+ )?(?:\w+[^s]|people) is\b", text), (
@@ -133,7 +133,7 @@ def test_articles_and_agreement_are_right():
         assert "  " not in text
 
 
-def test_captions_of_a_scene_differ_and_are_always_the_same():
+def test_captions_of_a_scene_differ_and_are_reproducible():
     for scene in SCENES[:100]:
         texts = captions(scene)
         assert len(set(texts)) == 5
@@ -157,7 +157,7 @@ def test_captions_vary_in_syntax():
         assert any(words in text for _, text in TEXTS), words
 
 
-def test_every_word_is_in_the_vocabulary_which_holds_the_words_that_edits_put_in():
+def test_the_vocabulary_has_every_word_of_captions_and_edits():
     used = {word for _, text in TEXTS for word in re.findall("[a-z]+", text.lower())}
     used |= {
         word
@@ -179,7 +179,7 @@ def test_an_article_is_fixed_before_a_vowel(text, fixed):
     assert article(text) == (fixed or "a red car and an automobile")
 
 
-def test_plurals_that_bend():
+def test_irregular_plurals_are_correct():
     assert [plural(name) for name in ("bus", "person", "pony", "coach", "dog")] == (
         ["buses", "people", "ponies", "coaches", "dogs"]
     )

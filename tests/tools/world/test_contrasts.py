@@ -1,4 +1,4 @@
-"""Every contrast is read back by expressions that know nothing of the grammar, and held against what is drawn."""
+"""Every contrast is parsed by expressions independent of the grammar and compared with the drawn scenes."""
 
 import re
 from collections import Counter
@@ -46,13 +46,13 @@ LEADING = (
     "under ",
     "in front ",
     "behind ",
-)  # the relation comes first
+)  # captions that begin with the relation
 MANY = {kind: contrasts(kind, "test", 60) for kind in KINDS}
 ALL = [contrast for found in MANY.values() for contrast in found]
 
 
-def understood(text: str) -> tuple:
-    """Groups (count, color, object) with, of two, the relation of the first named to the second, read in one order."""
+def parse_caption(text: str) -> tuple:
+    """Return the groups (count, color, object) and, for two groups, their relation, in canonical order."""
     text = text.lower()
     worn = [(found.start(), found[1], found[3], found[2]) for found in re.finditer(WORN, text)]
     plain = [(found.start(), *found.groups()) for found in re.finditer(PLAIN, text)]
@@ -81,18 +81,18 @@ def visible_content(scene) -> tuple:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_caption_is_true_of_its_own_scene_and_false_of_the_other(kind):
+def test_each_caption_is_true_of_its_scene_and_false_of_the_other(kind):
     for contrast in MANY[kind]:
         first, second = contrast.captions
         assert (
-            understood(first)
+            parse_caption(first)
             == visible_content(contrast.scene)
             != visible_content(contrast.changed)
-            == understood(second)
+            == parse_caption(second)
         )
 
 
-def test_the_captions_of_a_pair_differ_in_the_words_for_what_is_changed_alone():
+def test_the_captions_of_a_pair_differ_only_in_the_words_for_the_change():
     plural = {"people", "buses", *(f"{name}s" for name in OBJECTS)}
     forms = {
         "object": {*OBJECTS, *plural},
@@ -129,7 +129,7 @@ def test_the_captions_of_a_pair_differ_in_the_words_for_what_is_changed_alone():
             assert Counter(one) == Counter(other)
 
 
-def test_only_what_is_named_is_changed():
+def test_only_the_named_property_of_a_scene_is_changed():
     fields = {"object": "object", "color": "color", "number": "count"}
     for contrast in ALL:
         scene, changed = contrast.scene, contrast.changed
@@ -165,7 +165,7 @@ def boxes(scene, groups) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_pixel_outside_the_changed_things_is_the_same(kind):
+def test_pixels_outside_of_the_changed_things_are_unchanged(kind):
     for contrast in MANY[kind][:12]:
         one, other = (np.asarray(render(scene)) for scene in (contrast.scene, contrast.changed))
         differing = (one != other).any(axis=2)
@@ -185,14 +185,14 @@ def squares(scene, group: int) -> set:
     return {placement.box for placement in placements(scene) if placement.group == group}
 
 
-def test_fewer_things_stand_where_some_of_more_stood():
+def test_fewer_things_use_some_of_the_places_of_more_things():
     for contrast in MANY["number"]:
         for group in range(len(contrast.scene.groups)):
             one, other = squares(contrast.scene, group), squares(contrast.changed, group)
             assert one <= other or other < one
 
 
-def test_groups_that_change_places_stand_where_the_other_stood():
+def test_groups_that_change_places_use_the_places_of_the_other():
     for contrast in MANY["location"]:
         for group in (0, 1):
             one, other = squares(contrast.scene, group), squares(contrast.changed, 1 - group)
@@ -209,22 +209,22 @@ def test_no_scene_of_a_held_out_pair_can_be_trained_on(kind):
                 assert specification(scene) not in trained
 
 
-def test_no_pair_comes_twice_and_a_longer_list_begins_with_the_shorter():
+def test_no_pair_is_repeated_and_a_longer_list_starts_with_the_shorter():
     for kind, found in MANY.items():
         both = {frozenset((specification(one.scene), specification(one.changed))) for one in found}
         assert len(both) == len(found)
         assert contrasts(kind, "test", 7) == found[:7]
 
 
-def test_a_contrast_is_the_one_that_was_always_drawn():
-    # Written down once: stored results depend on it.
+def test_the_first_contrast_is_unchanged():
+    # A fixed value: stored results depend on it.
     assert MANY["color"][0].captions == (
         "Two purple boats are higher than two pink cats.",
         "Two purple boats are higher than two white cats.",
     )
 
 
-def test_scenes_are_of_one_group_and_of_two_and_of_every_relation_and_background():
+def test_contrasts_have_one_or_two_groups_and_every_relation_and_background():
     assert {
         len(one.scene.groups) for kind in ("object", "color", "number") for one in MANY[kind]
     } == {1, 2}
@@ -241,7 +241,7 @@ def test_scenes_are_of_one_group_and_of_two_and_of_every_relation_and_background
 
 
 @pytest.mark.parametrize("split", tiers(["test", "val"], ("test",)))
-def test_every_structure_has_its_share(split):
+def test_every_structure_occurs_often_enough(split):
     for kind in KINDS:
         relations = Counter(one.scene.relation for one in contrasts(kind, split, 300))
         assert kind in ("location", "swap") or relations.pop("") >= 45
@@ -249,7 +249,7 @@ def test_every_structure_has_its_share(split):
         assert min(relations.values()) > 0.5 * sum(relations.values()) / len(relations)
 
 
-def test_pairs_in_print_change_one_size_or_the_background_and_the_words_for_it():
+def test_printed_pairs_change_one_size_or_the_background_and_its_words():
     for contrast in map(in_print, contrasts("size", "test", 60)):
         one, other = (text.split() for text in contrast.captions)
         differing = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
@@ -270,12 +270,12 @@ def test_pairs_in_print_change_one_size_or_the_background_and_the_words_for_it()
         assert one[0] == other[0] and one[2] != other[2]
 
 
-def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
+def test_rewording_keeps_the_meaning_and_changes_the_order_of_words():
     for contrast in ALL:
         first = contrast.captions[0]
         for number in range(4):
             again = reworded(contrast.wording, contrast.scene, stream("again", number))
-            assert understood(again) == understood(first), again
+            assert parse_caption(again) == parse_caption(first), again
             assert again.split()[:3] != first.split()[:3]
             places_said = [
                 [where for where in PLACES[contrast.scene.background] if where in text.lower()]
@@ -285,7 +285,7 @@ def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
 
 
 def test_the_verb_agrees_with_its_subject():
-    told = Counter()
+    verb_counts = Counter()
     for contrast in ALL:
         for text in (*contrast.captions, reworded(contrast.wording, contrast.scene, stream(1))):
             plain = re.sub(r" that (is|are)\b", "", text.lower())
@@ -294,16 +294,18 @@ def test_the_verb_agrees_with_its_subject():
                 named = re.findall(rf"\b{NUMBER}\b(?= (?:\w+ )?(?:{'|'.join(NAMES)})\b)", plain)
                 subject = named[-1 if plain.startswith(LEADING) else 0]
                 assert (verb[1] == "is") == (subject in ("one", "the")), text
-                told[verb[1]] += 1
-    assert min(told["is"], told["are"]) > 100
+                verb_counts[verb[1]] += 1
+    assert min(verb_counts["is"], verb_counts["are"]) > 100
 
 
-def test_a_converse_names_the_other_group_first_and_means_the_same():
+def test_a_converse_names_the_other_group_first_and_has_the_same_meaning():
     for contrast in MANY["location"]:
         first = contrast.captions[0]
         for number in range(4):
             again = converse(contrast.wording, contrast.scene, stream("again", number))
-            assert understood(again) == understood(first) != understood(contrast.captions[1])
+            assert (
+                parse_caption(again) == parse_caption(first) != parse_caption(contrast.captions[1])
+            )
             nouns = [
                 [word for word in re.findall("[a-z]+", text.lower()) if word in COLORS]
                 for text in (first, again)
@@ -311,7 +313,7 @@ def test_a_converse_names_the_other_group_first_and_means_the_same():
             assert nouns[0] == nouns[1][::-1]
 
 
-def test_every_word_was_trained_on():
+def test_every_word_of_the_contrasts_is_in_the_vocabulary():
     texts = [
         text for one in ALL for text in (*one.captions, reworded(one.wording, one.scene, stream(1)))
     ]

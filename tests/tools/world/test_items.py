@@ -1,4 +1,4 @@
-"""The items that come with vlprobe are those that the maker makes."""
+"""The bundled items equal those that the maker generates."""
 
 import pytest
 
@@ -9,13 +9,13 @@ FEW = 8
 
 
 def assert_read(dataset: str, made: list[items.DrawnItem]) -> None:
-    """Assert that the file has the same items, of those that were made."""
+    """Check that the file has the generated items."""
     read = {row.id: row for row in items.read(dataset)}
     assert [read[row.id] for row in made] == made
 
 
 @pytest.mark.parametrize("split", ["test", "val"])
-def test_the_first_items_of_each_split_are_those_of_the_maker(split, monkeypatch):
+def test_the_first_items_of_each_split_equal_those_of_the_maker(split, monkeypatch):
     few = {subset: dict.fromkeys(sizes, FEW) for subset, sizes in maker.TRIPLETS.items()}
     monkeypatch.setattr(maker, "TRIPLETS", few)
     part = "" if split == "test" else ":val"
@@ -26,7 +26,7 @@ def test_the_first_items_of_each_split_are_those_of_the_maker(split, monkeypatch
 
 
 @pytest.mark.full  # 3 s
-def test_the_first_items_to_train_on_and_in_print_are_those_of_the_maker(monkeypatch):
+def test_the_first_training_and_printed_items_equal_those_of_the_maker(monkeypatch):
     monkeypatch.setattr(maker, "TRAINING_SCENES", maker.TRAINING_SCENES[:40])
     assert_read("demo-train", maker.training_scenes())
     assert_read("demo-train:pairs", maker.pairs("demo-train", "pairs", "train", FEW))
@@ -34,7 +34,7 @@ def test_the_first_items_to_train_on_and_in_print_are_those_of_the_maker(monkeyp
 
 
 @pytest.mark.full
-def test_all_items_are_those_of_the_maker():
+def test_all_items_equal_those_of_the_maker():
     made = dict(maker.datasets())
     assert len(made) == 11
     assert all(items.read(dataset) == rows for dataset, rows in made.items())

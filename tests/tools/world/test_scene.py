@@ -6,13 +6,13 @@ from vlprobe.datasets.world.scene import Group, Scene
 DOG, CAT = Group("dog", "red", 2), Group("cat", "blue", 1)
 
 
-def test_a_scene_depends_on_its_split_and_index_alone():
+def test_a_scene_depends_only_on_its_split_and_index():
     assert draw("test", 7) == draw("test", 7)
     assert len({draw("train", index) for index in range(200)}) == 200
 
 
-def test_a_scene_is_the_one_that_was_always_drawn():
-    # Written down once: shipped checkpoints and stored results depend on these draws.
+def test_the_first_scenes_are_unchanged():
+    # Fixed values: the demo models and stored results depend on these draws.
     assert specification(draw("test", 0)) == "street: 1 gray bird"
     assert specification(draw("train", 0)) == "sea: 1 brown cat left 1 yellow bird"
 
@@ -25,7 +25,7 @@ def test_no_specification_is_in_two_splits():
         assert not held_out & trained
 
 
-def test_every_scene_is_owned_by_the_split_it_was_drawn_for():
+def test_every_scene_belongs_to_the_split_for_which_it_was_drawn():
     assert all(
         split_of(draw(split, index)) == split
         for split in ("train", "val", "test")
@@ -41,7 +41,7 @@ def test_a_specification_reads_the_same_from_either_side_and_ignores_the_seed_an
         assert specification(one) != specification(Scene("beach", (CAT, DOG), relation))
 
 
-def test_scenes_hold_one_or_two_different_groups_of_one_to_five_things():
+def test_scenes_have_one_or_two_different_groups_of_one_to_five_things():
     for index in range(2000):
         scene = draw("train", index)
         assert len(scene.groups) == (2 if scene.relation else 1)
