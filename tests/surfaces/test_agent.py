@@ -1,4 +1,4 @@
-"""`vlprobe mcp`, asked by the client of the package `mcp`: the numbers of the commands, and nothing is written."""
+"""`vlprobe mcp`, called by the client of the package `mcp`: it returns the commands' numbers and writes nothing."""
 
 import asyncio
 import base64
@@ -24,20 +24,20 @@ READING = {"question_sets", "models", "numbers", "failures", "compare", "query",
 
 @pytest.fixture(scope="module", autouse=True)
 def package() -> None:
-    """Skip without `mcp`. It is imported in functions: of all processes that collect this file, one needs its 2 s."""
+    """Skip without `mcp`. Functions import it, because only one of all collecting processes needs its 2 s."""
     pytest.importorskip("mcp")
 
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache in which both controls answered about six pictures."""
+    """Return a cache with results of both controls on six pictures."""
     folder = tmp_path_factory.mktemp("agent")
     vlprobe.run(MODELS, make_tiny(folder / "tiny"), cache=folder / "cache", examine=False)
     return folder / "cache"
 
 
 def ask(server: object, use: Callable[[Any], Awaitable[Any]]) -> Any:
-    """What a client gets from a server."""
+    """Return a client's answer from a server."""
 
     import mcp
 
@@ -45,7 +45,9 @@ def ask(server: object, use: Callable[[Any], Awaitable[Any]]) -> Any:
         async with mcp.Client(server) as client:
             return await use(client)
 
-    with ThreadPoolExecutor(1) as pool:  # a browser test of the same process keeps its loop running
+    with ThreadPoolExecutor(
+        1
+    ) as pool:  # a browser test in the same process keeps its event loop running
         return pool.submit(asyncio.run, connect()).result()
 
 
@@ -67,7 +69,7 @@ def test_tools_are_typed_documented_and_read_only(cache):
     assert set(run.input_schema["required"]) == {"model", "dataset"}
 
 
-def test_numbers_are_those_of_show(cache):
+def test_numbers_match_those_of_show(cache):
     (key, *_) = [row["key"] for row in answer(cache, "models").structured_content["result"]]
     shown = rows_of(cache, "show", key)
     assert answer(cache, "numbers", key=key).structured_content["result"] == shown
@@ -75,7 +77,7 @@ def test_numbers_are_those_of_show(cache):
     assert set(row["models"]) == set(MODELS)
 
 
-def test_failures_are_those_of_the_command_with_pictures(cache):
+def test_failures_match_those_of_the_command_and_have_pictures(cache):
     model = "control:random"
     words = ("failures", model, "--size", "3", "--format", "json")
     listed = json.loads(call(cache, *words).stdout)
@@ -88,7 +90,7 @@ def test_failures_are_those_of_the_command_with_pictures(cache):
         assert image.format == "WEBP" and min(image.size) > 0
 
 
-def test_comparisons_queries_and_links_are_those_of_the_commands(cache):
+def test_comparisons_queries_and_links_match_those_of_the_commands(cache):
     compared = answer(cache, "compare", models=MODELS).structured_content
     printed = call(cache, "compare", *MODELS, "--by", "edit", "--format", "json")
     assert compared["rows"] == json.loads(printed.stdout)
@@ -99,7 +101,7 @@ def test_comparisons_queries_and_links_are_those_of_the_commands(cache):
     assert address.startswith(f"{agent.DASHBOARD}/explore?set=") and "control%3Arandom" in address
 
 
-def test_a_comparison_in_a_slice_is_that_of_the_command(cache):
+def test_a_comparison_in_a_slice_matches_that_of_the_command(cache):
     call(cache, "slice", "save", "Colors", MODELS[0], "--subtype", "color")
     within = ("--slice", "Colors", "--by", "edit", "--format", "json")
     printed = call(cache, "compare", *MODELS, *within)
@@ -123,12 +125,12 @@ def test_a_comparison_in_a_slice_is_that_of_the_command(cache):
         ("run", {"model": "control:random", "dataset": "demo"}, "run"),
     ],
 )
-def test_a_wrong_call_is_an_error_in_one_line(cache, tool, arguments, said):
+def test_an_invalid_call_is_an_error_in_one_line(cache, tool, arguments, said):
     import mcp
 
     try:
         result = answer(cache, tool, **arguments)
-    except mcp.MCPError as error:  # there is no such tool
+    except mcp.MCPError as error:  # the tool does not exist
         assert said in str(error)
         return
     assert result.is_error
@@ -136,7 +138,7 @@ def test_a_wrong_call_is_an_error_in_one_line(cache, tool, arguments, said):
     assert said in block.text and "Traceback" not in block.text and "\n" not in block.text
 
 
-def test_run_runs_only_where_it_is_allowed_and_opens_no_plug_in(cache, tmp_path):
+def test_the_tool_run_needs_permission_and_refuses_plug_ins_and_endpoints(cache, tmp_path):
     tiny = make_tiny(tmp_path / "more")
     words = {"model": "control:random", "dataset": tiny, "limit": 2}
     (row,) = answer(cache, "run", True, **words).structured_content["result"]
@@ -150,7 +152,7 @@ def test_run_runs_only_where_it_is_allowed_and_opens_no_plug_in(cache, tmp_path)
 
 
 @pytest.mark.full
-def test_the_command_speaks_over_stdin_and_stdout(cache):
+def test_the_command_serves_over_stdin_and_stdout(cache):
     import mcp
 
     parameters = mcp.StdioServerParameters(
@@ -160,7 +162,7 @@ def test_the_command_speaks_over_stdin_and_stdout(cache):
     assert {row["model"] for row in result.structured_content["result"]} >= set(MODELS)
 
 
-def test_without_the_package_one_line_says_what_to_install(cache, monkeypatch):
+def test_without_the_package_one_line_names_the_extra_to_install(cache, monkeypatch):
     monkeypatch.setattr(agent, "find_spec", lambda name: None)
     line = call(cache, "mcp", code=1).stderr
     assert "pip install 'vlprobe[agents]'" in line and len(line.splitlines()) == 1

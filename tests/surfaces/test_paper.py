@@ -1,4 +1,4 @@
-"""`vlprobe figure`: the figures of pages as files for a paper, with the facts of their captions."""
+"""`vlprobe figure`: the figures of pages as files for a paper, with captions."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ needs_chrome = pytest.mark.skipif(not CHROME, reason="needs Chrome or Chromium")
 
 @pytest.fixture(scope="module")
 def question_set(tmp_path_factory: pytest.TempPathFactory) -> QuestionSet:
-    """Both controls on six pictures."""
+    """Return a run of both controls on six pictures."""
     folder = tmp_path_factory.mktemp("paper")
     results = vlprobe.run(MODELS, make_tiny(folder / "tiny"), cache=folder / "cache", examine=False)
     return results.question_set
@@ -52,7 +52,7 @@ def test_a_comparison_names_its_test_and_correction(question_set):
 
 
 @pytest.mark.parametrize("name", [name for name in paper.FIGURES if name != "steps"])
-def test_every_figure_is_of_its_width_and_its_caption_has_the_counts(question_set, name):
+def test_every_figure_has_the_chosen_width_and_the_counts_in_its_caption(question_set, name):
     figure, caption = paper.printed_figure(*question_set, name, "column")
     run = question_set[1].runs[0]
     assert figure["layout"]["width"] == 336 and "Click" not in caption
@@ -85,7 +85,7 @@ def test_a_scorecard_a_curve_and_a_map_have_the_stored_numbers(question_set):
 
 
 @needs_chrome
-def test_svg_is_of_its_width_and_has_the_names_as_text(question_set, tmp_path):
+def test_svg_has_the_chosen_width_and_the_names_as_text(question_set, tmp_path):
     store = question_set.store
     pytest.importorskip("kaleido")
     out = tmp_path / "figure.svg"
@@ -100,7 +100,7 @@ def test_svg_is_of_its_width_and_has_the_names_as_text(question_set, tmp_path):
 
 @needs_chrome
 @pytest.mark.full
-def test_pdf_has_its_fonts_and_png_its_resolution(question_set, tmp_path):
+def test_pdf_embeds_its_fonts_and_png_stores_its_resolution(question_set, tmp_path):
     store = question_set.store
     pytest.importorskip("kaleido")
     from PIL import Image
@@ -150,7 +150,7 @@ def test_a_scorecard_in_a_column_has_two_panels_in_a_row_or_only_all_cases(
     assert drawn()[1] == {""}
 
 
-def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
+def test_an_unknown_figure_output_model_or_result_gives_one_line(
     question_set, tmp_path, monkeypatch
 ):
     store = question_set.store
@@ -164,8 +164,8 @@ def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
     assert "No stored results" in call(tmp_path / "none", "figure", "compare", out, code=1).stderr
     unknown = call(store.root, "figure", "map", out, "--model", "control:rondom", code=1).stderr
     assert "No model with results named 'control:rondom'. Did you mean 'control:random'?" in unknown
-    alone = call(store.root, "figure", "compare", out, "--model", MODELS[0], code=1).stderr
-    assert "compares two to 8 models" in alone and "Models chosen: 1" in alone
+    single = call(store.root, "figure", "compare", out, "--model", MODELS[0], code=1).stderr
+    assert "compares two to 8 models" in single and "Models chosen: 1" in single
     monkeypatch.setattr(paper, "find_spec", lambda name: None)
     monkeypatch.setitem(paper.MOST_MODELS, "scorecard", 1)  # as if there were many models
     few = call(store.root, "figure", "scorecard", out, code=1).stderr

@@ -1,4 +1,4 @@
-"""A report, a case and a selection as files: they say what the views say, fetch nothing, and escape all."""
+"""A report, a case and a selection as files: they match the views, load nothing, and escape all data."""
 
 import csv
 import functools
@@ -63,8 +63,8 @@ def words_of(text: str) -> str:
     return "".join(Page(text).words)
 
 
-def stands_alone(text: str, runs: bool = False) -> None:
-    """The page has nothing that fetches, and nothing that runs but a report's own script, which its policy names."""
+def check_self_contained(text: str, runs: bool = False) -> None:
+    """Check that the page loads nothing and runs nothing except a report's script, which its policy names."""
     page = Page(text)
     names = {name for name, _ in page.tags}
     assert not names & {"link", "iframe", "object", "embed", "base", "form"}
@@ -84,13 +84,13 @@ def stands_alone(text: str, runs: bool = False) -> None:
 
 
 def values(text: str) -> dict[str, dict]:
-    """The values of the pages of a report."""
-    written = re.findall(r'<script id="values" type="application/json">(.*?)</script>', text)
-    return unpacked(json.loads(*written))
+    """Return the values of the pages of a report."""
+    match = re.findall(r'<script id="values" type="application/json">(.*?)</script>', text)
+    return unpacked(json.loads(*match))
 
 
 def static(text: str) -> str:
-    """The page of a report that needs no script."""
+    """Return the part of a report that needs no script."""
     return text[text.index('<section class="numbers">') : text.index("<footer>")]
 
 
@@ -106,16 +106,16 @@ def question_set(noted: Store, key: str) -> QuestionSet:
 
 @functools.cache
 def report_text(root: Path, key: str) -> str:
-    """The report of a question set in a store, written once: it takes seconds."""
+    """Write the report of a question set in a store, cached because it takes seconds."""
     store = Store(root)
     return report.report(views.runs.question_set(store, key))
 
 
 @pytest.fixture(scope="module")
 def noted(compared: Store, key: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    there = Store(shutil.copytree(compared.root, tmp_path_factory.mktemp("noted") / "cache"))
-    annotations.write(there, key, Annotation(0, "x", ("=odd", "<i>"), "Because <b>I</b> say so."))
-    return there
+    store = Store(shutil.copytree(compared.root, tmp_path_factory.mktemp("noted") / "cache"))
+    annotations.write(store, key, Annotation(0, "x", ("=odd", "<i>"), "Because <b>I</b> say so."))
+    return store
 
 
 @pytest.fixture(scope="module")
@@ -127,28 +127,28 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.mark.parametrize("probe", tiers(["lgip", "visla"], ("lgip",)))
-def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
-    asked = question_set_of(every_probe, probe)
-    text = report_text(every_probe.root, asked.key)
-    stands_alone(text, runs=True)
+def test_a_report_has_every_number_and_is_self_contained(every_probe: Store, probe: str):
+    question_set = question_set_of(every_probe, probe)
+    text = report_text(every_probe.root, question_set.key)
+    check_self_contained(text, runs=True)
     words = words_of(static(text))
-    estimates = views.estimates.estimates(asked)
+    estimates = views.estimates.estimates(question_set)
     for row in estimates.to_dict("records"):
         unit = numbers.unit_of(views.runs.metrics(probe)[row["metric"]], "cosine")
         if row["n_items"]:
             interval = numbers.interval(row["low"], row["high"], unit)
             value = numbers.number(row["value"], unit) + interval
             assert value + f"n = {row['n_items']:,}" in words
-    for run in asked.runs:
+    for run in question_set.runs:
         assert run.key in words
         assert run.note in words
 
 
-def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(
+def test_a_report_shows_the_worst_cases_with_pictures_tags_and_notes(
     noted: Store, key: str, question_set: QuestionSet
 ):
     text = report_text(noted.root, key)
-    stands_alone(text, runs=True)
+    check_self_contained(text, runs=True)
     tables = values(text)
     flips = [
         name for name in tables if "-explore-" in name and tables[name]["lies"] == "wrong captions"
@@ -156,8 +156,8 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(
     cases = [case for name in flips for case in tables[name]["cases"]]
     for number, model in enumerate(question_set.ordered_models):
         worst, _ = views.cases.failures(question_set, Filter(model), 1, report.CASES)
-        written = {tuple(case["texts"]) for case in cases if case["margins"][number] <= 0}
-        assert len(worst) and {tuple(texts) for texts in worst["texts"]} <= written
+        worst_texts = {tuple(case["texts"]) for case in cases if case["margins"][number] <= 0}
+        assert len(worst) and {tuple(texts) for texts in worst["texts"]} <= worst_texts
     pictures = {case["case"]["frames"][0]["source"] for case in cases}
     for chunk, _, place in (source.partition("/") for source in pictures):
         assert tables[f"pictures-{chunk}"][int(place)].startswith("data:image/webp;base64,")
@@ -179,7 +179,7 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
     assert first.count(SCORECARD) == 1 and "<small> control</small>" in first
     (kind, *_) = views.showcase.kinds(question_set)
     kinds = pd.read_parquet(noted.files([key], "cases")[0])["kind"].to_numpy()
-    for run in question_set.runs:  # the numbers of the table, counted a case at a time
+    for run in question_set.runs:  # the numbers of the table, counted by case
         margins = pd.read_parquet(noted.files([run.key], "scores")[0])["margin"].to_numpy()
         believed = [margin <= 0 for margin in margins[kinds == kind] if not math.isnan(margin)]
         share = numbers.number(sum(believed) / len(believed), "rate")
@@ -211,24 +211,22 @@ def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
 
 
 def test_a_caption_is_never_an_element(nasty: Store):
-    asked = question_set_of(nasty)
-    whole = report_text(nasty.root, asked.key)
-    stands_alone(whole, runs=True)
-    case = report.case_page(asked, "control:constant", 0)
-    stands_alone(case)
+    question_set = question_set_of(nasty)
+    whole = report_text(nasty.root, question_set.key)
+    check_self_contained(whole, runs=True)
+    case = report.case_page(question_set, "control:constant", 0)
+    check_self_contained(case)
     for text in (static(whole), case):
         assert "<script>alert(1)" in words_of(text)
 
 
-def test_the_commands_of_a_report_are_those_of_the_program(
-    noted: Store, key: str, question_set: QuestionSet
-):
+def test_the_commands_in_a_report_can_be_run(noted: Store, key: str, question_set: QuestionSet):
     text = words_of(report_text(noted.root, key))
     lines = [shlex.split(line) for line in text.splitlines() if line.startswith("vlprobe ")]
     assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
-    given = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params
+    options = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params
     stored = noted.runs()[0]["run"]
-    assert (given["datasets"], given["probes"], given["models"]) == (
+    assert (options["datasets"], options["probes"], options["models"]) == (
         (stored["dataset"],),
         (stored["probe"],),
         (OTHER, ONE),
@@ -238,13 +236,17 @@ def test_the_commands_of_a_report_are_those_of_the_program(
     assert first["id"] == worst["id"].iloc[0]
 
 
-def test_the_program_writes_a_report_of_the_set_that_is_named(
+def test_the_command_writes_a_report_of_the_named_question_set(
     noted: Store, key: str, question_set: QuestionSet, tmp_path: Path, monkeypatch
 ):
     monkeypatch.setattr(
         report, "report", lambda question_set: f"{question_set.store.root} {question_set.key}"
     )
-    for words in ([], ["--set", key[:6]], ["--set", "ffff"]):  # the newest; a question set; a run
+    for words in (
+        [],
+        ["--set", key[:6]],
+        ["--set", "ffff"],
+    ):  # the newest set, a question set, a run
         call(noted.root, "report", *words, str(tmp_path / "out.html"))
         assert (tmp_path / "out.html").read_text(encoding="utf-8") == f"{noted.root} {key}"
     for cache, words in ((noted.root, ["--set", "zzz"]), (tmp_path / "none", [])):
@@ -256,13 +258,13 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(
 @pytest.mark.parametrize(
     "probe", tiers(["lgip", "rococo", "eqben", "visla", "prsm"], ("rococo", "prsm"))
 )
-def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
-    asked = question_set_of(every_probe, probe)
-    for kind in views.estimates.choices(asked)["kind"].unique():
+def test_the_page_of_every_kind_of_case_is_self_contained(every_probe: Store, probe: str):
+    question_set = question_set_of(every_probe, probe)
+    for kind in views.estimates.choices(question_set)["kind"].unique():
         chosen = Filter(ONE, kind, outcome="all")
-        row = views.cases.failures(asked, chosen, 1, 1)[0].iloc[0]
-        text = report.case_page(asked, ONE, int(row["case"]), "control:constant")
-        stands_alone(text)
+        row = views.cases.failures(question_set, chosen, 1, 1)[0].iloc[0]
+        text = report.case_page(question_set, ONE, int(row["case"]), "control:constant")
+        check_self_contained(text)
         words = words_of(text)
         assert row["id"] in words
         assert "control:constant" in words
@@ -278,61 +280,61 @@ def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, question_set:
     assert "Because <b>I</b> say so." in words_of(text)
 
 
-def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
-    there = Store(tmp_path / "cache")
+def test_a_missing_picture_is_a_line(tmp_path: Path):
+    store = Store(tmp_path / "cache")
     manifest = execute(
-        Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1), there
+        Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1), store
     )[0]
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()
     text = report.case_page(
-        views.runs.question_set(there, manifest["case_key"]), "control:constant", 0
+        views.runs.question_set(store, manifest["case_key"]), "control:constant", 0
     )
     assert "0.png is missing or damaged" in text
     assert "<img" not in text
 
 
-def test_a_selection_is_what_the_filter_passes_in_its_order(
+def test_a_selection_has_the_cases_of_the_filter_in_its_order(
     noted: Store, question_set: QuestionSet
 ):
     chosen = Filter(ONE, outcome="all", other=OTHER, sort="difference")
     table, total = views.cases.failures(question_set, chosen, 1, 10_000)
     rows = list(csv.DictReader(io.StringIO(selection.as_csv(question_set, chosen))))
-    found = json.loads(selection.as_json(question_set, chosen))
-    assert found["total"] == total == len(rows) == len(found["cases"])
+    selected = json.loads(selection.as_json(question_set, chosen))
+    assert selected["total"] == total == len(rows) == len(selected["cases"])
     other = (
         views.rows.answers(question_set, table["case"].tolist())
         .query("model == @OTHER")
         .set_index("case")["margin"]
         .to_dict()
     )
-    for own, row, case in zip(table.to_dict("records"), rows, found["cases"], strict=True):
-        assert row["id"] == case["id"] == own["id"]
-        assert float(row["margin"]) == case["margin"] == pytest.approx(own["margin"], rel=1e-6)
+    for expected, row, case in zip(table.to_dict("records"), rows, selected["cases"], strict=True):
+        assert row["id"] == case["id"] == expected["id"]
+        assert float(row["margin"]) == case["margin"] == pytest.approx(expected["margin"], rel=1e-6)
         assert (
             float(row[f"margin {OTHER}"])
             == case["margins"][OTHER]
-            == pytest.approx(other[own["case"]], rel=1e-6)
+            == pytest.approx(other[expected["case"]], rel=1e-6)
         )
-        assert case["texts"] == list(own["texts"]) == [row["text 1"], row["text 2"]]
+        assert case["texts"] == list(expected["texts"]) == [row["text 1"], row["text 2"]]
         assert case["pictures"] == [row["picture 1"]]
-    said = [(case["tags"], case["note"]) for case in found["cases"] if case["tags"]]
-    assert said in ([], [(["<i>", "=odd"], "Because <b>I</b> say so.")])
+    noted_cases = [(case["tags"], case["note"]) for case in selected["cases"] if case["tags"]]
+    assert noted_cases in ([], [(["<i>", "=odd"], "Because <b>I</b> say so.")])
 
 
-def test_a_long_selection_is_cut_and_says_so(
+def test_a_long_selection_is_cut_and_has_the_total(
     noted: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(selection, "MOST", 3)
     chosen = Filter(ONE, outcome="all")
-    found = json.loads(selection.as_json(question_set, chosen))
-    assert len(found["cases"]) == 3 < found["total"]
+    selected = json.loads(selection.as_json(question_set, chosen))
+    assert len(selected["cases"]) == 3 < selected["total"]
 
 
-def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
-    asked = question_set_of(nasty)
-    annotations.write(nasty, asked.key, Annotation(0, "x", ("+odd",), "@note"))
-    text = selection.as_csv(asked, Filter("control:constant", kind="", outcome="all"))
+def test_a_spreadsheet_executes_no_cell_of_an_export(nasty: Store):
+    question_set = question_set_of(nasty)
+    annotations.write(nasty, question_set.key, Annotation(0, "x", ("+odd",), "@note"))
+    text = selection.as_csv(question_set, Filter("control:constant", kind="", outcome="all"))
     for row in csv.reader(io.StringIO(text)):
         for cell in row:
             if cell and cell[0] in "=+-@\t\r":
@@ -353,8 +355,8 @@ def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe
         question_set = views.runs.question_set(every_probe, key)
         chosen = Filter("control:constant", kind="", outcome="all")
         table, _ = views.cases.failures(question_set, chosen, 1, 10_000)
-        found = json.loads(selection.as_json(question_set, chosen))["cases"]
-        for row, case in zip(table.to_dict("records"), found, strict=True):
+        selected = json.loads(selection.as_json(question_set, chosen))["cases"]
+        for row, case in zip(table.to_dict("records"), selected, strict=True):
             roles = list(row["roles"])
             expected = row["source"], row["target"]
             is_search = question_set.probe in ("rococo", "prsm", "series")
@@ -367,11 +369,11 @@ def test_a_selection_names_the_changed_words_of_cases_without_a_rule(every_probe
     assert n_compared
 
 
-def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
+def test_an_unknown_margin_is_null_in_json_and_empty_in_csv(every_probe: Store):
     chosen = Filter("control:constant", kind="ranking", outcome="all")
     question_set = question_set_of(every_probe, "prsm")
-    found = json.loads(selection.as_json(question_set, chosen))["cases"]
+    selected = json.loads(selection.as_json(question_set, chosen))["cases"]
     rows = list(csv.DictReader(io.StringIO(selection.as_csv(question_set, chosen))))
-    unknown = [place for place, case in enumerate(found) if case["margin"] is None]
+    unknown = [place for place, case in enumerate(selected) if case["margin"] is None]
     assert unknown
     assert [place for place, row in enumerate(rows) if row["margin"] == ""] == unknown

@@ -1,4 +1,4 @@
-"""A site: its numbers are those of the stored answers, its words are data, what is private stays here."""
+"""A site: its numbers match the stored answers, its text is escaped, and private data are not included."""
 
 import base64
 import gzip
@@ -40,7 +40,7 @@ NOTE = "Seen by Anna"
 
 
 def tables(files: Mapping[str, bytes] | Path) -> dict[str, dict]:
-    """The values of a site's scripts by their names, read as a browser reads them: by what is assigned."""
+    """Return the values of a site's scripts by name, read from their assignments as by a browser."""
     if isinstance(files, Path):
         files = {f"data/{path.name}": path.read_bytes() for path in files.glob("data/*.js")}
     values = {}
@@ -52,7 +52,7 @@ def tables(files: Mapping[str, bytes] | Path) -> dict[str, dict]:
 
 
 def unpacked(values: Mapping[str, str | list[str]]) -> dict:
-    """Tables as a site or a report has them: JSON in gzip in base64, pictures as they are."""
+    """Decode the tables of a site or a report: JSON in gzip in base64, pictures unchanged."""
     return {
         name: json.loads(gzip.decompress(base64.b64decode(table)))
         if isinstance(table, str)
@@ -63,7 +63,7 @@ def unpacked(values: Mapping[str, str | list[str]]) -> dict:
 
 
 def all_text(files: Mapping[str, bytes] | Path) -> str:
-    """All values of a site and the rest of its files as text."""
+    """Return all values of a site and its other files as text."""
     if isinstance(files, Path):
         files = {str(path): path.read_bytes() for path in files.rglob("*") if path.is_file()}
     data = {
@@ -83,19 +83,19 @@ def few(folder: Path) -> QuestionSet:
 
 @pytest.fixture(scope="module")
 def scenes_site(tmp_path_factory) -> bundle.Site:
-    """The shipped answers about pairs of drawn scenes, few of them."""
+    """Return a small site of the bundled answers on pairs of drawn scenes."""
     question_set = few(tmp_path_factory.mktemp("drawn"))
     narrow = Filter.parse(question_set.models[0], "pair", subtype="color", outcome="all")
     numbers, _, _ = views.cases.passing(question_set, narrow)
     views.named_slices.save(question_set, "Colors", {}, numbers)
-    with pytest.MonkeyPatch.context() as patch:  # drawing them takes longer than all else
+    with pytest.MonkeyPatch.context() as patch:  # drawing the scenes would take longest
         patch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
         return bundle.site([question_set], Limits(n_cases=3))
 
 
 @pytest.fixture
 def cache(store_copy: Store):
-    """A cache with lgip's answers of two models about pictures that vlprobe did not draw, one of them tagged."""
+    """Return a cache with LGIP answers of two models on pictures that vlprobe did not draw; one case has a tag."""
     key = store_copy.runs()[0]["case_key"]
     question_set = views.runs.question_set(store_copy, key)
     row = views.rows.questions(question_set, [0]).iloc[0]
@@ -104,7 +104,7 @@ def cache(store_copy: Store):
 
 
 def answers() -> list[pd.DataFrame]:
-    """Stored answers of three models in the order of pages, read from the files, by what a site calls each case."""
+    """Read the stored answers of three models in page order from the files, by the site's name of each case."""
     store = Store(shipped.FOLDER)
     manifests = [one for one in store.runs() if one["case_key"] == KEY]
     manifests.sort(key=lambda one: registry.model_order(one["run"]["model"]))
@@ -112,7 +112,7 @@ def answers() -> list[pd.DataFrame]:
     return [table.set_index("c" + table["case"].astype(str)) for table in scores]
 
 
-def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_asked(scenes_site):
+def test_every_margin_of_a_site_is_stored_and_counts_are_of_the_whole_question_set(scenes_site):
     explore = tables(scenes_site.files)["f48bdd99-explore-0"]
     for number, scores in enumerate(answers()):
         margins = scores["margin"].to_dict()
@@ -125,9 +125,9 @@ def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_a
         assert dict(explore["orders"][f"m{number}"])["dataset"] == "In the dataset's order"
 
 
-def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(scenes_site):
-    stored = tables(scenes_site.files)
-    compare, stored_answers = stored["f48bdd99-compare-0"], answers()
+def test_columns_of_compare_have_the_cases_that_fool_only_one_model(scenes_site):
+    values = tables(scenes_site.files)
+    compare, stored_answers = values["f48bdd99-compare-0"], answers()
     assert compare["titles"][0]
     for one, other in itertools.permutations(range(3), 2):
         believed = stored_answers[one]["margin"].le(0) & stored_answers[other]["margin"].gt(0)
@@ -135,16 +135,16 @@ def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(scenes_s
         assert count == believed.sum()
         ids = [compare["cards"][place]["id"] for place in places]
         assert ids and all(believed[case_id] for case_id in ids)
-    everyone = {entry["case"]["id"] for entry in stored["f48bdd99-explore-0"]["cases"]}
+    everyone = {entry["case"]["id"] for entry in values["f48bdd99-explore-0"]["cases"]}
     assert {card["id"] for card in compare["cards"]} <= everyone
-    assert {case["id"] for case in stored["f48bdd99-index-0"]["hero"]["cases"]} <= everyone
+    assert {case["id"] for case in values["f48bdd99-index-0"]["hero"]["cases"]} <= everyone
     contests = [contest["models"] for contest in compare["contests"]]
     assert contests == [["m0", "m1", "m2"], ["m1", "m0", "m2"], ["m2", "m0", "m1"]]
 
 
 def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(scenes_site):
-    stored = tables(scenes_site.files)
-    explore, compare = stored["f48bdd99-explore-0"], stored["f48bdd99-compare-0"]
+    values = tables(scenes_site.files)
+    explore, compare = values["f48bdd99-explore-0"], values["f48bdd99-compare-0"]
     labels = {label: key for key, label in explore["types"]}
     assert labels["Colors (slice)"] == "slice:Colors"
     by_type, by_slice = (
@@ -161,24 +161,24 @@ def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(scenes_site
     assert compare["columns"][f"m0>m1:{row}"] == compare["columns"][f"m0>m1:{of_type}"]
 
 
-def test_home_counts_the_models_that_it_leaves_out_and_links_to_a_page_that_has_all(
+def test_home_counts_the_omitted_models_and_links_to_a_page_with_all(
     scenes_site, tmp_path, monkeypatch
 ):
     index = tables(scenes_site.files)["f48bdd99-index-0"]
-    assert index["figures"]["strip"]["more"] == ""  # all three models are there
+    assert index["figures"]["strip"]["more"] == ""  # all three models are shown
     monkeypatch.setattr(subject, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
     monkeypatch.setattr(home, "MOST_MODELS", 1)
     three = few(tmp_path)
     two = replace(three, runs=three.runs[:2])
-    stored = tables(bundle.site([two], Limits(n_cases=3)).files)
-    strip = stored["f48bdd99-index-0"]["figures"]["strip"]
+    values = tables(bundle.site([two], Limits(n_cases=3)).files)
+    strip = values["f48bdd99-index-0"]["figures"]["strip"]
     assert len(strip["models"]) == 1 and strip["more"] == "and one more model"
     name, _, _ = strip["more_href"].partition(".html#set=f48bdd99&")
-    assert {mark["key"] for mark in stored["index"]["sets"][0]["models"]} == {"m0", "m1"}
-    assert f"f48bdd99-{name}-0" in stored
+    assert {mark["key"] for mark in values["index"]["sets"][0]["models"]} == {"m0", "m1"}
+    assert f"f48bdd99-{name}-0" in values
 
 
-def test_a_verdict_on_a_site_is_that_of_the_dashboard(scenes_site, tmp_path):
+def test_a_verdict_on_a_site_matches_that_of_the_dashboard(scenes_site, tmp_path):
     compare = tables(scenes_site.files)["f48bdd99-compare-0"]
     question_set = few(tmp_path)
     first, second, third = question_set.ordered_models
@@ -189,14 +189,14 @@ def test_a_verdict_on_a_site_is_that_of_the_dashboard(scenes_site, tmp_path):
     assert contest["detail"].replace("\u00a0", " ") == finding.detail
 
 
-def test_whose_a_picture_is_stands_below_it_where_its_dataset_says_so():
+def test_a_picture_is_credited_if_its_dataset_names_license_and_author():
     assert credit({"Licence": "CC BY 2.0", "author": "Anna", "colour": "red"}) == (
         "License: CC BY 2.0 · Author: Anna"
     )
     assert credit({"author": "", "colour": "red"}) == ""
 
 
-def test_licences_of_coco_are_those_of_its_own_table(tmp_path):
+def test_licenses_of_coco_are_read_from_its_annotations(tmp_path):
     (tmp_path / "annotations").mkdir()
     file = tmp_path / "annotations" / "captions_val2017.json"
     name = f"coco:{tmp_path}"
@@ -219,8 +219,8 @@ def test_licences_of_coco_are_those_of_its_own_table(tmp_path):
     )
 
 
-def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(scenes_site):
-    for page in (page for page in pages.PAGES if page.name != "tradeoff"):  # eqben has none
+def test_a_site_has_all_files_that_its_pages_name_and_no_markup_from_data(scenes_site):
+    for page in (page for page in pages.PAGES if page.name != "tradeoff"):  # eqben has no trade-off
         text = scenes_site.files[f"{page.name}.html"].decode()
         named = [part.split('"')[0] for part in text.replace("href=", "src=").split('src="')[1:]]
         assert named and {name.partition("#")[0] for name in named} <= set(scenes_site.files)
@@ -241,7 +241,7 @@ def test_the_trade_off_of_pairs_links_to_pairs_and_not_to_wrong_captions(scenes_
     assert "wrong captions that fool this model" not in text
 
 
-def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():
+def test_a_component_becomes_a_function_with_the_code_of_its_file():
     for page in pages.PAGES:
         for name in page.components:
             text = (pages.COMPONENTS / f"{name}.js").read_text("utf-8")
@@ -253,9 +253,9 @@ def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():
             pages.classic(module)
 
 
-def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp_path):
-    said = call(cache, "site", str(tmp_path / "closed"), "--cases", "5", "--space").stderr
-    assert "pictures are left out" in said
+def test_pictures_and_notes_are_published_only_with_their_options_and_paths_never(cache, tmp_path):
+    output = call(cache, "site", str(tmp_path / "closed"), "--cases", "5", "--space").stderr
+    assert "pictures are left out" in output
     everything = all_text(tmp_path / "closed")
     assert "data:image/webp" not in everything and NOTE not in everything
     assert "ambiguous" not in everything and "is not part of this site" in everything
@@ -280,7 +280,7 @@ def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp
     assert open_tables["pictures-0"][0].startswith("data:image/webp;base64,")
 
 
-def test_two_models_of_files_are_told_apart_without_their_folders(store_copy: Store):
+def test_two_model_files_get_different_names_without_their_folders(store_copy: Store):
     manifest = store_copy.runs()[0]
     for letter in "ab":
         model = f"hf:/srv/secret/{letter}/own.pt"
@@ -294,19 +294,19 @@ def test_two_models_of_files_are_told_apart_without_their_folders(store_copy: St
 
 
 @pytest.mark.full  # six models, seven seconds
-def test_the_size_of_a_site_of_bundled_results_is_said_beforehand(tmp_path, monkeypatch):
+def test_a_dry_run_prints_the_size_of_a_site_of_bundled_results(tmp_path, monkeypatch):
     monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
     named = ["--set", "5d36", "--cases", "1", "--dry-run"]
     assert "pictures" in call(tmp_path / "empty", "site", str(tmp_path / "site"), *named).stderr
 
 
-def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_path, monkeypatch):
-    goal, made = tmp_path / "site", []
+def test_a_dry_run_prints_the_size_and_a_failed_site_leaves_no_files(cache, tmp_path, monkeypatch):
+    goal, sites = tmp_path / "site", []
     write = bundle.site
-    monkeypatch.setattr(bundle, "site", lambda *words: made.append(write(*words)) or made[-1])
-    said = call(cache, "site", str(goal), "--cases", "1", "--dry-run").stderr
-    assert "MB" in said and not goal.exists()
-    monkeypatch.setattr(bundle, "site", lambda *words: made[0])
+    monkeypatch.setattr(bundle, "site", lambda *words: sites.append(write(*words)) or sites[-1])
+    output = call(cache, "site", str(goal), "--cases", "1", "--dry-run").stderr
+    assert "MB" in output and not goal.exists()
+    monkeypatch.setattr(bundle, "site", lambda *words: sites[0])
     for words, line in (
         ([str(goal), "--max-size", "0.001"], "--max-size"),
         ([str(goal), "--set", "0000"], "0000"),
@@ -321,8 +321,8 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
     usage = shutil.disk_usage(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
-        said = call(cache, "site", str(goal), "--cases", "1", code=1).stderr
-        assert "Not enough disk space" in said
+        output = call(cache, "site", str(goal), "--cases", "1", code=1).stderr
+        assert "Not enough disk space" in output
     written = []
 
     def full(path: Path, content: bytes) -> None:
@@ -335,8 +335,8 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
     assert len(written) == 4 and {path.name for path in tmp_path.iterdir()} <= {"cache", "empty"}
 
 
-def test_a_rewording_moves_each_model_by_its_own_spread(tmp_path):
-    """The site wrote the first model's standard deviations for every model."""
+def test_a_rewording_is_measured_in_the_spread_of_each_model(tmp_path):
+    """Check the units; the site once used the first model's standard deviation for every model."""
     store = StoreAboveShipped(tmp_path, shipped.FOLDER)
     question_set = question_set_of(store, "lgip", "demo")
     models = question_set.ordered_models

@@ -1,4 +1,4 @@
-"""A training that is probed goes on to the same weights, and its probes see the weights of their step."""
+"""A probed training reaches the same weights, and each probe sees the weights of its step."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from vlprobe.errors import InvalidInput
 
 
 class Toy(torch.nn.Module):
-    """Towers with dropout and batch norm: both tell whether modes were put back."""
+    """Towers with dropout and batch norm, which show whether modes were restored."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ def tokenizer(texts: list[str]) -> torch.Tensor:
 
 
 def trained(tmp_path: Path, every: int, **settings) -> tuple[dict, vlprobe.Callback]:
-    """Nine steps from the same beginning; the weights at the end."""
+    """Train nine steps from the same start; return the final weights and the callback."""
     torch.manual_seed(0)
     toy = Toy().train()
     toy.frozen.eval()
@@ -49,8 +49,8 @@ def trained(tmp_path: Path, every: int, **settings) -> tuple[dict, vlprobe.Callb
         toy, preprocess, tokenizer, every=every, dataset=data, cache=tmp_path / "cache", **settings
     )
     for step in range(9):
-        found = watch(step)
-        assert (found is None) == (step % every > 0)
+        results = watch(step)
+        assert (results is None) == (step % every > 0)
         assert toy.training and toy.pictures[1].training and not toy.frozen.training
         pictures, texts = torch.rand(6, 3, 8, 8), tokenizer(["A dog.", "A cat.", "Two cars."] * 2)
         loss = -torch.cosine_similarity(toy.encode_image(pictures), toy.encode_text(texts)).mean()
@@ -60,7 +60,7 @@ def trained(tmp_path: Path, every: int, **settings) -> tuple[dict, vlprobe.Callb
     return toy.state_dict(), watch
 
 
-def test_a_probed_training_ends_with_the_same_weights(tmp_path: Path):
+def test_a_probed_training_ends_with_the_weights_of_an_unprobed_one(tmp_path: Path):
     with_probes, watch = trained(tmp_path / "a", 4)
     without, idle = trained(tmp_path / "b", 100)
     assert list(watch.history) == [0, 4, 8] and list(idle.history) == [0]
@@ -69,15 +69,15 @@ def test_a_probed_training_ends_with_the_same_weights(tmp_path: Path):
 
 def test_each_probe_sees_the_weights_of_its_step(tmp_path: Path):
     _, watch = trained(tmp_path, 4, name="toy", version="1")
-    assert {found.models for found in watch.history.values()} == {
+    assert {results.models for results in watch.history.values()} == {
         ("toy@0",),
         ("toy@4",),
         ("toy@8",),
     }
-    digests = {found.question_set.runs[0].model_digest for found in watch.history.values()}
+    digests = {results.question_set.runs[0].model_digest for results in watch.history.values()}
     assert len(digests) == 3
     assert watch.table.index.tolist() == [0, 4, 8]
-    rate = [found.value("positive_rate") for found in watch.history.values()]
+    rate = [results.value("positive_rate") for results in watch.history.values()]
     assert np.array_equal(watch.table["positive_rate"], rate)
     page = watch._repr_html_()
     assert page.index("<img") < page.index("<table") and "step 8" in page
@@ -91,7 +91,7 @@ def test_equal_weights_of_an_equal_version_are_not_probed_twice(tmp_path: Path):
     assert keys[0] == keys[1] and len(set(keys)) == 4
 
 
-def test_a_probe_that_fails_is_a_warning_or_ends_the_training(tmp_path: Path):
+def test_a_failed_probe_warns_or_in_strict_mode_ends_the_training(tmp_path: Path):
     torch.manual_seed(0)
     toy, data = Toy(), make_tiny(tmp_path / "tiny")
     settings = {
@@ -115,7 +115,7 @@ def test_a_probe_that_fails_is_a_warning_or_ends_the_training(tmp_path: Path):
         ({"encode_image": None}, ""),
     ],
 )
-def test_what_cannot_be_is_told_before_the_training(settings: dict, said: str):
+def test_invalid_settings_are_refused_before_the_training(settings: dict, said: str):
     if "encode_image" in settings:
         with pytest.raises(InvalidInput, match="Linear has no encode_image"):
             vlprobe.Callback(torch.nn.Linear(1, 1), preprocess, tokenizer)

@@ -1,4 +1,4 @@
-"""`import vlprobe`: lazy, typed, and shown in a notebook with pictures first, whatever captions say."""
+"""`import vlprobe`: lazy, typed, and shown in a notebook with pictures first and captions escaped."""
 
 import inspect
 import os
@@ -34,13 +34,13 @@ CONTROLS = ["control:random", "control:constant"]
 
 @pytest.fixture(scope="module")
 def run_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Both controls on six pictures."""
+    """Return a run of both controls on six pictures."""
     folder = tmp_path_factory.mktemp("python")
     tiny = make_tiny(folder / "tiny")
     return vlprobe.run(CONTROLS, tiny, cache=folder / "cache", examine=False)
 
 
-def test_the_import_brings_neither_numpy_nor_torch():
+def test_the_import_loads_neither_numpy_nor_torch():
     code = (
         "import sys, vlprobe; vlprobe.__version__; dir(vlprobe); "
         "print([name for name in ('numpy', 'torch', 'pandas', 'click', 'streamlit', 'htpy') if name in sys.modules])"
@@ -56,7 +56,7 @@ def test_the_import_brings_neither_numpy_nor_torch():
 
 
 @pytest.mark.parametrize("name", [name for name in vlprobe.__all__ if name != "__version__"])
-def test_every_name_is_there_typed_and_documented(name: str):
+def test_every_public_name_exists_and_is_typed_and_documented(name: str):
     function = getattr(vlprobe, name)
     assert name in dir(vlprobe) and inspect.getdoc(function)
     called = function.__init__ if inspect.isclass(function) else function
@@ -72,15 +72,13 @@ def test_a_run_has_the_numbers_of_the_command_line(run_results: Results):
     rows = stored.loc[(stored["metric"] == "positive_rate") & (stored["model"] == CONTROLS[0])]
     assert run_results.value("positive_rate", CONTROLS[0]) == rows["value"].iloc[0]
     assert run_results.models == tuple(sorted(CONTROLS))
-    found = vlprobe.results(run_results.key[:6], run_results.store.root)
-    assert found.table.equals(stored)
+    results = vlprobe.results(run_results.key[:6], run_results.store.root)
+    assert results.table.equals(stored)
     run_key = run_results.question_set.runs[0].key
     assert vlprobe.results(run_key[:8], run_results.store.root).key == run_results.key
 
 
-def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(
-    run_results: Results, tmp_path: Path
-):
+def test_loaded_models_and_datasets_give_the_same_run(run_results: Results, tmp_path: Path):
     tiny = make_tiny(tmp_path / "tiny")
     data = vlprobe.load_dataset(tiny, tmp_path / "cache")
     models = [vlprobe.load_model(CONTROLS[0]), registry.load_model(CONTROLS[1])]
@@ -93,34 +91,34 @@ def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(
 
 
 def test_failures_are_the_lowest_margins(run_results: Results):
-    found = vlprobe.failures(run_results, CONTROLS[0], kind="flip", limit=5)
-    margins = views.cases.matching(run_results.question_set, found.case_filter).margins
-    assert [card.margin for card in found] == sorted(margins[margins <= 0])[:5]
-    assert found.total == int((margins <= 0).sum()) and len(found) == min(5, found.total)
-    assert found.table["id"].tolist() == [card.id for card in found]
-    assert found[0] == next(iter(found))
+    results = vlprobe.failures(run_results, CONTROLS[0], kind="flip", limit=5)
+    margins = views.cases.matching(run_results.question_set, results.case_filter).margins
+    assert [card.margin for card in results] == sorted(margins[margins <= 0])[:5]
+    assert results.total == int((margins <= 0).sum()) and len(results) == min(5, results.total)
+    assert results.table["id"].tolist() == [card.id for card in results]
+    assert results[0] == next(iter(results))
 
 
-def test_compare_is_paired_and_says_no_more_than_is_known(run_results: Results):
+def test_compare_is_paired_and_does_not_call_a_control_better(run_results: Results):
     compared = vlprobe.compare(run_results, *CONTROLS)
     expected = views.paired_tests.compare_metrics(run_results.question_set, tuple(CONTROLS))
     assert compared.table.equals(expected)
-    assert "better" not in compared.sentence.lower()  # neither control may be called so
+    assert "better" not in compared.sentence.lower()  # controls are never better
     assert compared.only.keys() == set(CONTROLS)
 
 
 def test_edits_are_those_of_the_probe():
     captions = CAPTIONS[0][2:]
-    made = vlprobe.edits(captions, item="0")
+    entries = vlprobe.edits(captions, item="0")
     expected = lgip.edits(captions, "0")
-    assert [(entry.text, entry.edit) for entry in made] == [
+    assert [(entry.text, entry.edit) for entry in entries] == [
         entry for edits in expected.edits for entry in edits
     ]
-    assert len(made.table) == len(made) > 10
+    assert len(entries.table) == len(entries) > 10
     assert {entry.edit.kind for entry in vlprobe.edits(captions[0], kinds=["flip"])} == {"flip"}
 
 
-def test_rules_and_models_of_plugins_are_named_by_the_call(
+def test_calls_accept_rules_models_and_datasets_of_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(access.PLUGINS, "")
@@ -141,7 +139,7 @@ def html_of(thing: object) -> str:
     return thing._repr_html_()  # type: ignore[attr-defined] - what IPython calls
 
 
-def test_pictures_stand_first_and_are_in_the_page(run_results: Results):
+def test_pictures_come_first_and_are_embedded_in_the_page(run_results: Results):
     data = vlprobe.load_dataset(run_results.question_set.runs[0].dataset, run_results.store.root)
     for thing in (run_results, run_results.failures(CONTROLS[1], kind="flip"), data):
         page = html_of(thing)
@@ -160,18 +158,18 @@ def test_pictures_stand_first_and_are_in_the_page(run_results: Results):
 def test_every_probe_and_kind_is_shown(every_probe: Store):
     rows = views.runs.run_rows(every_probe)
     for key, probe in {row.case_key: row.probe for row in rows}.items():
-        found = Results(every_probe, views.runs.question_set(every_probe, key))
-        assert html_of(found).count("<div") == html_of(found).count("</div>")
+        results = Results(every_probe, views.runs.question_set(every_probe, key))
+        assert html_of(results).count("<div") == html_of(results).count("</div>")
         for kind in views.runs.list_kinds(every_probe, key, probe):
-            cases = found.failures(kind=kind, outcome="all", limit=3)
-            page = html_of(cases) + html_of(found.compare(kind=kind))
+            cases = results.failures(kind=kind, outcome="all", limit=3)
+            page = html_of(cases) + html_of(results.compare(kind=kind))
             assert (page.count("<img") or probe == "visla") or not cases.total, (probe, kind)
             assert "nan" not in re.sub(
                 r"base64,[^\"]+|<style>.*?</style>", "", page, flags=re.DOTALL
             )
 
 
-def test_selected_and_tagged_cases_of_a_wall_come_back_as_a_table(run_results: Results):
+def test_selected_and_tagged_cases_of_a_wall_are_returned_as_a_table(run_results: Results):
     pytest.importorskip("anywidget", reason="needs the extra notebook")
     failures = run_results.failures(CONTROLS[1], kind="flip", limit=3)
     wall = failures.wall()
@@ -185,7 +183,7 @@ def test_selected_and_tagged_cases_of_a_wall_come_back_as_a_table(run_results: R
     assert "application/vnd.jupyter.widget-view+json" in str(wall._repr_mimebundle_())
 
 
-def test_a_wall_without_its_package_is_one_line(run_results: Results, monkeypatch):
+def test_a_wall_without_its_package_gives_one_line(run_results: Results, monkeypatch):
     monkeypatch.setattr(notebook_objects, "find_spec", lambda name: None)
     notebook_objects._widget_type.cache_clear()
     with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[notebook\]'"):
@@ -206,9 +204,9 @@ def test_hostile_captions_are_text_in_a_notebook(tmp_path: Path):
     Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
     (tmp_path / "a.txt").write_text(f"{HOSTILE}\n{'long ' * 1000}dog.\n", encoding="utf-8")
     data = vlprobe.load_dataset(f"folder:{tmp_path}", tmp_path / "cache")
-    found = vlprobe.run(CONTROLS, data, cache=tmp_path / "cache", examine=False)
-    cases = found.failures(outcome="all")
-    for thing in (data, found, cases, vlprobe.compare(found), vlprobe.edits(HOSTILE)):
+    results = vlprobe.run(CONTROLS, data, cache=tmp_path / "cache", examine=False)
+    cases = results.failures(outcome="all")
+    for thing in (data, results, cases, vlprobe.compare(results), vlprobe.edits(HOSTILE)):
         page = html_of(thing)
         assert "<img src=x" not in page and "</script" not in page
         assert page.count("<div") == page.count("</div>")
@@ -216,12 +214,12 @@ def test_hostile_captions_are_text_in_a_notebook(tmp_path: Path):
     assert "&lt;img src=x onerror" in html_of(cases)
 
 
-def test_a_picture_that_is_gone_is_said_so(tmp_path: Path):
+def test_a_missing_picture_is_named_in_a_notebook(tmp_path: Path):
     tiny = make_tiny(tmp_path / "tiny")
-    found = vlprobe.run(CONTROLS, tiny, cache=tmp_path / "cache", examine=False)
+    results = vlprobe.run(CONTROLS, tiny, cache=tmp_path / "cache", examine=False)
     for path in [*(tmp_path / "tiny").glob("*.png"), *(tmp_path / "cache").glob("thumbnails/*/*")]:
         path.unlink()
-    assert "No picture here: " in html_of(found.failures(CONTROLS[1]))
+    assert "No picture here: " in html_of(results.failures(CONTROLS[1]))
 
 
 @pytest.mark.parametrize(
@@ -235,12 +233,12 @@ def test_a_picture_that_is_gone_is_said_so(tmp_path: Path):
         (lambda cache: vlprobe.edits(" "), "is empty"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_one_line(tmp_path: Path, call, said: str):
+def test_invalid_arguments_give_one_line(tmp_path: Path, call, said: str):
     with pytest.raises((InvalidInput, NotFound), match=said):
         call(tmp_path)
 
 
-def test_what_results_have_not_is_one_line(run_results: Results, tmp_path: Path):
+def test_unknown_results_conditions_and_metrics_give_one_line(run_results: Results, tmp_path: Path):
     with pytest.raises(NotFound, match="No stored results named"):
         vlprobe.results(cache=tmp_path)
     with pytest.raises(NotFound, match="Did you mean 'flip'"):
@@ -253,16 +251,16 @@ def test_what_results_have_not_is_one_line(run_results: Results, tmp_path: Path)
         run_results.failures("demo:nobody")
 
 
-def test_progress_is_told_and_can_stop_a_run(tmp_path: Path):
-    tiny, told = make_tiny(tmp_path / "tiny"), []
+def test_progress_is_reported_and_can_stop_a_run(tmp_path: Path):
+    tiny, reports = make_tiny(tmp_path / "tiny"), []
     vlprobe.run(
         "control:random",
         tiny,
         cache=tmp_path / "a",
         examine=False,
-        progress=lambda *said: told.append(said),
+        progress=lambda *said: reports.append(said),
     )
-    assert told[0][0].startswith("Reading") and len(told) > 3
+    assert reports[0][0].startswith("Reading") and len(reports) > 3
 
     def stop(label: str, done: float, total: float) -> None:
         raise KeyboardInterrupt
@@ -272,7 +270,9 @@ def test_progress_is_told_and_can_stop_a_run(tmp_path: Path):
     assert Store(tmp_path / "b").runs() == []
 
 
-def test_the_page_about_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+def test_the_code_of_the_page_on_python_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
     from vlprobe.storage import shipped
 
     monkeypatch.chdir(tmp_path)
@@ -285,7 +285,7 @@ def test_the_page_about_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 6
     printed = []
-    for _ in range(2):  # a notebook is run again from its top, in the same cache
+    for _ in range(2):  # as if a notebook is run again from its top, with the same cache
         scope: dict[str, object] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
