@@ -193,7 +193,7 @@ class ProgressBar(Progress):
 
     def tell(self, line: str) -> None:
         """Print a line to stderr that stays visible above the progress line."""
-        self.__exit__()
+        self._clear()
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
@@ -201,6 +201,9 @@ class ProgressBar(Progress):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         if self.width:
             sys.stderr.write("\r" + " " * self.width + "\r")
             self.width = 0
