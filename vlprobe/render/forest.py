@@ -54,9 +54,9 @@ def frame(comparison: PairedTests) -> tuple[float, float]:
         if not math.isnan(value)
     ]
     low, high = min([0.0, *ends]), max([0.0, *ends])
-    if high - low < LEAST_WIDTH * (1 if comparison.unit == "rate" else 0.1):
-        middle = LEAST_WIDTH / 2 * (1 if comparison.unit == "rate" else 0.1)
-        low, high = low - middle, high + middle
+    least = LEAST_WIDTH * (1 if comparison.unit == "rate" else 0.1)
+    if high - low < least:
+        low, high = low - least / 2, high + least / 2
     padding = PADDING * (high - low)
     return low - padding, high + padding
 
@@ -165,15 +165,13 @@ def forest_figure(
                 figure.data[-1].update(name=safe(names[rival.model]), showlegend=is_first)
     annotations = []  # set all at once, because each `add_annotation` call checks all of them again
     for row in comparison.rows:
-        tie = "" if _is_clear(row) else ", tied"
-        text = "‹ " if row.difference < low else "› " if row.difference > high else ""
-        text += (
-            "not known"
-            if row.verdict == "unknown"
-            else f"{signed(row.difference, comparison.unit)}{tie}"
-        )
+        outside = "‹ " if row.difference < low else "› " if row.difference > high else ""
+        text = f"{outside}{signed(row.difference, comparison.unit)}, tied"
+        if row.verdict == "unknown":
+            text = f"{outside}not known"
+        elif _is_clear(row):
+            text = f"<b>{text.removesuffix(', tied')}</b>"
         place = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 10}
-        text = f"<b>{text}</b>" if _is_clear(row) else text
         annotations.append(NO_ARROW | place | {"y": lanes[row.subtype, row.model], "text": text})
     figure.update_layout(annotations=annotations)
     titles = {

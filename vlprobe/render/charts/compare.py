@@ -100,10 +100,9 @@ def causes(counts: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
         counts: The table that `views.causes.counts` returns.
         names: Display names of models.
     """
-    n_fooled = counts.pivot(index="model", columns="cause", values="n_fooled").loc[
-        counts["model"].unique()
-    ]
-    n_cases = counts.pivot(index="model", columns="cause", values="n_cases").loc[n_fooled.index]
+    by_model = counts.pivot(index="model", columns="cause", values=["n_fooled", "n_cases"])
+    by_model = by_model.loc[counts["model"].unique()]
+    n_fooled, n_cases = by_model["n_fooled"], by_model["n_cases"]
     figure = go.Figure()
     for cause, color in zip(LABELS, (BLUE, ORANGE, PURPLE, GREEN, QUIET), strict=True):
         if not n_fooled[cause].any():

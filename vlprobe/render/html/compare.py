@@ -34,7 +34,8 @@ WORDS = {
 
 def how_to_read(compared: pd.DataFrame) -> str:
     """Explain the table of differences: its content, how p is computed, and how many pictures are excluded."""
-    n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
+    rows = records(DifferenceRow, compared)
+    n_compared = sum(not math.isnan(row.p) for row in rows)
     sentences = [
         "Below each value is its difference from the baseline, with a 95 % interval (resampled "
         f"by picture). {INTERVALS} p-values come from a paired permutation test by picture, "
@@ -44,9 +45,8 @@ def how_to_read(compared: pd.DataFrame) -> str:
         "% power."
     ]
     left_out: dict[str, int] = {}
-    for row in records(DifferenceRow, compared):
-        if row.verdict:
-            left_out[row.model] = max(left_out.get(row.model, 0), row.left_out)
+    for row in (row for row in rows if row.verdict):
+        left_out[row.model] = max(left_out.get(row.model, 0), row.left_out)
     counts = ", ".join(f"{model} up to {count:,}" for model, count in left_out.items() if count)
     if counts:
         sentences.append(
