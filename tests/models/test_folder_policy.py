@@ -1,4 +1,4 @@
-"""What the check of a model folder allows, and that its lists match the installed libraries."""
+"""Settings that the check of a model folder allows, and its lists compared with the installed libraries."""
 
 import json
 from pathlib import Path

@@ -75,7 +75,7 @@ def replace(weights: Path) -> None:
 
 
 def relink(weights: Path) -> None:
-    """A link to other weights, of the same size and time of change, in place of the file."""
+    """Replace the file by a link to other weights of the same size and modification time."""
     replace(weights)
     weights.symlink_to(weights.rename(weights.with_name("other")))
 

@@ -1,4 +1,4 @@
-"""Questions as files: each distinct picture and text once, and all that a case is made of."""
+"""Questions written to files: each distinct picture and text once, and all fields of the cases."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from vlprobe.types import Picture
 HOSTILE = '</script><img onerror="x">\u202e "quoted"\ttab'
 
 
-def test_the_cases_are_those_of_a_run_and_both_forms_say_the_same(tiny, tmp_path, store):
+def test_the_written_cases_are_those_of_a_run_in_both_formats(tiny, tmp_path, store):
     facts = ask(Request((), tiny, "lgip"), tmp_path / "out", store)
     manifest = execute(Request(("control:constant",), tiny, "lgip", examine=False), store)[0]
     assert facts["case_key"] == manifest["case_key"]
@@ -43,7 +43,7 @@ def test_the_cases_are_those_of_a_run_and_both_forms_say_the_same(tiny, tmp_path
     assert all(key == text_id(text) for key, text in text_of.items())
 
 
-def test_mixed_pictures_are_written_as_they_are_seen(tiny, tmp_path, store):
+def test_mixed_pictures_are_written_with_the_pixels_that_a_model_gets(tiny, tmp_path, store):
     options = {"policies": [], "pictures": ["patch:0.8"], "picture_seeds": [1]}
     facts = ask(Request((), tiny, "rococo", options), tmp_path / "out", store)
     shown = rows(tmp_path / "out" / "pictures.jsonl")
@@ -57,7 +57,7 @@ def test_mixed_pictures_are_written_as_they_are_seen(tiny, tmp_path, store):
     assert {pictures.open_picture(Picture.from_name(top)).tobytes() for top in tops} <= pixels
 
 
-def test_changed_pictures_are_written_as_they_are_seen(tiny, tmp_path, store):
+def test_changed_pictures_are_written_with_the_pixels_that_a_model_gets(tiny, tmp_path, store):
     options = {"changes": ["pixelate", "jpeg"], "severities": [2, 4]}
     facts = ask(Request((), tiny, "pictures", options), tmp_path / "out", store)
     shown = {row["id"]: row["file"] for row in rows(tmp_path / "out" / "pictures.jsonl")}
@@ -68,16 +68,16 @@ def test_changed_pictures_are_written_as_they_are_seen(tiny, tmp_path, store):
         Request(("control:constant",), tiny, "pictures", options, examine=False), store
     )[0]
     stored = store.cases(manifest["case_key"]).table("cases").to_pylist()
-    asked = {row["id"]: row["images"] for row in stored}
+    images_by_case = {row["id"]: row["images"] for row in stored}
     for case in cases:
-        changed = Picture.from_name(asked[case["id"]][1])
+        changed = Picture.from_name(images_by_case[case["id"]][1])
         assert (
             Image.open(tmp_path / "out" / shown[case["pictures"][1]]).tobytes()
             == pictures.open_picture(changed).tobytes()
         )
 
 
-def test_a_folder_can_be_taken_elsewhere_and_pictures_that_are_not_here_have_a_name_alone(
+def test_copied_pictures_make_the_folder_portable_and_missing_pictures_have_only_a_name(
     tiny, tmp_path, store
 ):
     ask(Request((), tiny, "prsm", limit=2), tmp_path / "out", store, copies=True)
@@ -95,7 +95,7 @@ def test_a_folder_can_be_taken_elsewhere_and_pictures_that_are_not_here_have_a_n
     assert rows(tmp_path / "absent" / "texts.jsonl")[0]["text"] == HOSTILE
 
 
-def test_equal_pictures_and_texts_are_asked_once(tmp_path, store):
+def test_equal_pictures_and_texts_are_written_once(tmp_path, store):
     data = Path(make_tiny(tmp_path / "data").partition(":")[2])
     (data.parent / "1.png").write_bytes((data.parent / "0.png").read_bytes())
     data.write_text("image,caption\n0.png,a dog\n1.png,a dog\n2.png,a cat\n")
@@ -107,7 +107,7 @@ def test_equal_pictures_and_texts_are_asked_once(tmp_path, store):
     assert (facts["n_pictures"], facts["n_texts"]) == (2, 2)
 
 
-def test_what_cannot_be_written_or_asked_is_one_line(tiny, tmp_path, store, monkeypatch):
+def test_ask_refuses_invalid_outputs_and_options_in_one_line(tiny, tmp_path, store, monkeypatch):
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match=r"is a file, not a folder"):
         ask(Request((), tiny, "prsm"), tmp_path / "file", store)
@@ -118,7 +118,7 @@ def test_what_cannot_be_written_or_asked_is_one_line(tiny, tmp_path, store, monk
         ask(Request((), tiny, "prsm"), tmp_path / "out", store)
 
 
-def test_the_command_writes_them_and_says_how_many(tiny, tmp_path):
+def test_ask_writes_the_questions_and_prints_their_number(tiny, tmp_path):
     out = str(tmp_path / "out")
     called = call(tmp_path / "cache", "ask", tiny, "--probe", "prsm", out, "--limit", "3")
     assert "3 pictures" in called.stderr and "every picture with every text" in called.stderr
@@ -128,12 +128,12 @@ def test_the_command_writes_them_and_says_how_many(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["embeddings", "scores"])
-def test_a_run_with_other_settings_than_the_questions_is_told_which_they_were(
+def test_the_error_for_a_run_with_other_settings_shows_those_of_the_questions(
     tiny, tmp_path, store, form
 ):
-    asked = {"limit": 3, "options": {"k_same": 1, "kinds": ["paraphrase", "flip"]}}
+    images_by_case = {"limit": 3, "options": {"k_same": 1, "kinds": ["paraphrase", "flip"]}}
     out = tmp_path / "out"
-    ask(Request((), tiny, "lgip", **asked), out, store)
+    ask(Request((), tiny, "lgip", **images_by_case), out, store)
     images, texts = answered.vectors(out)
     for name, array in (("pictures", images), ("texts", texts), ("scores", images @ texts.T)):
         np.save(out / f"{name}.npy", array)
@@ -145,11 +145,11 @@ def test_a_run_with_other_settings_than_the_questions_is_told_which_they_were(
     with pytest.raises(InvalidInput) as caught:
         execute(Request((model,), tiny, "lgip", limit=3, examine=False), store)
     assert "--option k_same=1" in str(caught.value) and "--limit" not in str(caught.value)
-    assert execute(Request((model,), tiny, "lgip", examine=False, **asked), store)
+    assert execute(Request((model,), tiny, "lgip", examine=False, **images_by_case), store)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"limit": [1]}', '{"options": 3}', "\xff", ""])
-def test_questions_that_are_not_what_ask_writes_change_no_error(tiny, tmp_path, store, content):
+def test_a_malformed_questions_file_does_not_change_the_error(tiny, tmp_path, store, content):
     out = tmp_path / "out"
     ask(Request((), tiny, "lgip", limit=3), out, store)
     images, texts = answered.vectors(out)

@@ -18,7 +18,7 @@ def test_the_least_recently_used_value_is_evicted_first():
     for name in ("a", "b", "a", "c", "a", "b"):
         assert len(get(name)) == 40
     assert made == ["a", "b", "c", "b"]
-    # a value above the limit is cached alone
+    # a value above the limit replaces all others
     assert len(cache.get("large", lambda: bytes(1000))) == 1000
     get("b")
     assert made[-1] == "b"

@@ -91,7 +91,7 @@ def test_a_damaged_file_of_an_older_version_is_not_deleted(store: Store):
 
 
 @pytest.mark.parametrize("what", ["server", "disk"])
-def test_an_old_cache_of_a_read_only_server_or_disk_is_read_and_nothing_is_moved(
+def test_an_old_cache_on_a_read_only_server_or_disk_is_read_without_moving_it(
     store: Store, before: list, monkeypatch: pytest.MonkeyPatch, what: str
 ):
     if what == "server":

@@ -35,7 +35,7 @@ def test_a_finished_table_reads_back_as_written(store: Store):
     assert not (store.run("a" * 16).folder / "parts").exists()
 
 
-def test_parts_survive_until_the_manifest_is_written_and_truncated_ones_count_as_not_there(
+def test_parts_exist_until_the_manifest_is_written_and_truncated_ones_count_as_missing(
     store: Store,
 ):
     entry = store.run("b" * 16)

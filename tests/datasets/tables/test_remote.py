@@ -27,7 +27,7 @@ class Counting(http.server.SimpleHTTPRequestHandler):
         super().do_GET()
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_a_redirect_is_followed_only_within_the_allowed_remote(
         do_HEAD = do_GET
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Print nothing."""
 
     with serving_http(Redirecting) as start:
         limits = access.settings(False, [tmp_path], remotes=[f"{start}/ok", f"{url}/open"])
