@@ -1,4 +1,4 @@
-"""What came with vlprobe, seen from the command line on an empty cache."""
+"""The bundled results on the command line, with an empty cache."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from vlprobe.storage.store import Store
 
 @pytest.fixture
 def below(compared, tmp_path, monkeypatch):
-    """A cache with lgip's answers of control:random and of guess, as if it had come with vlprobe."""
+    """Return a cache with LGIP answers of control:random and of guess, set as the bundled results."""
     folder = shutil.copytree(compared.root, tmp_path / "below")
     monkeypatch.setenv(shipped.SETTING, str(folder))
     return folder
@@ -32,7 +32,7 @@ def below(compared, tmp_path, monkeypatch):
         ("list", "published", "--paper", "lgip", "--format", "csv"),
     ],
 )
-def test_an_empty_cache_shows_what_a_cache_of_it_would(words, below, tmp_path, monkeypatch):
+def test_an_empty_cache_shows_the_bundled_results(words, below, tmp_path, monkeypatch):
     words = [keys(below)["guess"] if word == "guess-key" else word for word in words]
     answer = call(tmp_path / "empty", *words)
     assert (answer.stdout + answer.stderr).strip()
@@ -43,34 +43,35 @@ def test_an_empty_cache_shows_what_a_cache_of_it_would(words, below, tmp_path, m
     assert not (tmp_path / "empty").exists()
 
 
-def test_show_says_how_many_came_along(below, tmp_path):
+def test_show_counts_the_bundled_runs(below, tmp_path):
     assert "2 of these runs are bundled with vlprobe" in call(tmp_path / "empty", "show").stderr
     assert "bundled with vlprobe" not in call(below, "show").stderr
 
 
-def test_a_report_and_an_export_are_of_what_came_along(below, tmp_path):
+def test_a_report_and_an_export_include_bundled_results(below, tmp_path):
     call(tmp_path / "empty", "report", str(tmp_path / "out.html"))
     assert "guess" in (tmp_path / "out.html").read_text()
     call(tmp_path / "empty", "export", str(tmp_path / "all.duckdb"))
     with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True) as database:
-        stored = {str(row) for row in database.execute("SELECT * FROM runs").fetchall()}
-    assert len(stored) == 2
+        rows = {str(row) for row in database.execute("SELECT * FROM runs").fetchall()}
+    assert len(rows) == 2
 
 
-def test_an_own_run_of_the_same_key_is_shown_and_removed_in_its_place(below, tmp_path):
-    own = shutil.copytree(below, tmp_path / "own")
-    assert "bundled with vlprobe" not in call(own, "show").stderr
-    key = keys(own)["guess"]
-    call(own, "remove", key, "--yes")
-    answer = call(own, "show", "--format", "json")
+def test_a_user_s_run_replaces_the_bundled_one_with_its_key_until_it_is_removed(below, tmp_path):
+    user_cache = shutil.copytree(below, tmp_path / "own")
+    assert "bundled with vlprobe" not in call(user_cache, "show").stderr
+    key = keys(user_cache)["guess"]
+    call(user_cache, "remove", key, "--yes")
+    answer = call(user_cache, "show", "--format", "json")
     assert key in {row["key"] for row in json.loads(answer.stdout)}
     assert "1 of these runs are bundled with vlprobe" in answer.stderr
     assert (
-        "is bundled with vlprobe and cannot be removed" in call(own, "remove", key, code=1).stderr
+        "is bundled with vlprobe and cannot be removed"
+        in call(user_cache, "remove", key, code=1).stderr
     )
 
 
-def test_what_came_along_is_neither_removed_nor_renamed(below, tmp_path):
+def test_bundled_results_can_be_neither_removed_nor_renamed(below, tmp_path):
     empty = tmp_path / "empty"
     for words, line in (
         (("remove", keys(below)["guess"], "--yes"), "bundled with vlprobe"),
@@ -82,12 +83,12 @@ def test_what_came_along_is_neither_removed_nor_renamed(below, tmp_path):
     assert not display_names.read(Store(empty)) and not display_names.read(Store(below))
 
 
-def test_the_folder_of_what_came_along_is_a_cache_like_any_other(below):
+def test_the_folder_of_bundled_results_can_be_used_as_the_cache(below):
     assert not isinstance(shipped.opened(below), StoreAboveShipped)
     assert isinstance(shipped.opened(below.parent / "own"), StoreAboveShipped)
 
 
-def test_shells_complete_what_came_along(below, tmp_path):
+def test_shells_complete_bundled_models(below, tmp_path):
     from click.shell_completion import get_completion_class
 
     from vlprobe.cli.main import main

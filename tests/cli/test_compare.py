@@ -1,4 +1,4 @@
-"""Runs beside each other on the command line: words and differences, promises, names, and away with them."""
+"""Comparisons on the command line: findings and differences, gates, names, and removal."""
 
 import io
 import json
@@ -26,7 +26,7 @@ from vlprobe.views.gate import Promise
 
 @pytest.fixture
 def cache(compared, tmp_path):
-    """A cache with lgip's answers of control:random and of guess, its answers dealt out anew."""
+    """Return a cache with LGIP answers of control:random and of guess, which has shuffled answers."""
     return shutil.copytree(compared.root, tmp_path / "cache")
 
 
@@ -35,7 +35,7 @@ def keys(cache) -> dict[str, str]:
 
 
 def differences(cache, metric: str) -> np.ndarray:
-    """Of each item's mean, guess minus control:random: read from the files, without vlprobe's views."""
+    """Return the mean by item of guess minus control:random, from the files without vlprobe's views."""
     sides = []
     for model in ("control:random", "guess"):
         table = Store(cache).run(keys(cache)[model]).table("sums").to_pandas()
@@ -45,7 +45,7 @@ def differences(cache, metric: str) -> np.ndarray:
     return value.sum() / weight - base.sum() / base_weight
 
 
-def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
+def test_compare_prints_the_finding_of_the_page_and_the_paired_differences(cache):
     names = ["control:random", "guess"]
     answer = call(cache, "compare", *names, "--format", "csv")
     table = pd.read_csv(io.StringIO(answer.stdout)).set_index("metric")
@@ -58,7 +58,7 @@ def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
     finding = verdict(comparison, presentations()["lgip"].kind("flip"))
     words = call(cache, "compare", *names, "--kind", "flip", "--probe", "lgip")
     assert words.stdout.splitlines()[:2] == [finding.heading, finding.detail]
-    assert answer.stderr.splitlines()  # beside a table for machines
+    assert answer.stderr.splitlines()  # with a table for machines
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_compare_by_edit_for_a_paper_has_the_values_of_csv_in_words_and_a_note(c
     assert "averaging" not in text
 
 
-def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they_are_of_one_model(
+def test_runs_are_found_by_prefixes_of_keys_and_labeled_if_they_share_a_model(
     cache,
 ):
     store = Store(cache)
@@ -149,7 +149,7 @@ def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they
         (("guess", "control:random", "--probe", "prsm"), "did not answer the same questions"),
     ],
 )
-def test_what_cannot_be_compared_is_said_in_a_line(cache, words, line):
+def test_runs_that_cannot_be_compared_give_one_line(cache, words, line):
     answer = call(cache, "compare", *words, code=1)
     assert line in answer.stderr
     assert answer.stderr.count("\n") == 1
@@ -170,13 +170,13 @@ def gate(cache, *promises: str, code: int, options: tuple[str, ...] = ()):
     return call(cache, "gate", "guess", "--against", "control:random", *words, *options, code=code)
 
 
-def test_a_gate_is_open_only_while_the_interval_reaches_into_what_is_allowed(cache):
+def test_a_gate_is_open_only_if_the_interval_overlaps_the_allowed_range(cache):
     row = rows_of(cache, "compare", "control:random", "guess")
     low, high = next(
         (-each["high"], -each["low"]) for each in row if each["metric"] == "positive_rate"
     )
     base = next(each for each in row if each["metric"] == "invariance_error")
-    assert high > max(low, 0)  # of the drop: a metric of which more is better
+    assert high > max(low, 0)  # of the drop of a metric that is better if higher
     allowed = max(low, 0) + 1e-6
     assert "open" in gate(cache, f"positive_rate={allowed}", code=0).stderr
     strict = gate(cache, f"positive_rate={allowed}", code=1, options=("--strict",))
@@ -187,7 +187,7 @@ def test_a_gate_is_open_only_while_the_interval_reaches_into_what_is_allowed(cac
     assert "kept" in gate(cache, f"invariance_error={abs(base['high']) + 1}", code=0).stderr
 
 
-def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_promise(cache):
+def test_a_gate_fails_for_a_clearly_worse_model_with_one_line_per_limit(cache):
     store = Store(cache)
     manifest = next(m for m in store.runs() if m["run"]["model"] == "guess")
     sums = store.run(manifest["key"]).table("sums")
@@ -233,14 +233,14 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
         ("erased_share=1", "neither higher nor lower values are better"),
     ],
 )
-def test_a_promise_that_cannot_be_held_is_refused(cache, promise, line):
+def test_an_invalid_limit_is_refused(cache, promise, line):
 
     answer = gate(cache, promise, code=2)
     assert re.search(line, answer.stderr), answer.stderr
     assert answer.stderr.count("\n") == 1
 
 
-def test_a_gate_on_an_unknown_run_is_a_mistake_and_no_regression(cache):
+def test_a_gate_on_an_unknown_run_is_a_usage_error_and_not_a_regression(cache):
     words = ("gate", "guess", "--against", "nosuch", "--max-drop", "positive_rate=1")
     assert "No stored run or model named 'nosuch'" in call(cache, *words, code=2).stderr
 
@@ -254,7 +254,7 @@ def test_the_options_of_a_probe_are_listed_with_their_defaults(tmp_path, probe):
     assert all(row["meaning"] for row in rows)
 
 
-def test_removed_runs_are_gone_and_their_questions_go_with_the_last_of_them(cache):
+def test_a_question_set_is_removed_with_its_last_run(cache):
     of_model = keys(cache)
     case_key = Store(cache).runs()[0]["case_key"]
     stopped = call(cache, "remove", of_model["guess"][:6], code=1)
@@ -264,20 +264,20 @@ def test_removed_runs_are_gone_and_their_questions_go_with_the_last_of_them(cach
     assert (cache / "cases" / case_key / "manifest.json").exists()
     refused = call(cache, "remove", of_model["control:random"], "nothing", "--yes", code=1)
     assert "No stored run named 'nothing'" in refused.stderr
-    assert list(keys(cache)) == ["control:random"]  # all or none
+    assert list(keys(cache)) == ["control:random"]  # all or none are removed
     call(cache, "remove", of_model["control:random"], "--yes")
     assert not (cache / "cases" / case_key / "manifest.json").exists()
     assert call(cache, "verify").stderr.splitlines()[-1] == "All checksums match."
 
 
-def test_nothing_is_removed_or_renamed_where_nothing_may_be_written(cache, monkeypatch):
+def test_a_read_only_cache_refuses_to_remove_or_rename(cache, monkeypatch):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     for words in (("remove", keys(cache)["guess"], "--yes"), ("rename", "guess", "Ours")):
         assert "read-only" in call(cache, *words, code=1).stderr
     assert len(keys(cache)) == 2
 
 
-def test_a_renamed_model_is_called_so_in_sentences_and_nowhere_in_numbers(cache):
+def test_a_display_name_is_used_in_sentences(cache):
     call(cache, "rename", keys(cache)["guess"][:8], "Our  model")
     assert display_names.read(Store(cache)) == {"guess": "Our model"}
     answer = call(cache, "compare", "guess", "control:random")
@@ -303,7 +303,7 @@ def test_shells_complete_keys_models_and_probes(cache, tmp_path):
     values = [item.value for item in completion.get_completions([*words, "run", "--probe"], "pr")]
     assert values == ["prsm"]
     values = [item.value for item in completion.get_completions(["--cache", "s3:///", "show"], "")]
-    assert values == []  # and no traceback
+    assert values == []  # without a traceback
 
 
 @pytest.mark.parametrize("columns", [60, 110])
@@ -321,7 +321,9 @@ def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
     key = next(line for line in call(cache, "show").stdout.splitlines() if "guess" in line).split()[
         0
     ]
-    assert Store(cache).find(key)["run"]["model"] == "guess"  # what is shown of a key is enough
+    assert (
+        Store(cache).find(key)["run"]["model"] == "guess"
+    )  # the shown part of a key identifies the run
 
 
 def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(capsys):
@@ -347,7 +349,7 @@ def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(caps
     assert len(capsys.readouterr().out.splitlines()) == 6
 
 
-def test_rows_of_too_few_pictures_say_why_they_have_no_interval(capsys):
+def test_a_note_explains_rows_without_an_interval(capsys):
     table = pd.DataFrame({"value": [0.5, 0.4], "low": [np.nan, 0.3], "n_items": [4, 9]})
     for how, printed in (("table", True), ("csv", False)):
         output.print_table(table, how)
@@ -356,20 +358,20 @@ def test_rows_of_too_few_pictures_say_why_they_have_no_interval(capsys):
     assert not capsys.readouterr().err
 
 
-def test_a_promise_about_too_few_pictures_is_unknown_and_says_why():
+def test_a_limit_on_too_few_pictures_is_unknown_with_a_reason():
     few = Promise("positive_rate", 0.1, 0.9, 0.8, 0.1, np.nan, np.nan, 4, False)
     assert few.outcome == "unknown" and few.is_broken
     assert "unknown on fewer than 5 pictures" in few.sentence
 
 
-def test_numbers_stand_at_the_right_and_unknown_ones_are_a_dash():
+def test_numbers_are_right_aligned_and_unknown_ones_are_a_dash():
     table = pd.DataFrame({"name": ["a", "bcd"], "n": [1, 1000], "share": [0.5, float("nan")]})
     lines, cut = text_lines(table, None)
     assert lines == ["name     n   share", "a        1  0.5000", "bcd   1000       -"]
     assert not cut
 
 
-def test_words_are_no_markup_in_markdown():
+def test_text_is_escaped_in_markdown():
     table = pd.DataFrame({"a_b": ["x|y\n<script>", "**b**"], "n": [1.0, 2.0]})
     head, rule, *rows = markdown_lines(table)
     assert (head, rule) == ("| a_b | n |", "| --- | ---: |")
@@ -388,7 +390,7 @@ def test_show_groups_tied_models_for_papers(dealt_store):
         rows = [line.strip("| ").split(separator) for line in answer.stdout.splitlines()]
         head = next(row for row in rows if row[0] == "model")
         column = head.index("group" if how == "markdown" else "value")
-        shown = {  # LaTeX has the letters as superscripts of the values
+        shown = {  # LaTeX prints the letters as superscripts of the values
             row[0]: row[column].partition("superscript{")[2].rstrip("}")
             if how == "latex"
             else row[column].strip()
@@ -403,7 +405,7 @@ def test_show_groups_tied_models_for_papers(dealt_store):
     assert best[column].startswith(r"\textbf{") == is_clear
 
 
-def test_words_are_no_commands_in_latex():
+def test_text_is_escaped_in_latex():
     words = [r"[a] \input{b}", "50 %\n& c_d", "$x^2$ ~ #1"]
     table = pd.DataFrame({"a_b": words, "n": [1.0, -2.0, np.nan]})
     lines = latex_lines(table)
@@ -426,7 +428,7 @@ def test_each_part_of_a_latex_table_fits_a_page_even_with_two_lines_per_row():
     assert len(begins) == 2 and all(r"max totalheight=0.9\textheight" in line for line in begins)
 
 
-def test_a_model_index_is_what_the_hubs_library_reads(cache):
+def test_the_hub_s_library_can_read_a_model_index(cache):
     key = keys(cache)["control:random"]
     block = call(cache, "show", key, "--format", "model-index").stdout
     name, results = model_index_to_eval_results(yaml.safe_load(block)["model-index"])
@@ -438,7 +440,7 @@ def test_a_model_index_is_what_the_hubs_library_reads(cache):
         if row["key"] == key and row["value"] is not None
     }
     assert {result.metric_type: result.metric_value for result in results} == expected
-    assert str(cache.parent) not in block  # no path of this machine
+    assert str(cache.parent) not in block  # no local path
     assert "KEY" in call(cache, "show", "--format", "model-index", code=2).stderr
 
 
@@ -457,7 +459,7 @@ def test_plan_names_the_smallest_difference_and_pictures_for_another(cache):
     assert planned["detectable"] == other["detectable"] and "pictures" not in planned
 
 
-def test_plan_of_one_run_compares_it_with_the_others_or_with_an_independent_one(cache):
+def test_plan_for_one_run_compares_it_with_others_or_an_independent_one(cache):
     run = keys(cache)["guess"]
     rows = rows_of(cache, "plan", run)
     assert {(row["baseline"], row["model"]) for row in rows} == {("guess", "control:random")}

@@ -1,4 +1,4 @@
-"""`vlprobe failures` and `compare` on data of one kind, mistyped filters, and what a search ranked first."""
+"""`vlprobe failures` and `compare` on datasets with one kind, mistyped filters, and the first result of a search."""
 
 import csv
 import json
@@ -38,7 +38,7 @@ def run_models(cache: Path, probe: str, dataset: str, models: Iterable[str]) -> 
 
 @pytest.fixture
 def foils(tmp_path: Path) -> tuple[Path, str, str]:
-    """A cache in which two files of scores answered VALSE's layout, which has foils and no pairs."""
+    """Return a cache with results of two score files on VALSE's layout, which has foils and no pairs."""
     rows = {key: valse(image_file=f"{key}.png", caption=f"A man runs {key}.") for key in FIRST}
     (tmp_path / "valse.json").write_text(json.dumps(rows), encoding="utf-8")
     models = [
@@ -50,7 +50,7 @@ def foils(tmp_path: Path) -> tuple[Path, str, str]:
     return cache, models[0], models[1]
 
 
-def test_failures_of_data_with_foils_only_lists_the_foils(foils):
+def test_failures_of_a_dataset_with_only_foils_lists_the_foils(foils):
     cache, first, second = foils
     listed = {}
     for model in (first, second):
@@ -60,7 +60,7 @@ def test_failures_of_data_with_foils_only_lists_the_foils(foils):
         assert listed[model] == {f"A man runs {key}." for key in fooled}
 
 
-def test_models_on_data_with_foils_only_are_compared(foils):
+def test_models_on_a_dataset_with_only_foils_can_be_compared(foils):
     cache, first, second = foils
     answer = call(cache, "compare", first, second)
     assert "cannot be compared" not in answer.stdout
@@ -70,7 +70,7 @@ def test_models_on_data_with_foils_only_are_compared(foils):
     assert results.failures(second).total == 3
 
 
-def test_a_kind_without_cases_is_refused_with_the_kinds_that_have_some(foils):
+def test_a_kind_without_cases_is_refused_with_a_list_of_kinds_that_have_cases(foils):
     cache, first, second = foils
     for words in (("failures", run_key_of(cache, first)), ("compare", first, second)):
         error = call(cache, *words, "--kind", "pair", code=1).stderr
@@ -81,7 +81,7 @@ def test_a_kind_without_cases_is_refused_with_the_kinds_that_have_some(foils):
 
 
 def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
-    """Files of scores know nothing of texts without a picture, which is VISLA's first kind."""
+    """Check VISLA, whose first kind has texts without a picture, for which score files have no answers."""
     rows = [
         {
             "filename": f"{key}.jpg",
@@ -121,7 +121,7 @@ def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
         (("--tag", "thing"), "Tag 'thing' is not valid. Expected NAME=VALUE"),
     ],
 )
-def test_a_mistyped_filter_is_refused_and_never_looks_like_an_empty_result(compared, words, line):
+def test_a_mistyped_filter_is_refused_and_does_not_look_like_an_empty_result(compared, words, line):
     words = ("--kind", "flip", *words) if words[0] != "--kind" else words
     answer = call(compared.root, "failures", run_key_of(compared.root, "guess"), *words, code=1)
     assert line in answer.stderr
@@ -135,7 +135,7 @@ def test_python_refuses_a_mistyped_filter_too(compared):
     assert results.failures("guess", "flip", contains="no caption says this").total == 0
 
 
-def test_an_empty_result_of_valid_filters_says_so(compared):
+def test_an_empty_result_of_valid_filters_has_a_note(compared):
     key = run_key_of(compared.root, "guess")
     answer = call(compared.root, "failures", key, "--contains", "no caption says this")
     assert answer.stderr.splitlines() == ["0 cases; page 1 of 1", "No cases match these filters."]
@@ -152,7 +152,7 @@ def test_the_table_has_file_names_and_the_csv_has_paths(compared):
     assert all(image.is_file() for image in images)
 
 
-def test_a_search_for_captions_shows_the_altered_caption_that_won(mixed_store):
+def test_a_search_for_captions_shows_the_altered_caption_that_ranked_first(mixed_store):
     manifest = next(run for run in mixed_store.runs() if run["run"]["model"] == "hue:1")
     words = ("failures", manifest["key"], "--kind", "i2t", "--outcome", "all", "--size", "999")
     rows = rows_of(mixed_store.root, *words)
@@ -169,13 +169,13 @@ def test_failures_of_every_bundled_probe_are_listed(probe):
     assert all(row["original"] and row["edited"] for row in json.loads(result.stdout))
 
 
-def test_a_probe_without_options_says_so(tmp_path: Path):
+def test_a_probe_without_options_has_a_note(tmp_path: Path):
     assert call(tmp_path, "options", "series").stderr == "Probe 'series' has no options.\n"
 
 
 @pytest.mark.parametrize("command", ["failures", "suspects"])
 @pytest.mark.parametrize("name", tiers(["1d4abbd3", "GPT-4V", "published:GPT-4V"], ("GPT-4V",)))
-def test_commands_take_a_run_or_a_model_and_name_who_published_the_answers(
+def test_commands_accept_a_run_or_a_model_and_name_the_publisher_of_the_answers(
     command: str, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.delenv(shipped.SETTING)
@@ -184,7 +184,7 @@ def test_commands_take_a_run_or_a_model_and_name_who_published_the_answers(
     assert "GPT-4V: Hsieh et al., SugarCrepe, https://github.com/RAIVNLab" in answer.stderr
 
 
-def test_failures_of_one_tower_are_listed_and_the_shares_of_all_are_printed(tmp_path):
+def test_failures_of_one_tower_are_listed_with_the_shares_of_all_causes(tmp_path):
     data, _ = write_pairs(tmp_path / "pairs")
     store = Store(tmp_path / "cache")
     request = Request((MODEL,), data, "eqben", examine=False)
@@ -192,8 +192,8 @@ def test_failures_of_one_tower_are_listed_and_the_shares_of_all_are_printed(tmp_
     words = ("failures", manifest["key"])
     rows = frame_of(store.root, *words, "--unseen-by", "words")
     assert len(rows) == 10 and rows["original"].str.contains("maroon").all()
-    said = call(store.root, *words, "--unseen-by", "words").stderr
-    assert "of the failures: words 33.3%, picture 33.3%, match 33.3%." in said
+    output = call(store.root, *words, "--unseen-by", "words").stderr
+    assert "of the failures: words 33.3%, picture 33.3%, match 33.3%." in output
     others = frame_of(store.root, *words, "--exclude", "unseen_by=words")
     assert len(others) == 20 and not {*rows["id"]} & {*others["id"]}
     answer = call(store.root, *words, "--exclude", "subtype=taste", code=1)

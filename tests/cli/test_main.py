@@ -1,4 +1,4 @@
-"""The command line: data on stdout, one line for an error, the same command again answers at once."""
+"""The command line: data on stdout, one line for an error, and repeated commands return cached results."""
 
 import io
 import json
@@ -22,18 +22,18 @@ from vlprobe.views.published import SOURCES
 
 
 def rows_of(cache, *words: str, code: int = 0) -> list[dict]:
-    """The rows that a command prints as JSON."""
+    """Return the rows that a command prints as JSON."""
     return json.loads(call(cache, *words, "--format", "json", code=code).stdout)
 
 
 def frame_of(cache, *words: str) -> pd.DataFrame:
-    """The table that a command prints as CSV."""
+    """Return the table that a command prints as CSV."""
     return pd.read_csv(io.StringIO(call(cache, *words, "--format", "csv").stdout))
 
 
 @pytest.fixture(scope="module")
 def first_run(tmp_path_factory):
-    """A cache with one run of each control, the table that the command printed, and the command."""
+    """Return a cache with one run of each control, the printed table, and the command."""
     folder = tmp_path_factory.mktemp("first_run")
     models = ["--model", "control:random", "--model", "control:constant"]
     words = ["run", *models, "--dataset", make_tiny(folder / "tiny"), "--format", "csv"]
@@ -42,7 +42,7 @@ def first_run(tmp_path_factory):
 
 @pytest.fixture
 def ran(first_run, tmp_path):
-    """The first run in a cache that a test may change."""
+    """Return the first run in a cache that a test may change."""
     cache, table, words = first_run
     return shutil.copytree(cache, tmp_path / "cache"), table, words
 
@@ -56,7 +56,7 @@ def test_a_run_prints_the_numbers_of_each_model(ran):
     assert (constant["value"], constant["ties"]) == (0, constant["n_cases"])
 
 
-def test_the_same_command_again_prints_the_same(ran):
+def test_repeating_a_command_prints_the_same_table(ran):
     cache, table, words = ran
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(call(cache, *words).stdout)), table)
 
@@ -77,27 +77,27 @@ def test_show_lists_runs_and_breaks_one_down(ran):
     assert set(by["slice"]) >= {"color", "number", "object", "simple"}
 
 
-def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
+def test_long_notes_are_cut_to_a_line_with_the_command_for_the_full_notes(ran):
     cache, _, _ = ran
-    stored = {run["model"]: run for run in rows_of(cache, "show")}["control:constant"]
-    note = stored["note"]
+    run_of_model = {run["model"]: run for run in rows_of(cache, "show")}["control:constant"]
+    note = run_of_model["note"]
     assert note.count("Check '") >= 3 and len(note) > 500
     table = call(cache, "show")
     assert max(map(len, table.stdout.splitlines())) < 400
     assert "…" in table.stdout
     assert table.stderr.splitlines()[-1].endswith("vlprobe show --format json")
     run = table.stdout.splitlines()[1].split()[0]
-    again = ("run", "--model", "control:constant", "--dataset", stored["dataset"])
+    again = ("run", "--model", "control:constant", "--dataset", run_of_model["dataset"])
     for command in (("show", run), again):
         lines = call(cache, *command).stderr.splitlines()
-        told = next(line for line in lines if line.startswith("Note on control:constant: "))
-        text = told.removeprefix("Note on control:constant: ").removesuffix("…")
-        assert text == note[: len(told) - 27]
-        assert len(told) < 240
+        note_line = next(line for line in lines if line.startswith("Note on control:constant: "))
+        text = note_line.removeprefix("Note on control:constant: ").removesuffix("…")
+        assert text == note[: len(note_line) - 27]
+        assert len(note_line) < 240
         assert "To read the full notes: vlprobe show --format json" in lines
 
 
-def test_spread_units_divide_cosines_and_leave_rates_alone(ran):
+def test_the_unit_spread_divides_cosines_and_keeps_rates(ran):
     cache, table, _ = ran
     key = table[table["model"] == "control:random"]["key"].iloc[0]
     spread = {run["key"]: run["spread"] for run in rows_of(cache, "show")}[key]
@@ -128,7 +128,7 @@ def test_perturb_writes_lgips_json_lines_without_a_model(tiny, tmp_path):
     assert len(out.read_text(encoding="utf-8").splitlines()) == 2
 
 
-def test_perturb_writes_the_chosen_kinds_alone(tiny, tmp_path, monkeypatch):
+def test_perturb_writes_only_the_chosen_kinds(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("vlprobe.perturb.lgip.OFFERED_KINDS", ALL_KINDS)
     out = tmp_path / "out.jsonl"
     chosen = ("--kind", "negation", "--kind", "case", "--format", "edits", "--output", str(out))
@@ -141,7 +141,7 @@ def test_perturb_writes_the_chosen_kinds_alone(tiny, tmp_path, monkeypatch):
     assert "kind of edit" in call(tmp_path, "perturb", tiny, "--kind", "none", code=1).stderr
 
 
-def test_show_takes_numbers_apart_by_the_caption(ran):
+def test_show_breaks_numbers_down_by_the_caption(ran):
     cache, _, _ = ran
     key = rows_of(cache, "show")[0]["key"]
     lines = call(cache, "show", key, "--by", "word_frequency", "--format", "csv").stdout
@@ -161,7 +161,7 @@ def test_export_writes_one_file_that_duckdb_opens(ran, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["models", "datasets", "probes", "metrics"])
-def test_list_names_what_there_is(tmp_path, what):
+def test_list_prints_the_available_names(tmp_path, what):
     listed = rows_of(tmp_path, "list", what)
     assert listed
     expected = {
@@ -173,7 +173,7 @@ def test_list_names_what_there_is(tmp_path, what):
     assert expected in [next(iter(row.values())) for row in listed]
 
 
-def test_list_published_has_the_printed_numbers_and_those_of_a_run(ran):
+def test_list_published_has_the_published_numbers_and_those_of_a_run(ran):
     cache, table, _ = ran
     key = table.query("model == 'control:random'")["key"].iloc[0]
     numbers = call(cache, "show", key, "--averaging", "macro", "--format", "json").stdout
@@ -194,7 +194,7 @@ def test_list_published_has_the_printed_numbers_and_those_of_a_run(ran):
     }
 
 
-def test_list_published_narrows_to_a_mark_and_has_papers_that_nobody_was_asked(tmp_path):
+def test_list_published_can_be_filtered_by_a_mark_and_needs_no_run(tmp_path):
     doubted = rows_of(tmp_path, "list", "published", "--mark", "doubted")
     assert {cell["paper"] for cell in doubted} == set(SOURCES)
     assert all("suspect:" in cell["note"] and cell["run"] is None for cell in doubted)
@@ -210,7 +210,7 @@ def test_list_published_narrows_to_a_mark_and_has_papers_that_nobody_was_asked(t
         (("list", "published", "--paper", "prsm", "--key", "KEY"), "used the probe 'lgip'"),
     ],
 )
-def test_list_published_refuses_what_has_no_meaning_in_one_line(ran, words, said):
+def test_list_published_refuses_invalid_options_in_one_line(ran, words, said):
     cache, table, _ = ran
     words = [table["key"].iloc[0] if word == "KEY" else word for word in words]
     result = CliRunner().invoke(main.main, ["--cache", str(cache), *words])
@@ -235,7 +235,7 @@ def test_list_published_refuses_what_has_no_meaning_in_one_line(ran, words, said
         (("export", "x.duckdb"), "There are no stored results yet"),
     ],
 )
-def test_an_error_is_one_line_and_exit_code_one(tiny, tmp_path, words, said):
+def test_an_error_is_one_line_with_exit_code_1(tiny, tmp_path, words, said):
     result = call(tmp_path, *(tiny if word == "TINY" else word for word in words), code=1)
     lines = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert len(lines) == 1
@@ -243,13 +243,13 @@ def test_an_error_is_one_line_and_exit_code_one(tiny, tmp_path, words, said):
     assert "Traceback" not in result.output
 
 
-def test_every_command_says_what_it_does():
+def test_every_command_has_help():
     for name, command in main.main.commands.items():
         assert command.help, name
         assert CliRunner().invoke(main.main, [name, "--help"]).exit_code == 0
 
 
-def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(
+def test_results_of_several_probes_are_exported_together_and_each_lists_its_failures(
     ran, tiny, tmp_path
 ):
     cache, _, _ = ran
@@ -267,24 +267,22 @@ def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(
         assert len(listed.splitlines()) > 1, run["probe"]
 
 
-def test_a_slice_a_tag_and_a_short_key_that_mean_nothing_are_said_so(ran):
+def test_an_unknown_slice_and_an_invalid_tag_are_named_in_the_error(ran):
     cache, table, _ = ran
     key = table["key"].iloc[0]
     assert "nonsense" in call(cache, "show", key, "--by", "nonsense", code=1).stderr
     assert "broken" in call(cache, "failures", key, "--tag", "broken", code=1).stderr
 
 
-def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, tmp_path):
+def test_an_option_that_is_set_twice_is_refused(tiny, tmp_path):
     twice = ("--option", "policies=danger", "--option", "policies=rand-voca")
     words = ("run", "--model", "control:random", "--dataset", tiny, "--probe", "rococo", *twice)
-    said = "'policies' is set more than once. Set it once; separate several values with commas"
-    assert said in call(tmp_path, *words, code=2).stderr
+    message = "'policies' is set more than once. Set it once; separate several values with commas"
+    assert message in call(tmp_path, *words, code=2).stderr
 
 
-def test_a_finished_run_answers_without_torch_and_reads_all_where_that_is_asked(
-    tiny, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))  # the pictures were made just now
+def test_a_finished_run_needs_no_torch_and_verify_loads_the_model(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))  # trusts the new files of pictures at once
     words = ["run", "--model", "demo:weak", "--dataset", tiny, "--format", "csv", "--threads", "1"]
     first = call(tmp_path, *words).stdout
     script = (
@@ -306,10 +304,10 @@ def test_a_finished_run_answers_without_torch_and_reads_all_where_that_is_asked(
     assert loads == []
     assert call(tmp_path, *words, "--verify").stdout == first
     assert loads == ["demo:weak"]
-    call(tmp_path, *words, "--device", "mps", code=1)  # loading tells that there is none
+    call(tmp_path, *words, "--device", "mps", code=1)  # loading fails without this device
 
 
-def test_a_run_whose_questions_or_examination_are_gone_is_completed(tiny, tmp_path, monkeypatch):
+def test_a_run_with_deleted_questions_or_examination_is_completed(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
     words = ["run", "--model", "demo:weak", "--dataset", tiny, "--format", "csv"]
     first = call(tmp_path, *words).stdout
@@ -340,7 +338,7 @@ def test_both_answers_to_a_triplet_are_shown_and_filtered(every_probe):
     assert "t2t=fooled" in call(cache, *words[:-1], "words", code=1).stderr
 
 
-def test_the_address_of_a_cluster_without_ray_is_refused_and_nothing_runs(tiny, tmp_path):
+def test_a_cluster_address_without_the_executor_ray_is_refused(tiny, tmp_path):
     words = ("run", "--model", "demo:weak", "--dataset", tiny, "--ray-address", "10.0.0.7:6379")
     assert "--ray-address needs --executor ray." in call(tmp_path, *words, code=2).stderr
     assert not list((tmp_path / "runs").glob("*"))

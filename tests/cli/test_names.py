@@ -1,4 +1,4 @@
-"""Models by their display names: `+as=NAME`, a name that a person set, and the short name on pages."""
+"""Models by their display names: `+as=NAME`, a name that the user set, and the short name on pages."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.render.words import model_name
 from vlprobe.storage.store import Store
 
-# Twice the questions: of fewer than five pictures no interval is known
+# Twice the questions, because fewer than five pictures have no interval
 ONE, TWO = (
     {**scores, **{f"{key}b": pair for key, pair in scores.items()}} for scores in (FIRST, SECOND)
 )
@@ -25,7 +25,7 @@ NAMES = ("GPT-4V, right caption first", "CLIP ViT-B/32 (COCO)")
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[str, str]]:
-    """A cache with two models whose display names have spaces, a comma and a slash."""
+    """Return a cache with two models whose display names have spaces, a comma and a slash."""
     folder = tmp_path_factory.mktemp("named")
     rows = {key: valse(image_file=f"{key}.png", caption=f"A man runs {key}.") for key in ONE}
     (folder / "valse.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -43,8 +43,8 @@ def test_a_display_name_may_have_spaces_and_slashes(named):
 
 
 def test_every_command_finds_a_stored_model_by_its_display_name(named):
-    cache, stored = named
-    first, second = (run_key_of(cache, model) for model in stored)
+    cache, models = named
+    first, second = (run_key_of(cache, model) for model in models)
     for words in (
         ("compare", 0, 1),
         ("gate", 0, "--against", 1, "--max-drop", "foil_accuracy=1"),
@@ -57,15 +57,15 @@ def test_every_command_finds_a_stored_model_by_its_display_name(named):
         assert call(cache, *by_name).output == call(cache, *by_key).output != ""
 
 
-def test_a_model_of_a_run_can_be_named_by_its_display_name(named, tmp_path: Path):
-    cache, stored = named
+def test_run_accepts_the_display_name_of_a_model(named, tmp_path: Path):
+    cache, models = named
     dataset = Store(cache).runs()[0]["run"]["dataset"]
     words = ("run", "--probe", "eqben", "--dataset", dataset, "--no-doctor", "--model", NAMES[0])
     rows = rows_of(cache, *words)
-    assert {row["model"] for row in rows} == {stored[0]}
+    assert {row["model"] for row in rows} == {models[0]}
 
 
-def test_a_name_that_a_person_set_is_found_and_can_be_changed(named, tmp_path: Path):
+def test_a_name_that_the_user_set_is_found_and_can_be_changed(named, tmp_path: Path):
     cache = Path(shutil.copytree(named[0], tmp_path / "cache"))
     call(cache, "rename", NAMES[0], "The big one")
     call(cache, "compare", "The big one", NAMES[1])
@@ -80,12 +80,12 @@ def test_a_mistyped_display_name_is_suggested(named):
     assert f"Did you mean '{NAMES[1]}'?" in error and error.count("\n") == 1
 
 
-def test_a_name_of_two_models_is_refused_in_one_line(named, tmp_path: Path):
-    cache, stored = named
-    twin = stored[0].replace("+logit", "+cosine")
+def test_a_display_name_of_two_models_is_refused_in_one_line(named, tmp_path: Path):
+    cache, models = named
+    twin = models[0].replace("+logit", "+cosine")
     dataset = Store(cache).runs()[0]["run"]["dataset"]
     other = tmp_path / "cache"
-    run_models(other, "eqben", dataset, (stored[0], twin))
+    run_models(other, "eqben", dataset, (models[0], twin))
     for words in (("compare", NAMES[0], twin), ("failures", NAMES[0]), ("show", NAMES[0])):
         error = call(other, *words, code=1).stderr
         assert f"2 models are called '{NAMES[0]}'" in error and error.count("\n") == 1
@@ -93,17 +93,17 @@ def test_a_name_of_two_models_is_refused_in_one_line(named, tmp_path: Path):
 
 
 def test_python_finds_models_by_their_display_names(named):
-    cache, stored = named
+    cache, models = named
     results = vlprobe.results(models=list(NAMES), cache=cache)
-    assert results.failures(NAMES[1]).total == results.failures(stored[1]).total == 6
-    assert results.value("foil_accuracy", NAMES[0]) == results.value("foil_accuracy", stored[0])
-    assert results.compare(*NAMES).sentence == results.compare(*stored).sentence
+    assert results.failures(NAMES[1]).total == results.failures(models[1]).total == 6
+    assert results.value("foil_accuracy", NAMES[0]) == results.value("foil_accuracy", models[0])
+    assert results.compare(*NAMES).sentence == results.compare(*models).sentence
     with pytest.raises(NotFound, match="No stored results of named 'nosuch'"):
         vlprobe.results(models="nosuch", cache=cache)
 
 
-def test_a_display_name_does_not_let_code_or_a_server_be_asked(tmp_path: Path, named, monkeypatch):
-    """A cache may be somebody else's: only what was typed may import a plug-in or cost money."""
+def test_a_display_name_cannot_load_code_or_call_a_server(tmp_path: Path, named, monkeypatch):
+    """Check that only a typed name may import a plug-in or cost money, because a cache may come from someone else."""
     draw_fewer(monkeypatch, 6)  # drawing all 500 takes 5 s
     cache = Path(shutil.copytree(named[0], tmp_path / "cache"))
     store = Store(cache)

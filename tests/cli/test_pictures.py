@@ -1,4 +1,4 @@
-"""Photographs on demand: announced first, verified, resumable, and never without being asked for."""
+"""Photographs on demand: announced before the download, verified, resumable, and never downloaded unasked."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def jpeg(number: int) -> bytes:
 
 
 class Coco(BaseHTTPRequestHandler):
-    """Serves /val2017/NAME.jpg; names in `broken` are damaged, those in `gone` are 404."""
+    """A server of /val2017/NAME.jpg; names in `broken` are damaged, those in `gone` are 404."""
 
     requested: list[str]
     broken: set[str]
@@ -83,9 +83,7 @@ def picture_names(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "val2017").iterdir())
 
 
-def test_what_is_missing_is_announced_and_downloaded_after_a_yes(
-    tmp_path: Path, dataset: str, coco: str
-):
+def test_missing_photographs_are_downloaded_after_a_yes(tmp_path: Path, dataset: str, coco: str):
     result = run(tmp_path, dataset, "--from", coco)
     assert result.exit_code == 0, result.output
     total = sum(len(jpeg(number)) for number in range(1, 6)) / 1e6
@@ -103,7 +101,7 @@ def test_nothing_is_downloaded_after_a_no(tmp_path: Path, dataset: str, coco: st
     assert Coco.requested == [] and picture_names(tmp_path) == NAMES[:1]
 
 
-def test_a_damaged_photograph_is_named_and_the_rest_is_kept_for_the_next_time(
+def test_a_damaged_photograph_is_named_and_only_missing_ones_are_requested_again(
     tmp_path: Path, dataset: str, coco: str
 ):
     Coco.broken, Coco.gone = {NAMES[2]}, {NAMES[4]}
@@ -118,7 +116,7 @@ def test_a_damaged_photograph_is_named_and_the_rest_is_kept_for_the_next_time(
     assert sorted(Coco.requested) == [f"/val2017/{NAMES[2]}", f"/val2017/{NAMES[4]}"]
 
 
-def test_a_server_without_photographs_is_one_line(tmp_path: Path, dataset: str, coco: str):
+def test_a_server_without_photographs_gives_one_line(tmp_path: Path, dataset: str, coco: str):
     Coco.gone = set(NAMES)
     result = run(tmp_path, dataset, "--from", coco)
     assert (
@@ -134,7 +132,7 @@ def test_a_read_only_server_downloads_nothing(
     assert Coco.requested == []
 
 
-def test_pictures_that_are_not_cocos_are_counted(tmp_path: Path, coco: str):
+def test_missing_pictures_that_are_not_from_coco_are_counted(tmp_path: Path, coco: str):
     (tmp_path / "mine").mkdir()
     row = {"filename": "cat.jpg", "caption": "a dog", "negative_caption": "a cat"}
     (tmp_path / "pairs.json").write_text(json.dumps({"0": row}))
@@ -144,7 +142,7 @@ def test_pictures_that_are_not_cocos_are_counted(tmp_path: Path, coco: str):
     assert "1 missing pictures are not from COCO" in result.output and Coco.requested == []
 
 
-def test_without_an_answer_to_the_first_sizes_no_others_are_asked_for(
+def test_if_the_first_size_requests_fail_no_further_ones_are_sent(
     coco: str, monkeypatch: pytest.MonkeyPatch
 ):
     names = [f"{number:012}.jpg" for number in range(100)]
@@ -157,9 +155,7 @@ def test_without_an_answer_to_the_first_sizes_no_others_are_asked_for(
     assert len(asked) == downloads.PARALLEL
 
 
-def test_no_more_photographs_are_requested_at_a_time_than_there_are_connections(
-    tmp_path: Path, coco: str
-):
+def test_the_number_of_parallel_downloads_is_limited(tmp_path: Path, coco: str):
     urls = {tmp_path / f"{n:012}.jpg": f"{coco}/val2017/{n:012}.jpg" for n in range(40)}
 
     def stop(n_handled: int, n_total: int) -> None:

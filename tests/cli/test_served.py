@@ -1,4 +1,4 @@
-"""A dashboard that is really served: what reaches it before a sign-in, and how it ends."""
+"""A served dashboard: access before a sign-in, and its end."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ server_metadata_url = "https://localhost/.well-known/openid-configuration"
 
 @dataclass
 class Served:
-    """A dashboard, and the address that it answers at."""
+    """A dashboard and its address."""
 
     process: subprocess.Popen
     port: int
@@ -65,7 +65,7 @@ class Served:
 
 @contextlib.contextmanager
 def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
-    """A dashboard of its own, with a new home and an empty cache; only what was started here is ended."""
+    """Serve a separate dashboard with a new home and an empty cache, and end only the process started here."""
     port, log = free_port(), folder / "log.txt"
     command = [sys.executable, "-m", "vlprobe", "--cache", str(folder / "cache"), "dashboard"]
     environment = {"HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true", "OMP_NUM_THREADS": "1"}
@@ -88,7 +88,7 @@ def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A dashboard that lets one person in, and knows a provider."""
+    """Serve a dashboard that admits one person and has a provider."""
     folder = tmp_path_factory.mktemp("guarded")
     (folder / ".streamlit").mkdir()
     (folder / ".streamlit" / "secrets.toml").write_text(PROVIDER)
@@ -98,7 +98,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @dataclass
 class Visitor:
-    """A browser's session: its id, and what it sends with each request."""
+    """A browser's session: its id, and the headers of each request."""
 
     session: str
     headers: dict[str, str]
@@ -106,7 +106,7 @@ class Visitor:
 
 @contextlib.contextmanager
 def visiting(served: Served, email: str = "") -> Iterator[Visitor]:
-    """Somebody whose first page has been drawn; with an address, signed in as the provider would have done it."""
+    """Yield a visitor whose first page is drawn; with an email, signed in as by the provider."""
     token = generate_xsrf_token_string()
     cookies = [f"_streamlit_xsrf={token}"]
     if email:
@@ -132,10 +132,10 @@ def visiting(served: Served, email: str = "") -> Iterator[Visitor]:
 
 
 def load_first_page(connection: ClientConnection) -> str:
-    """Asks for the first page; returns the session's id once it is there."""
-    asked = BackMsg()
-    asked.rerun_script.query_string = ""
-    connection.send(asked.SerializeToString())
+    """Request the first page; return the session's id once the page has arrived."""
+    request = BackMsg()
+    request.rerun_script.query_string = ""
+    connection.send(request.SerializeToString())
     session = ""
     while True:
         message = ForwardMsg.FromString(connection.recv(timeout=300))
@@ -146,7 +146,7 @@ def load_first_page(connection: ClientConnection) -> str:
 
 
 def upload(served: Served, visitor: Visitor, session: str = "") -> int:
-    """The status with which the server answers a small file."""
+    """Upload a small file; return the status of the server's answer."""
     boundary = uuid.uuid4().hex
     head = 'Content-Disposition: form-data; name="file"; filename="a.png"'
     body = f"--{boundary}\r\n{head}\r\n\r\nx\r\n--{boundary}--\r\n"
@@ -160,7 +160,7 @@ def upload(served: Served, visitor: Visitor, session: str = "") -> int:
 
 
 def answer_of(request: urllib.request.Request) -> tuple[int, str]:
-    """The status and the text with which a server answers."""
+    """Return the status and the text of a server's answer."""
     try:
         with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, answer.read().decode()
@@ -171,12 +171,12 @@ def answer_of(request: urllib.request.Request) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("email", "status"), [("", 403), ("eve@example.net", 403), ("ada@example.org", 204)]
 )
-def test_who_was_not_let_in_uploads_nothing(guarded, email, status):
+def test_a_visitor_who_is_not_admitted_cannot_upload(guarded, email, status):
     with visiting(guarded, email) as visitor:
         assert upload(guarded, visitor) == status
 
 
-def test_a_session_that_nobody_has_is_no_way_to_upload(guarded):
+def test_an_unknown_session_cannot_upload(guarded):
     with visiting(guarded) as visitor:
         assert upload(guarded, visitor, str(uuid.uuid4())) == 403
         assert upload(guarded, visitor, "a/../b") == 403
@@ -186,7 +186,7 @@ def status_and_text(served: Served, path: str, **headers: str) -> tuple[int, str
     return answer_of(urllib.request.Request(f"{served.url}{path}", headers=headers))
 
 
-def test_a_site_that_gives_its_name_the_address_of_this_machine_reaches_nothing(guarded):
+def test_a_site_whose_name_resolves_to_this_machine_is_refused(guarded):
     evil = f"evil.example:{guarded.port}"
     for path in ("/", "/run", "/_stcore/host-config", "/_stcore/health"):
         status, text = status_and_text(guarded, path, Host=evil)
@@ -198,7 +198,7 @@ def test_a_site_that_gives_its_name_the_address_of_this_machine_reaches_nothing(
         assert opens_websocket(guarded, f"{host}:{guarded.port}", f"http://{host}:{guarded.port}")
 
 
-def test_a_page_of_another_site_is_refused_and_nothing_is_looked_up_on_the_web(guarded):
+def test_a_page_of_another_site_is_refused_and_the_external_address_is_not_looked_up(guarded):
     host = f"127.0.0.1:{guarded.port}"
     for origin in (
         "http://evil.example",
@@ -212,7 +212,7 @@ def test_a_page_of_another_site_is_refused_and_nothing_is_looked_up_on_the_web(g
 
 
 def opens_websocket(served: Served, host: str, origin: str) -> bool:
-    """Whether Streamlit's websocket opens for a browser that sends these headers."""
+    """Return whether Streamlit's websocket opens for a browser that sends these headers."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=120) as connection:
         headers = {
             "Host": host,
@@ -229,24 +229,24 @@ def opens_websocket(served: Served, host: str, origin: str) -> bool:
         return b" 101 " in connection.recv(4096).partition(b"\r\n")[0]
 
 
-def test_the_counters_of_the_server_are_served_to_nobody(guarded):
+def test_the_metrics_of_the_server_are_not_served(guarded):
     assert status_and_text(guarded, "/_stcore/metrics")[0] == 403
     assert status_and_text(guarded, "/_stcore/health")[0] == 200
 
 
 @pytest.fixture
 def unguarded(tmp_path: Path) -> Iterator[Served]:
-    """A dashboard without a sign-in, whose environment names a number of heaps."""
+    """Serve a dashboard without a sign-in, whose environment sets the number of heaps."""
     with serving(tmp_path, MALLOC_ARENA_MAX="5") as served:
         yield served.wait()
 
 
-def test_without_a_sign_in_everybody_who_reaches_the_dashboard_uploads_and_a_signal_ends_it(
+def test_without_sign_in_all_visitors_can_upload_and_a_signal_ends_the_dashboard(
     unguarded, guarded
 ):
     with visiting(unguarded) as visitor:
         assert upload(unguarded, visitor) == 204
-    if Path("/proc/self/environ").exists():  # two heaps unless the environment says otherwise
+    if Path("/proc/self/environ").exists():  # two heaps unless the environment sets another number
         for each, expected in ((guarded, b"2"), (unguarded, b"5")):
             variables = Path(f"/proc/{each.process.pid}/environ").read_bytes().split(b"\0")
             assert b"MALLOC_ARENA_MAX=" + expected in variables
@@ -260,14 +260,14 @@ UNDER_NOHUP = pytest.mark.skipif(
 
 @UNDER_NOHUP
 @pytest.mark.full
-def test_a_closed_terminal_ends_the_guarded_dashboard_and_leaves_no_server_on_its_port(tmp_path):
+def test_a_closed_terminal_ends_the_guarded_dashboard_and_frees_its_port(tmp_path):
     with serving(tmp_path, "--sign-in", "*") as served:
         served.wait()
         ended(served, signal.SIGHUP)
         assert "Traceback" not in served.log.read_text()
 
 
-def test_the_first_page_opens_in_a_browser_when_the_server_listens_and_ctrl_c_ends_it(tmp_path):
+def test_the_browser_opens_the_first_page_and_ctrl_c_ends_the_server(tmp_path):
     script = tmp_path / "browser"
     opened = tmp_path / "opened"
     fetch = "import sys, urllib.request as r; print(sys.argv[1], r.urlopen(sys.argv[1]).status)"
@@ -285,7 +285,7 @@ def test_the_first_page_opens_in_a_browser_when_the_server_listens_and_ctrl_c_en
 
 
 def ended(served: Served, number: signal.Signals) -> None:
-    """Signals the process that was started; it ends, and its port is free again."""
+    """Signal the started process; check that it ends and that its port is free again."""
     served.process.send_signal(number)
     served.process.wait(timeout=120)
     with socket.socket() as again:
