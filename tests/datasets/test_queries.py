@@ -169,6 +169,11 @@ def test_a_query_with_a_single_version_is_skipped_and_counted(tmp_path: Path):
         ('{"caption": "a White male cook"}', "own.jsonl", r"add \+p2 or \+p3"),
         ("[1]\n7\n", "own.jsonl", "2 of 2 rows"),
         (
+            '{"query": "q", "caption": null}\n{"query": "q", "caption": "a"}',
+            "own.jsonl",
+            "1 of 2 rows",
+        ),
+        (
             '{"caption": "a"}\n{"text": "b"}\n{"caption": 3}',
             "own.jsonl+p2",
             r"2 of 3 rows .*first: row 2\)",

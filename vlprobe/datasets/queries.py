@@ -96,10 +96,8 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         yield from read_table(file)
         return
     for number, row in enumerate(read_json_lines(file), 1):
-        yield (
-            number,
-            {key: str(value) for key, value in row.items()} if isinstance(row, dict) else {},
-        )
+        fields = row if isinstance(row, dict) else {}
+        yield number, {key: str(value) for key, value in fields.items() if value is not None}
 
 
 def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item:
