@@ -53,7 +53,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Embedding
     sides, content_digest = vector_file.read(file, mapping, "normalise" in words)
     how = [content_digest, sorted(words), sorted(mapping.items())]
     digest = pictures.digest(f"embeddings version 1 {json.dumps(how)}".encode())
-    return EmbeddingFile(name, str(file), sides, "partial" in words, digest)
+    return EmbeddingFile(name, file, sides, "partial" in words, digest)
 
 
 def _parse_name(name: str) -> tuple[Path, frozenset[str], dict[str, str]]:
@@ -67,7 +67,7 @@ class EmbeddingFile(CosineLookup, BoundLookup):
     def __init__(
         self,
         name: str,
-        file: str,
+        file: Path,
         sides: Mapping[str, vector_file.Vectors],
         is_partial: bool,
         digest: str,

@@ -13,8 +13,8 @@ from typing import TypedDict, cast
 import numpy as np
 
 from vlprobe.errors import NotFound
-from vlprobe.models.score_table import ScoreTable
-from vlprobe.models.scores import ASKED_TWICE, ScoreFile, ScoreSource
+from vlprobe.models.score_table import ScoreSource, ScoreTable
+from vlprobe.models.scores import ASKED_TWICE, ScoreFile
 from vlprobe.scoring import pictures
 from vlprobe.storage import shipped
 from vlprobe.storage.files import parse_path

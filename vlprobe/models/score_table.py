@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from vlprobe.errors import InvalidInput
+from vlprobe.types import ScoreType
 
 MAX_BYTES = 512 << 20  # limit for a file, and for its unpacked content
 MAX_TEXT_BYTES = 128 << 20  # limit for a text file, which takes many times its size in memory
@@ -17,7 +18,20 @@ UNKNOWN_SCALE = (  # ends a note on scores
     ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
     "(+probability, +cosine or +logit)"
 )
+# Bounds of a score on each scale; rounding may take a cosine beyond 1
+BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
 Cell = tuple[int, int]  # caption and picture, counted from 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSource:
+    """The parsed name of a model with imported scores."""
+
+    file: Path
+    scale: ScoreType
+    partial: bool
+    is_matrix: bool
+    mapping: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ name of the data file, which is the part up to the first slash, if the result is
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
@@ -30,7 +29,7 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file
 from vlprobe.models.from_files import matrix as score_matrix
-from vlprobe.models.score_table import UNKNOWN_SCALE, ScoreTable
+from vlprobe.models.score_table import BOUNDS, UNKNOWN_SCALE, ScoreSource, ScoreTable
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
 from vlprobe.types import Capabilities, CaseAnswerer, Picture, Reader, ScoreType
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 PREFIX = "scores"
 NAMES = ("scores:FILE",)
-# Bounds of a score on each scale; rounding may take a cosine beyond 1
-BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
 PARTIAL, MATRIX = "partial", "matrix"
 ASKED_TWICE = (
     "asked in both orders of the captions: a share of wrong answers is the mean of both, and a "
@@ -56,17 +53,6 @@ EXPECTED = (
     "correct=COLUMN or c0_i0=COLUMN"
 )
 CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreSource:
-    """The parsed name of a model with imported scores."""
-
-    file: Path
-    scale: ScoreType
-    partial: bool
-    is_matrix: bool
-    mapping: Mapping[str, str]
 
 
 def check_name(name: str) -> None:
@@ -88,10 +74,7 @@ def load(
     """Load imported scores by name. The device and the precision are ignored. Raises InvalidInput."""
     source = _parse_name(name)
     if source.is_matrix:
-        bounds = BOUNDS.get(source.scale)
-        return score_matrix.load(
-            name, source.file, source.scale, bounds, source.mapping, source.partial
-        )
+        return score_matrix.load(name, source)
     content = score_file.read_content(source.file)
     table = score_file.parse(source.file, content, source.mapping)
     if table.is_verdict and source.scale != "verdict":

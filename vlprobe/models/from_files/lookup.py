@@ -43,22 +43,17 @@ class BoundLookup(Lookup):
 
     Args:
         name: The name of the model.
-        file: The file name for error messages.
+        file: The file or folder that holds the answers.
         rows: For each side, "pictures" and "texts": the row for each key (None: rows are in the order of the inputs),
             the number of rows, and the set of empty rows.
         is_partial: Whether to treat missing rows as unknown instead of rejecting them.
     """
 
-    def __init__(self, name: str, file: str, rows: Mapping[str, Rows], is_partial: bool) -> None:
-        self.name, self._file, self._rows, self._is_partial = name, file, rows, is_partial
+    def __init__(self, name: str, file: Path, rows: Mapping[str, Rows], is_partial: bool) -> None:
+        self.name, self.file, self._rows, self._is_partial = name, file, rows, is_partial
         self._row_of_text: dict[str, int] = {}  # by `text_id`
         self._row_of_picture: dict[str, int] = {}  # by its name
         self._bound_to, self._note = "", ""
-
-    @property
-    def file(self) -> Path:
-        """The file or folder that holds the answers."""
-        return Path(self._file)
 
     @property
     def is_bound(self) -> bool:
@@ -122,7 +117,7 @@ class BoundLookup(Lookup):
             row_of[name] = row
         if rows is None and len(place_of) != n_rows:
             raise InvalidInput(
-                f"'{self._file}' has {n_rows:,} {side} without ids, but the question set has "
+                f"'{self.file}' has {n_rows:,} {side} without ids, but the question set has "
                 f"{len(place_of):,}. Expected one row for each, in the order in which `vlprobe "
                 "ask` lists them."
             )
@@ -130,7 +125,7 @@ class BoundLookup(Lookup):
             key = next(iter(rows or {}), "")
             holds = f"its first key is '{key[:80]}'" if key else "its rows are empty"
             raise InvalidInput(
-                f"'{self._file}' has none of the {len(place_of):,} {side} of the question set: "
+                f"'{self.file}' has none of the {len(place_of):,} {side} of the question set: "
                 f"{holds}, but the first {SIDES[side]} is '{first_name[:80]}'. Expected the ids "
                 "that `vlprobe ask` writes, or file names and texts."
             )
@@ -148,7 +143,7 @@ class BoundLookup(Lookup):
             return f"{' and '.join(by_place)} are matched by position" if by_place else ""
         side, of_side = next(iter(lacking.items()))
         problem = (
-            f"'{self._file}' lacks {counts} (first: {SIDES[side]} '{of_side.first_missing[:80]}')"
+            f"'{self.file}' lacks {counts} (first: {SIDES[side]} '{of_side.first_missing[:80]}')"
         )
         if is_gallery:
             raise InvalidInput(

@@ -16,7 +16,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models.from_files import arrays
 from vlprobe.models.from_files import vectors as vector_file
 from vlprobe.models.from_files.lookup import BoundLookup, Rows
-from vlprobe.models.score_table import UNKNOWN_SCALE, row_of_key
+from vlprobe.models.score_table import BOUNDS, UNKNOWN_SCALE, ScoreSource, row_of_key
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
 from vlprobe.types import Capabilities, ScoreType
@@ -39,24 +39,11 @@ def check(path: Path) -> None:
         vector_file.check(path)
 
 
-def load(
-    name: str,
-    path: Path,
-    scale: ScoreType,
-    bounds: tuple[float, float] | None,
-    mapping: Mapping[str, str],
-    is_partial: bool,
-) -> "ScoreMatrix":
-    """Load a score matrix as a model. Raises InvalidInput.
-
-    Args:
-        name: The name of the model.
-        path: A file or a folder.
-        scale: The scale of the scores.
-        bounds: The minimum and maximum of a score, or None for no bounds.
-        mapping: For an archive, the name of the array with scores, under the key `score`.
-        is_partial: Whether to treat missing scores as unknown instead of rejecting them.
+def load(name: str, source: ScoreSource) -> "ScoreMatrix":
+    """Load a score matrix as a model. For an archive, `source.mapping` may name the array with scores, under the key
+    `score`. Raises InvalidInput.
     """
+    path = source.file
     check(path)
     keys: dict[str, list[str] | None] = dict.fromkeys(SIDES)
     if path.is_dir():
@@ -66,29 +53,28 @@ def load(
     elif path.suffix.lower() == ".npy":
         file, matrix = path, arrays.mapped(path)
     else:
-        score_name = mapping.get("score", "scores")
+        score_name = source.mapping.get("score", "scores")
         members = arrays.read_archive(path, [score_name], ["picture_ids", "text_ids"])
         file, matrix = path, members[score_name]
         keys = {side: arrays.ids_in(path, members, f"{side[:-1]}_ids") for side in SIDES}
-    _require_matrix(file, matrix, bounds, scale)
-    details = [files.blake2b(file), scale, is_partial, sorted(mapping.items())]
+    _require_matrix(file, matrix, source.scale)
+    details = [files.blake2b(file), source.scale, source.partial, sorted(source.mapping.items())]
     content = json.dumps([*details, keys["pictures"], keys["texts"]])
     digest = pictures.digest(f"score matrix version 1 {content}".encode())
     rows = {
         side: (None if ids is None else row_of_key(file, ids, size, side), size, NO_CELLS)
         for (side, ids), size in zip(keys.items(), matrix.shape, strict=True)
     }
-    return ScoreMatrix(name, file, matrix, scale, rows, is_partial, digest)
+    return ScoreMatrix(name, source, file, matrix, rows, digest)
 
 
-def _require_matrix(
-    file: Path, matrix: np.ndarray, bounds: tuple[float, float] | None, scale: str
-) -> None:
+def _require_matrix(file: Path, matrix: np.ndarray, scale: str) -> None:
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or max(matrix.shape) > MOST_PLACES:
         raise InvalidInput(
             f"'{file}' has type {matrix.dtype} and shape {matrix.shape}. Expected a score "
             "for each picture (row) and text (column)."
         )
+    bounds = BOUNDS.get(scale)
     for start, block in arrays.row_blocks(matrix):
         wrong = np.isinf(block)
         if bounds:
@@ -112,18 +98,17 @@ class ScoreMatrix(BoundLookup):
     def __init__(
         self,
         name: str,
+        source: ScoreSource,
         file: Path,
         matrix: np.ndarray,
-        scale: ScoreType,
         rows: Mapping[str, Rows],
-        is_partial: bool,
         digest: str,
     ) -> None:
-        super().__init__(name, str(file), rows, is_partial)
+        super().__init__(name, file, rows, source.partial)
         self.digest, self._matrix = digest, matrix
-        self._scale: ScoreType = scale
+        self._scale: ScoreType = source.scale
         self.note = "scores from a file: similarities of texts are unknown"
-        if scale == "unknown":
+        if source.scale == "unknown":
             self.note += UNKNOWN_SCALE
 
     @property
@@ -168,7 +153,7 @@ class ScoreMatrix(BoundLookup):
                 else f"Add them, or use '{self.name}+partial' to mark their cases as unknown."
             )
             raise InvalidInput(
-                f"'{self._file}' lacks {count} that the question set may need (first: row "
+                f"'{self.file}' lacks {count} that the question set may need (first: row "
                 f"{first_cell[0]}, column {first_cell[1]}). {remedy}"
             )
         return f"{count} are missing: cases that need them are unknown"
