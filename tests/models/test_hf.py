@@ -43,49 +43,38 @@ def parts(folder: Path) -> tuple:
     )
 
 
+def unit_output(kind: str, model, inputs: dict, side: str) -> np.ndarray:
+    """Run the complete forward pass and return the unit embeddings of one side, "text" or "image"."""
+    with torch.inference_mode():
+        out = model(**inputs)
+        if kind == "flava":
+            project = getattr(model, f"{side}_projection")
+            found = project(getattr(out, f"{side}_embeddings")[:, 0])
+        else:
+            found = getattr(out, f"{side}_embeds")
+    return torch.nn.functional.normalize(found, dim=-1).numpy()
+
+
 def reference_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarray:
     """Compute unit embeddings as documented by transformers: its processor, then the complete forward pass."""
     model, tokenizer, processor = parts(folder)
+    settings = {"padding": "max_length", "truncation": True, "return_tensors": "pt"}
     if kind.startswith("siglip"):
-        downloads = {
-            "padding": "max_length",
-            "max_length": 64,
-            "truncation": True,
-            "padding_side": "right",
-        } | changes
-        inputs = {
-            "input_ids": tokenizer(
-                [text.lower() for text in texts], return_tensors="pt", **downloads
-            )["input_ids"]
-        }
+        settings |= {"max_length": 64, "padding_side": "right"} | changes
+        lowered = [text.lower() for text in texts]
+        inputs = {"input_ids": tokenizer(lowered, **settings)["input_ids"]}
     else:
         length = {"clip": 90, "metaclip_2": 90, "align": 64, "chinese_clip": 52}.get(kind, 77)
-        inputs = dict(
-            tokenizer(
-                texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
-            )
-        )
+        inputs = dict(tokenizer(texts, max_length=length, **settings))
     inputs |= processor(images=tiny_hf.pictures(1) * len(texts), return_tensors="pt")
-    with torch.inference_mode():
-        out = model(**inputs)
-        found = (
-            model.text_projection(out.text_embeddings[:, 0]) if kind == "flava" else out.text_embeds
-        )
-    return torch.nn.functional.normalize(found, dim=-1).numpy()
+    return unit_output(kind, model, inputs, "text")
 
 
 def reference_images(kind: str, folder: Path, images: list) -> np.ndarray:
     model, _, processor = parts(folder)
     inputs = dict(processor(images=images, return_tensors="pt"))
     inputs["input_ids"] = torch.ones((len(images), 64), dtype=torch.long)
-    with torch.inference_mode():
-        out = model(**inputs)
-        found = (
-            model.image_projection(out.image_embeddings[:, 0])
-            if kind == "flava"
-            else out.image_embeds
-        )
-    return torch.nn.functional.normalize(found, dim=-1).numpy()
+    return unit_output(kind, model, inputs, "image")
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
@@ -172,18 +161,14 @@ def test_the_digest_depends_on_weights_settings_and_precision_but_not_on_the_pat
     (tmp_path / "one").rename(tmp_path / "two")
     assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu").digest == first.digest
     assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu", "bf16").digest != first.digest
-    for file, key in (
-        ("config.json", ("vision_config", "layer_norm_eps")),
-        ("preprocessor_config.json", ("resample",)),
+    vision = json.loads((tmp_path / "two" / "config.json").read_text())["vision_config"]
+    for file, changes in (
+        ("config.json", {"vision_config": vision | {"layer_norm_eps": 1e-3}}),
+        ("preprocessor_config.json", {"resample": 2}),
     ):
         path = tmp_path / "two" / file
-        said = json.loads(path.read_text())
-        inner = said
-        for part in key[:-1]:
-            inner = inner[part]
-        inner[key[-1]] = 2 if key == ("resample",) else 1e-3
         kept = path.read_text()
-        path.write_text(json.dumps(said))
+        change_settings(path, changes)
         assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu").digest != first.digest, file
         path.write_text(kept)
     with torch.no_grad():

@@ -22,6 +22,7 @@ from vlprobe.runs.run import execute
 from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage.store import Store
+from vlprobe.types import Picture
 
 tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
 import torch  # noqa: E402
@@ -148,19 +149,28 @@ def test_a_model_that_follows_the_caption_order_is_right_in_one_order_only(
     assert (ones[0], twos[0]) == (twos[1], ones[1]) == ("first 0", "second 0")
 
 
+def foils(folder: Path, n: int = 3) -> str:
+    """Write pictures with a caption and a foil each, and return the name of the dataset."""
+    for number, image in enumerate(tiny_hf.pictures(n)):
+        image.save(folder / f"{number}.png")
+    rows = {
+        str(number): {
+            "filename": f"{number}.png",
+            "caption": f"a cat {number}",
+            "negative_caption": f"a dog {number}",
+        }
+        for number in range(n)
+    }
+    (folder / "foils.json").write_text(json.dumps(rows))
+    return f"triplets:{folder / 'foils.json'}@{folder}"
+
+
 def test_a_run_on_foils_counts_accepted_captions_and_rejected_foils(make_model, tmp_path):
     folder, model = make_model("llava")
-    tiny_hf.pictures(1)[0].save(tmp_path / "a.png")
-    rows = {"0": {"filename": "a.png", "caption": "a cat", "negative_caption": "a dog"}}
-    (tmp_path / "foils.json").write_text(json.dumps(rows))
-    store = Store(tmp_path / "cache")
-    name = f"triplets:{tmp_path / 'foils.json'}@{tmp_path}"
-    manifest = execute(Request((f"hf-gen:{folder}",), name, "eqben", device="cpu"), store)[0]
-    from vlprobe.types import Picture
-
-    true, false = CachedEncoder(model).pairs(
-        [Picture(tmp_path / "a.png")], ["a cat", "a dog"], np.array([0, 0]), np.array([0, 1])
-    )
+    store, data = Store(tmp_path / "cache"), foils(tmp_path, 1)
+    manifest = execute(Request((f"hf-gen:{folder}",), data, "eqben", device="cpu"), store)[0]
+    picture, texts = Picture(tmp_path / "0.png"), ["a cat 0", "a dog 0"]
+    true, false = CachedEncoder(model).pairs([picture], texts, np.zeros(2, int), np.arange(2))
     found = values(store, manifest)
     assert found["caption_accepted"] == float(true > 0.5) and found["foil_rejected"] == float(
         false < 0.5
@@ -216,22 +226,6 @@ def test_a_gallery_with_too_many_candidates_is_refused_in_one_line(
         InvalidInput, match=r"forward pass for every picture .*at most 5 candidates"
     ):
         execute(request, Store(tmp_path / "cache"))
-
-
-def foils(folder: Path, n: int = 3) -> str:
-    """Write pictures with a caption and a foil each, and return the name of the dataset."""
-    for number, image in enumerate(tiny_hf.pictures(n)):
-        image.save(folder / f"{number}.png")
-    rows = {
-        str(number): {
-            "filename": f"{number}.png",
-            "caption": f"a cat {number}",
-            "negative_caption": f"a dog {number}",
-        }
-        for number in range(n)
-    }
-    (folder / "foils.json").write_text(json.dumps(rows))
-    return f"triplets:{folder / 'foils.json'}@{folder}"
 
 
 def test_caption_choices_in_both_orders_equal_those_of_transformers(make_model, tmp_path):

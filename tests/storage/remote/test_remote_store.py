@@ -36,39 +36,22 @@ def ask(store: Store, key: str = KEY) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "error", "said"),
+    ("url", "said"),
     [
-        (
-            "nonsense://a/b",
-            InvalidInput,
-            r"'nonsense://a/b' is not a valid cache \(Protocol not known: nonsense",
-        ),
-        (
-            "s3:/bucket/x",
-            InvalidInput,
-            r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes",
-        ),
-        ("s3://", InvalidInput, r"'s3://' has no bucket"),
-        (
-            "file:///mnt/x",
-            InvalidInput,
-            r"is a local folder\. Pass its path instead: --cache /mnt/x",
-        ),
-        (
-            "http://127.0.0.1:9000/bucket",
-            InvalidInput,
-            r"Set the server's address in AWS_ENDPOINT_URL",
-        ),
-        ("gs://a/b", InvalidInput, r"'gs://a/b' needs a package .*gcsfs.*Install it with pip"),
+        ("nonsense://a/b", r"'nonsense://a/b' is not a valid cache \(Protocol not known: nonsense"),
+        ("s3:/bucket/x", r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes"),
+        ("s3://", r"'s3://' has no bucket"),
+        ("file:///mnt/x", r"is a local folder\. Pass its path instead: --cache /mnt/x"),
+        ("http://127.0.0.1:9000/bucket", r"Set the server's address in AWS_ENDPOINT_URL"),
+        ("gs://a/b", r"'gs://a/b' needs a package .*gcsfs.*Install it with pip"),
         (
             "s3://user:secret@a/b",
-            InvalidInput,
             r"contains a user or password\. Set them in the environment instead\.$",
         ),
     ],
 )
-def test_an_invalid_cache_url_is_refused_in_one_line(url, error, said, on):
-    with pytest.raises(error, match=said):
+def test_an_invalid_cache_url_is_refused_in_one_line(url, said, on):
+    with pytest.raises(InvalidInput, match=said):
         on("one", url).runs()
 
 
