@@ -159,9 +159,8 @@ def test_each_pair_is_scored_once_in_the_given_order_with_any_batch_size(
 
     monkeypatch.setattr(type(model), "match", counted)
     left, right = np.array([4, 0, 0, 2, 4, 0]), np.array([0, 1, 5, 1, 0, 1])
-    again = (
-        TEXTS[1] if kind == "bridgetower" else TEXTS[1].upper()
-    )  # BridgeTower's tokenizer keeps case
+    # BridgeTower's tokenizer keeps case
+    again = TEXTS[1] if kind == "bridgetower" else TEXTS[1].upper()
     found = CachedEncoder(model, batch_size=batch).pairs(photos, [*TEXTS, again], left, right)
     # the fifth pair repeats the first; the last pair repeats the second, and with a lower-casing tokenizer so does the
     # third

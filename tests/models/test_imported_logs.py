@@ -206,9 +206,8 @@ def test_scores_of_text_pairs_give_text_accuracy_of_triplets_and_crossed_answers
     table = views.estimates.estimates(question_set).set_index("metric")
     assert (table.loc["t2t_accuracy", "value"], table.loc["t2t_accuracy", "ties"]) == (0.5, 1)
     assert table.loc["i2t_accuracy", "value"] == 0.75
-    assert (
-        "not among the questions" not in question_set.runs[0].note
-    )  # every line of the file is used
+    # Every line of the file is used
+    assert "not among the questions" not in question_set.runs[0].note
     shown = call(store.root, "show", manifest["key"], "--by", "crossed", "--format", "json")
     assert json.loads(shown.stdout)
 

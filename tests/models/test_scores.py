@@ -358,9 +358,8 @@ def test_winoground_scores_of_four_models_give_the_published_numbers(shared_data
 
 @pytest.mark.full  # tests/test_published_results.py checks the published numbers on the bundled answers
 def test_valse_scores_of_four_models_give_the_published_numbers(shared_data, store, monkeypatch):
-    monkeypatch.setattr(
-        audit, "check", lambda items, cache: []
-    )  # skips three seconds of unrelated checks
+    # Skips three seconds of unrelated checks
+    monkeypatch.setattr(audit, "check", lambda items, cache: [])
     data = f"pairs:{shared_data}/valse@{shared_data}/coco_real/val2017+unpictured"
     names = [f"scores:{shared_data}/scores/valse_{model}.csv+probability" for model in MODELS]
     found = published(store, data, names)

@@ -87,9 +87,7 @@ def test_text_and_image_embeddings_equal_those_of_sentence_transformers(kind, ma
     assert texts.dtype == pictures.dtype == np.float32
     assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
     assert np.abs(pictures - encode(own, images)).max() <= 1e-5
-    assert (
-        np.abs(pictures[0] - pictures[1]).max() > 1e-3
-    )  # different pictures have different embeddings
+    assert np.abs(pictures[0] - pictures[1]).max() > 1e-3  # different pictures differ
 
 
 @pytest.mark.parametrize("kind", tiers(["clip", "qwen2_vl"], ("clip",)))

@@ -273,9 +273,8 @@ def test_an_array_outside_of_the_roots_is_not_converted_to_a_picture(served: Pat
     (served / "open" / "rows.json").write_text(
         json.dumps([row | {"image0": "../closed/a.npy", "image1": "0.png"}])
     )
-    with (
-        pytest.MonkeyPatch.context() as before
-    ):  # its digest is cached, because it was read before the limits
+    # Its digest is cached, because it was read before the limits
+    with pytest.MonkeyPatch.context() as before:
         before.delenv(access.ROOTS)
         pictures.file_digests([served / "open" / ".." / "closed" / "a.npy"], served / "cache")
     with pytest.raises(InvalidInput, match="outside the folders"):

@@ -67,9 +67,8 @@ class ModelSource:
     folder: Path
     config: dict[str, Any]  # the settings in the folder
     device: str  # from `frozen.pick_device`
-    precision: (
-        str  # "fp32", or "fp16" or "bf16" for autocast; embeddings are always normalized in fp32
-    )
+    # "fp32", or "fp16" or "bf16" for autocast; embeddings are always normalized in fp32
+    precision: str
     checkpoint: Path | None = None  # the file of fine-tuned weights that replace the folder's
 
     @property

@@ -117,9 +117,7 @@ class OpenClipEncoder(TorchDualEncoder):
         """Return, for each word, whether it has a token that the model never learned, bool with shape (n,)."""
         if self._canonical is None:
             return np.zeros(len(words), dtype=bool)
-        nothing = np.bincount(
-            self._canonical
-        ).argmax()  # the token that replaces all unlearned ones
+        nothing = np.bincount(self._canonical).argmax()  # replaces all unlearned tokens
         return (self.tokenize(words) == nothing).any(axis=1)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:

@@ -47,9 +47,8 @@ class ScoreTable:
     is_verdict: bool = False  # whether the scores come from right or wrong answers
     # For a log, the row by its sorted captions and its picture's name, "" if the log names none
     by_content: Mapping[tuple[tuple[str, ...], str], int] = field(default_factory=dict)
-    texts: tuple[
-        tuple[str, ...], ...
-    ] = ()  # for a log, the captions of each row, in the order of `scores`
+    # For a log, the captions of each row, in the order of `scores`
+    texts: tuple[tuple[str, ...], ...] = ()
     n_unparsed: int = 0  # replies in a log that name no caption, or several
     first_unparsed: str = ""
     # Scores for text pairs, float64 with shape (rows, pairs) in the order 01, 02, 12; None without any

@@ -13,25 +13,13 @@ from vlprobe.errors import InvalidInput, is_out_of_memory
 
 _log = logging.getLogger(__name__)
 Output = TypeVar("Output")
-
-
-class _Clock:
-    """A counter of the seconds spent in model calls by all threads in this process."""
-
-    def __init__(self) -> None:
-        self.seconds, self._lock = 0.0, threading.Lock()
-
-    def add(self, seconds: float) -> None:
-        with self._lock:
-            self.seconds += seconds
-
-
-_clock = _Clock()
+_spent = {"seconds": 0.0}  # in model calls by all threads in this process
+_spent_lock = threading.Lock()
 
 
 def model_seconds() -> float:
     """Return the total time in seconds that this process has spent in model calls."""
-    return _clock.seconds
+    return _spent["seconds"]
 
 
 class DeviceBatches:
@@ -65,7 +53,8 @@ class DeviceBatches:
             cap = self._oom_batch_caps.get(stage, n_rows)
             began = time.perf_counter()
             output = _call_or_none(call, *(column[start : start + cap] for column in batch))
-            _clock.add(time.perf_counter() - began)
+            with _spent_lock:
+                _spent["seconds"] += time.perf_counter() - began
             if output is not None:
                 outputs.append(output)
                 start += cap

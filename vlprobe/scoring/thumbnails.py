@@ -82,14 +82,12 @@ def thumbnail(root: Path, name: str) -> bytes:
         InvalidInput: The picture is missing, damaged or outside the readable folders.
     """
     picture = Picture.from_name(name)
-    paths = picture.paths
-    if (root, name) in _memory or not any(
-        path.is_absolute() or containers.is_file(path) for path in paths
-    ):  # a drawn scene, which has no file
+    paths, place = picture.paths, (root, name)
+    has_file = (path.is_absolute() or containers.is_file(path) for path in paths)
+    if place in _memory or not any(has_file):  # a drawn scene, which has no file
         key = name_key(picture)
         return _memory.get(
-            (root, name),
-            lambda: shipped.thumbnail(key) or _stored_or_made(root, picture, key),
+            place, lambda: shipped.thumbnail(key) or _stored_or_made(root, picture, key)
         )
     for path in paths:
         access.refuse_outside(path)

@@ -142,9 +142,8 @@ def spoiled(kind: str, answer: dict, key: str) -> dict | bytes:
     if kind in ("escaped model", "escaped error", "most of the key"):
         place = "error" if kind == "escaped error" else "model"
         text = json.dumps(answer | {place: "KEY"})
-        escaped = "".join(
-            f"\\u{ord(letter):04x}" for letter in key
-        )  # JSON may escape letters like this
+        # JSON may escape letters like this
+        escaped = "".join(f"\\u{ord(letter):04x}" for letter in key)
         return text.replace("KEY", key[:-3] if kind == "most of the key" else escaped).encode()
     if kind == "less":
         return answer | {"data": answer["data"][1:]}

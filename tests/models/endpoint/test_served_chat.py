@@ -177,9 +177,8 @@ def test_the_server_receives_the_text_of_the_question_template(
 )
 def test_an_invalid_question_template_is_refused_in_one_line(options: str, words: str, monkeypatch):
     name = f"http:http://127.0.0.1:9#m{options}"
-    monkeypatch.setenv(
-        "VLPROBE_APIS", ""
-    )  # monkeypatch also restores the value that the next line changes
+    # monkeypatch also restores the value that the line after the next changes
+    monkeypatch.setenv("VLPROBE_APIS", "")
     registry.allow_typed(name)
     with pytest.raises(InvalidInput, match=words):
         registry.load_model(name)

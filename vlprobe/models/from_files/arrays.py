@@ -76,9 +76,8 @@ def mapped(file: Path) -> np.ndarray:
     """Memory-map a .npy file as read-only. Raises InvalidInput."""
     check_readable(file)
     try:
-        with np.errstate(
-            over="ignore"
-        ):  # a shape beyond any memory overflows, then raises an error
+        # A shape beyond any memory overflows, then raises an error
+        with np.errstate(over="ignore"):
             return np.lib.format.open_memmap(file, "r")
     except DAMAGED as error:
         raise _damaged(file, error) from None
