@@ -1,4 +1,4 @@
-"""Agreement of judges: Krippendorff's printed examples, a loop over pairs, and the values of versions before."""
+"""Agreement of judges, against Krippendorff's published examples, a loop over pairs, and earlier versions."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from vlprobe.metrics import agreement
 
 
 def labels(*rows: str) -> np.ndarray:
-    """Labels of judges, a row each; 0 stands for no label."""
+    """Return labels with one row per judge; 0 means no label."""
     return np.array([[int(digit) - 1 for digit in row] for row in rows])
 
 
@@ -19,17 +19,17 @@ def counts(labels_by_judge: np.ndarray, categories: int) -> np.ndarray:
 
 
 def three_judges() -> np.ndarray:
-    """Labels with gaps, mostly alike."""
+    """Return labels with gaps that mostly agree."""
     rng = np.random.default_rng(7)
     truth = rng.integers(0, 4, 120)
-    given = np.stack(
+    drawn = np.stack(
         [np.where(rng.random(120) < 0.8, truth, rng.integers(0, 4, 120)) for _ in range(3)]
     )
-    given[2, 90:] = given[0, :5] = agreement.UNJUDGED
-    return given
+    drawn[2, 90:] = drawn[0, :5] = agreement.UNJUDGED
+    return drawn
 
 
-def test_alpha_is_that_of_krippendorffs_printed_examples():
+def test_alpha_matches_krippendorffs_published_examples():
     # "Computing Krippendorff's Alpha-Reliability" (2011), examples C and A
     four = labels("123321412000", "123322412503", "033323422510", "123324412510")
     assert agreement.alpha(counts(four, 5)) == pytest.approx(0.743, abs=5e-4)
@@ -60,17 +60,19 @@ def test_alpha_is_one_minus_observed_by_expected_disagreement_of_all_pairs():
     ],
     ids=["each edit", "edits of a caption together"],
 )
-def test_alpha_and_its_interval_are_those_of_versions_before(groups, expected):
-    found = agreement.estimate(three_judges(), 4, groups)
-    assert (found.value, found.low, found.high, found.n_items) == pytest.approx(expected, abs=1e-9)
+def test_alpha_and_its_interval_match_those_of_earlier_versions(groups, expected):
+    estimated = agreement.estimate(three_judges(), 4, groups)
+    assert (estimated.value, estimated.low, estimated.high, estimated.n_items) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
-def test_what_cannot_be_known_is_nan():
+def test_an_undefined_agreement_is_nan():
     never = agreement.estimate(np.full((2, 3), agreement.UNJUDGED), 4, np.arange(3))
     assert math.isnan(never.value) and never.n_items == 0
     once = labels("1200", "0021")
     assert math.isnan(agreement.alpha(counts(once, 4)))
     same = np.zeros((2, 5), dtype=int)
-    assert math.isnan(agreement.alpha(counts(same, 4)))  # one label: chance explains all of it
+    assert math.isnan(agreement.alpha(counts(same, 4)))  # chance explains one label
     whole = agreement.estimate(np.array([[0, 1, 0, 1, 0, 1]] * 2), 4, np.arange(6))
     assert whole.value == 1 and math.isnan(whole.low)

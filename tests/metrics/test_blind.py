@@ -20,7 +20,7 @@ COLORS = ("red", "blue", "green", "white", "black")
 
 
 def colored(n_pictures: int, n_pairs: int = 1) -> list[Pair]:
-    """Pairs in which the wrong caption always has the word "not"."""
+    """Return pairs in which the wrong caption always contains the word "not"."""
     rng = np.random.default_rng(0)
     pairs = []
     for picture in range(n_pictures):
@@ -35,14 +35,14 @@ def of_method(pairs: list[Pair]) -> dict[str, blind.BlindAccuracy]:
     return {row.method: row for row in check_pairs(pairs) if not row.subset}
 
 
-def test_a_word_that_gives_the_answer_away_is_learned_and_equal_lengths_are_ties():
+def test_a_telltale_word_is_learned_and_equal_lengths_are_ties():
     by_method = of_method(colored(60))
     assert by_method[WORDS].accuracy.value == by_method[CLASSIFIER].accuracy.value == 1
     assert by_method[LENGTH].accuracy.value == 0
     assert by_method[LENGTH].n_tied == by_method[LENGTH].n_pairs == 60
 
 
-def test_captions_of_a_picture_teach_nothing_about_the_same_picture():
+def test_captions_of_a_picture_are_not_used_to_guess_on_the_same_picture():
     pairs = [
         Pair(str(picture), "", f"x{picture} here", f"y{picture} here")
         for picture in range(60)
@@ -53,7 +53,7 @@ def test_captions_of_a_picture_teach_nothing_about_the_same_picture():
     assert by_method[WORDS].n_tied == 240, "a fold was trained on captions of its pictures"
 
 
-def test_the_weights_are_those_of_scikit_learn():
+def test_the_weights_match_those_of_scikit_learn():
     linear_model = pytest.importorskip(
         "sklearn.linear_model", reason="needs requirements-models.txt"
     )
@@ -61,13 +61,13 @@ def test_the_weights_are_those_of_scikit_learn():
     true, wrong = [pair.true for pair in pairs], [pair.wrong for pair in pairs]
     differences, n_features = blind._feature_differences(true, wrong, blind._features)
     rng = np.random.default_rng(1)
-    # some pairs the other way round, so that the weights are moderate
+    # some pairs are reversed, so that the weights are moderate
     label = rng.random(len(pairs)) < 0.8
     signed = differences.multiply(np.where(label, 1, -1)[:, None]).tocsr()
     expected = linear_model.LogisticRegression(
         C=1.0, fit_intercept=False, tol=1e-8, max_iter=10_000
     )
-    # each pair from both sides: half the regularization
+    # each pair occurs in both directions, so the regularization is halved
     both = np.vstack([signed.toarray(), -signed.toarray()])
     expected.set_params(C=0.5).fit(both, np.repeat([1, 0], len(pairs)))
     weights = blind._logistic_regression(signed, n_features)
@@ -85,7 +85,7 @@ def test_a_dataset_without_wrong_captions_is_refused_in_one_line(tiny, tmp_path)
 
 
 def test_length_and_classifier_on_sugarcrepe(tmp_path):
-    """As published for length: the shorter caption is true in 97.6 % of add_obj."""
+    """Check the published value for length: the shorter caption is true in 97.6 % of add_obj."""
     result = call(tmp_path, "check", "bundled:SugarCrepe", "--blind", "--format", "json")
     accuracy = {(row["subset"], row["guess"]): row["accuracy"] for row in json.loads(result.stdout)}
     items = registry.load_dataset("bundled:SugarCrepe", tmp_path).items
@@ -104,7 +104,7 @@ def test_length_and_classifier_on_sugarcrepe(tmp_path):
 def test_a_set_without_the_pairs_that_texts_decide_is_harder_for_models_trained_on_such_texts(
     shared_data: Path,
 ):
-    """The detectors of BiVLC, which see no picture either, decide the same pairs; the page has these numbers."""
+    """Check the page's numbers against BiVLC's detectors, which also see no picture and decide the same pairs."""
     folder = shared_data / "real" / "bivlc"
 
     def read(name: str) -> pd.DataFrame:

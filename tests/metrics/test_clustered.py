@@ -1,4 +1,4 @@
-"""Rates of clustered answers agree with exact binomial tests and plain loops, and hold their level on made-up data."""
+"""Rates of clustered answers match exact binomial tests and plain loops, and hold their level on simulated data."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,13 @@ from vlprobe.metrics import clustered
 
 
 def groups_of(counts: list[tuple[int, int]]) -> clustered.GroupRates:
-    """Groups of these events of so many cases, every case a cluster of its own."""
+    """Return groups with these (events, cases), with one cluster per case."""
     group = np.repeat(np.arange(len(counts)), [n for _, n in counts])
     event = np.concatenate([np.arange(n) < k for k, n in counts])
     return clustered.group_rates(group, np.arange(len(group)), event)
 
 
-def test_cases_of_their_own_give_the_exact_binomial_test_and_interval():
+def test_unclustered_cases_give_the_exact_binomial_test_and_interval():
     counts = [(0, 4), (3, 3), (7, 20), (1, 300), (175, 339)]
     groups = groups_of(counts)
     np.testing.assert_array_equal(groups.effective_sizes, [n for _, n in counts])
@@ -37,7 +37,7 @@ def test_pictures_whose_cases_all_agree_count_once_each():
     assert clustered.chance_of_more(groups, np.array([0.1]))[0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_effective_sizes_are_those_of_a_plain_loop():
+def test_effective_sizes_match_those_of_a_plain_loop():
     rng = np.random.default_rng(5)
     group, cluster = rng.integers(0, 6, 900), rng.integers(0, 80, 900)
     event = rng.random(900) < 0.1 + 0.6 * (rng.random(80) < 0.3)[cluster]
@@ -60,7 +60,7 @@ def test_effective_sizes_are_those_of_a_plain_loop():
         assert groups.effective_sizes[code] == pytest.approx(n_cases**2 / inflation)
 
 
-def test_benjamini_hochberg_is_scipys():
+def test_benjamini_hochberg_matches_scipy():
     p = np.random.default_rng(1).random(200) ** 3
     np.testing.assert_allclose(
         clustered.benjamini_hochberg(p), scipy.stats.false_discovery_control(p), rtol=1e-12
@@ -71,8 +71,8 @@ def test_benjamini_hochberg_is_scipys():
 def draw_groups(
     rng: np.random.Generator, agreement: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Forty groups of some pictures with up to five cases each, all of the rate .125; cases of a
-    picture and group agree as often as told, those of half of the groups always for 2.
+    """Draw forty groups of pictures with up to five cases each, all with the rate .125; cases of a
+    picture and group agree at the given rate, and always in half of the groups for 2.
     """
     sizes = rng.integers(1, 6, (40, 16)) * (rng.random((40, 16)) < rng.uniform(0.3, 1, (40, 1)))
     group = np.repeat(np.repeat(np.arange(40), 16), sizes.ravel())
@@ -84,7 +84,7 @@ def draw_groups(
 
 
 @pytest.mark.parametrize("agreement", [0.0, 0.5, 1.0, 2])
-def test_without_a_pattern_false_discoveries_are_as_rare_as_promised(agreement: float):
+def test_without_a_pattern_the_false_discovery_rate_is_as_promised(agreement: float):
     rng = np.random.default_rng(int(10 * agreement))
     n_false = 0
     for _ in range(200):
@@ -95,7 +95,7 @@ def test_without_a_pattern_false_discoveries_are_as_rare_as_promised(agreement: 
     assert n_false <= scipy.stats.binom.ppf(0.99, 200, 0.05)
 
 
-def test_no_case_and_rates_of_zero_and_one_are_answered():
+def test_empty_groups_and_rates_of_zero_and_one_are_handled():
     empty = clustered.group_rates(np.empty(0, int), np.empty(0, int), np.empty(0, bool))
     assert len(empty.rates) == 0 and len(clustered.chance_of_more(empty, np.empty(0))) == 0
     groups = groups_of([(0, 5), (5, 5)])

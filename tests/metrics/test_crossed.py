@@ -1,4 +1,4 @@
-"""Means of votes against a second route: Cameron, Gelbach and Miller's variance, and known truths."""
+"""Means of votes, against Cameron, Gelbach and Miller's variance and known truths."""
 
 import math
 
@@ -15,7 +15,7 @@ Votes = tuple[np.ndarray, np.ndarray, np.ndarray]  # values, people, pictures
 def votes(
     seed: int, n_people: int, n_pictures: int, share: float = 1.0, spread: float = 0.8
 ) -> Votes:
-    """People who differ, about pictures that differ; each answers a share of them."""
+    """Draw votes of different people on different pictures; each person answers a share of them."""
     generator = np.random.default_rng(seed)
     skill = generator.normal(0, spread, n_people)[:, None]
     ease = generator.normal(0, spread, n_pictures)[None]
@@ -29,8 +29,8 @@ def votes(
 
 
 def two_way_error(values: np.ndarray, people: np.ndarray, pictures: np.ndarray) -> float:
-    """Standard error of a mean by Cameron, Gelbach and Miller 2011, equation 2.11 with their
-    correction for few clusters, a loop over clusters at a time."""
+    """Return the standard error of a mean by Cameron, Gelbach and Miller 2011, equation 2.11 with their
+    correction for few clusters, by loops over clusters."""
 
     def one_way(codes: np.ndarray) -> float:
         n = len(np.unique(codes))
@@ -46,7 +46,7 @@ def mean(*given: np.ndarray, lowest: float = 0.0) -> CrossedMean:
 
 
 @pytest.mark.parametrize(("n_people", "n_pictures", "share"), [(40, 30, 1.0), (25, 60, 0.5)])
-def test_the_interval_is_that_of_two_way_clustered_errors(n_people, n_pictures, share):
+def test_the_interval_matches_two_way_clustered_errors(n_people, n_pictures, share):
     values, people, pictures = votes(1, n_people, n_pictures, share)
     estimate = mean(values, people, pictures)
     error = two_way_error(values, people, pictures)
@@ -57,15 +57,15 @@ def test_the_interval_is_that_of_two_way_clustered_errors(n_people, n_pictures, 
     assert 0.9 * width < estimate.high - estimate.low < 1.4 * width
 
 
-def test_it_is_wider_than_if_every_vote_stood_alone():
+def test_the_interval_is_wider_than_that_of_independent_votes():
     values, people, pictures = votes(2, 40, 12, spread=1.5)
     estimate = mean(values, people, pictures)
-    alone = 2 * 1.96 * values.std() / math.sqrt(len(values))
-    assert estimate.high - estimate.low > 2 * alone
+    independent = 2 * 1.96 * values.std() / math.sqrt(len(values))
+    assert estimate.high - estimate.low > 2 * independent
 
 
 @pytest.mark.full
-def test_the_truth_lies_within_nineteen_times_in_twenty():
+def test_the_interval_contains_the_truth_in_nineteen_of_twenty_samples():
     truth = np.mean([votes(seed, 200, 200)[0].mean() for seed in range(40)])
     inside = 0
     for seed in range(200):
@@ -74,7 +74,7 @@ def test_the_truth_lies_within_nineteen_times_in_twenty():
     assert 0.92 <= inside / 200 <= 0.99
 
 
-def test_a_difference_of_nothing_is_no_finding_and_a_large_one_is():
+def test_a_zero_difference_is_not_significant_and_a_large_one_is():
     values, people, pictures = votes(3, 30, 30)
     coin = np.random.default_rng(0).random(len(values)) < values.mean()
     fair = mean(values - coin, people, pictures, lowest=-1.0)
@@ -83,7 +83,7 @@ def test_a_difference_of_nothing_is_no_finding_and_a_large_one_is():
     assert worse.low > 0 and worse.p < 0.01
 
 
-def test_where_all_agree_the_interval_is_the_exact_bound_for_fewer_people_or_pictures():
+def test_if_all_agree_the_interval_is_the_exact_bound_for_the_smaller_dimension():
     people, pictures = (codes.ravel() for codes in np.indices((5, 8)))
     estimate = mean(np.ones(40), people, pictures)
     assert (estimate.low, estimate.high) == without_spread(1.0, 5)
@@ -91,11 +91,11 @@ def test_where_all_agree_the_interval_is_the_exact_bound_for_fewer_people_or_pic
     assert no_difference.low < 0 < no_difference.high and no_difference.p == 1.0
 
 
-def test_one_person_is_not_resampled_and_one_vote_has_no_interval():
+def test_a_single_person_is_not_resampled_and_a_single_vote_has_no_interval():
     values, _, pictures = votes(4, 1, 40)
-    alone = mean(values, np.zeros(len(values), dtype=np.int64), pictures)
+    of_person = mean(values, np.zeros(len(values), dtype=np.int64), pictures)
     error = float(values.std(ddof=1) / math.sqrt(len(values)))
-    assert alone.high - alone.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+    assert of_person.high - of_person.low == pytest.approx(2 * 1.96 * error, rel=0.15)
     single = mean(np.ones(1), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
     assert single.value == 1.0 and math.isnan(single.low) and math.isnan(single.p)
     (nothing,) = crossed_means([np.empty(0)], np.empty(0, int), np.empty(0, int), 0.0)

@@ -33,14 +33,14 @@ def test_a_value_that_does_not_apply_counts_neither_for_the_mean_nor_for_the_ite
     assert math.isnan(found.low)
 
 
-def test_nothing_measured_is_unknown_and_not_zero():
+def test_an_empty_measure_is_unknown_and_not_zero():
     found = estimate.estimates([measure([], [], [])], 3)[0]
     assert math.isnan(found.value)
     assert math.isnan(found.low)
     assert found.n_items == 0
 
 
-def test_weights_are_those_of_a_plain_loop():
+def test_a_weighted_mean_matches_a_plain_loop():
     rng = np.random.default_rng(0)
     value, weight, item = rng.normal(size=200), rng.random(200), rng.integers(0, 20, 200)
     expected = sum(v * w for v, w in zip(value, weight, strict=True)) / sum(weight)
@@ -71,7 +71,7 @@ def test_the_interval_agrees_with_scipys_bootstrap():
     assert found.high == pytest.approx(other.high, abs=0.02)
 
 
-def test_the_interval_covers_the_truth_about_nineteen_times_in_twenty():
+def test_the_interval_covers_the_truth_in_about_nineteen_of_twenty_samples():
     rng = np.random.default_rng(4)
     samples = [measure(rng.normal(size=80), np.ones(80), np.arange(80)) for _ in range(300)]
     covered = np.mean([e.low <= 0 <= e.high for e in estimate.estimates(samples, 80)])
@@ -95,7 +95,7 @@ def test_the_order_of_items_in_the_rows_does_not_matter():
 
 
 def rate(answers: np.ndarray) -> estimate.Estimate:
-    """The estimate of right or wrong answers of shape (pictures, cases)."""
+    """Return the estimate of right or wrong answers of shape (pictures, cases)."""
     n_items, n_cases = answers.shape
     item = np.repeat(np.arange(n_items), n_cases)
     return estimate.estimates(
@@ -106,7 +106,7 @@ def rate(answers: np.ndarray) -> estimate.Estimate:
 @pytest.mark.parametrize("n_items", [5, 10, 200])
 @pytest.mark.parametrize("value", [0, 1])
 def test_a_rate_that_all_items_agree_on_has_wilsons_interval(n_items: int, value: int):
-    found = rate(np.full((n_items, 3), float(value)))  # three cases an item are one observation
+    found = rate(np.full((n_items, 3), float(value)))  # three cases per item are one observation
     other = stats.binomtest(value * n_items, n_items).proportion_ci(0.95, method="wilson")
     assert (found.value, found.n_items) == (value, n_items)
     assert (found.low, found.high) == (
@@ -116,7 +116,7 @@ def test_a_rate_that_all_items_agree_on_has_wilsons_interval(n_items: int, value
 
 
 @pytest.mark.parametrize("n_items", [10, 40, 300])
-def test_one_right_or_wrong_answer_an_item_has_wilsons_interval(n_items: int):
+def test_one_right_or_wrong_answer_per_item_has_wilsons_interval(n_items: int):
     for count in range(n_items + 1):
         found = rate((np.arange(n_items) < count).astype(float)[:, None])
         other = stats.binomtest(count, n_items).proportion_ci(0.95, method="wilson")
@@ -127,9 +127,9 @@ def test_one_right_or_wrong_answer_an_item_has_wilsons_interval(n_items: int):
 
 @pytest.mark.parametrize("n_cases", [1, 5, 20])
 @pytest.mark.parametrize("n_items", [5, 8, 40])
-def test_one_error_more_never_lowers_the_upper_end(n_items: int, n_cases: int):
-    """Errors fill picture by picture, or come one to a picture until half of them have one: from there
-    on the pictures become more alike, and the interval narrower.
+def test_one_more_error_never_lowers_the_upper_bound(n_items: int, n_cases: int):
+    """Add errors picture by picture, or one per picture until half of them have one; from there
+    on the pictures become more similar, and the interval narrower.
     """
     by_picture = [(number // n_cases, number % n_cases) for number in range(n_items * n_cases // 2)]
     one_each = [(number, 0) for number in range(n_items // 2)]
@@ -146,7 +146,7 @@ def test_one_error_more_never_lowers_the_upper_end(n_items: int, n_cases: int):
 def clustered_answers(
     rng: np.random.Generator, true_rate: float, shape: tuple[int, int], agreement: float
 ) -> np.ndarray:
-    """Right or wrong answers of shape (pictures, cases); beta-binomial with this intraclass correlation."""
+    """Draw right or wrong answers of shape (pictures, cases), beta-binomial with this intraclass correlation."""
     size = 1 / agreement - 1
     rates = rng.beta(true_rate * size, (1 - true_rate) * size, (shape[0], 1))
     return (rng.random(shape) < rates).astype(float)
@@ -156,10 +156,10 @@ def clustered_answers(
     ("true_rate", "shape", "agreement"),
     [(0.05, (10, 20), 0.5), (0.03, (20, 20), 0.5), (0.1, (10, 5), 0.3), (0.03, (40, 5), 0.3)],
 )
-def test_the_interval_of_a_rare_error_covers_where_percentiles_do_not(
+def test_the_interval_of_a_rare_error_covers_the_truth_unlike_percentiles(
     true_rate: float, shape: tuple[int, int], agreement: float
 ):
-    """docs/numbers/index.md has the table."""
+    """Check the coverage; docs/numbers/index.md has the table."""
     rng = np.random.default_rng(12)
     counts = resample_counts(shape[0], 0, estimate.RESAMPLES).astype(float)
     covered = np.zeros(2)
@@ -168,7 +168,7 @@ def test_the_interval_of_a_rare_error_covers_where_percentiles_do_not(
         found = rate(answers)
         means = counts @ answers.mean(axis=1) / shape[0]
         low, high = np.quantile(means, [0.025, 0.975])
-        if high - low < 1e-9:  # as it was: Clopper and Pearson where all items agree
+        if high - low < 1e-9:  # as in earlier versions: Clopper and Pearson if all items agree
             exact = stats.binomtest(round(answers.mean() * shape[0]), shape[0])
             low, high = exact.proportion_ci(0.95, method="exact")
         covered += found.low <= true_rate <= found.high, low <= true_rate <= high
@@ -176,7 +176,7 @@ def test_the_interval_of_a_rare_error_covers_where_percentiles_do_not(
     assert covered[1] / 600 <= 0.92
 
 
-def test_with_many_pictures_the_interval_is_that_of_resampling():
+def test_with_many_pictures_the_interval_matches_resampling():
     rng = np.random.default_rng(13)
     answers = clustered_answers(rng, 0.2, (300, 8), 0.2)
     found = rate(answers)
@@ -191,11 +191,11 @@ def test_a_rare_failure_is_inside_the_interval_of_a_rate_of_one():
     rng = np.random.default_rng(5)
     samples = [measure(rng.random(20) < 0.93, np.ones(20), np.arange(20)) for _ in range(400)]
     found = [e for e in estimate.estimates(samples, 20, True) if e.value == 1]
-    assert len(found) > 60  # of 400, a quarter: the resampled interval of all of them was 1 to 1
+    assert len(found) > 60  # a quarter of 400, all with a resampled interval of 1 to 1
     assert all(e.low < 0.93 <= e.high for e in found)
 
 
-def test_what_is_not_a_rate_keeps_the_resampled_interval():
+def test_a_metric_that_is_not_a_rate_has_the_resampled_interval():
     cosine = measure(np.ones(5), np.ones(5), np.arange(5))
     assert estimate.estimates([cosine], 5)[0] == estimate.Estimate(1.0, 1.0, 1.0, 5)
 

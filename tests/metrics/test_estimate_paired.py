@@ -1,4 +1,4 @@
-"""Differences between two models on the same cases: against scipy, plain loops and numbers worked out by hand."""
+"""Differences between two models on the same cases, against scipy, plain loops and examples by hand."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ def difference(first, second, n_items: int | None = None) -> estimate.Difference
     return estimate.differences([pair], n_items or len(pair[0].value))[0]
 
 
-def test_a_difference_is_one_weighted_mean_less_the_other():
+def test_a_difference_is_one_weighted_mean_minus_the_other():
     rng = np.random.default_rng(0)
     values, weights, item = rng.normal(size=(2, 90)), rng.random((2, 90)), rng.integers(0, 12, 90)
     means = [
@@ -50,7 +50,7 @@ def test_the_interval_agrees_with_scipys_paired_bootstrap():
     assert found.high == pytest.approx(other.confidence_interval.high, abs=0.02)
 
 
-def test_p_agrees_with_all_exchanges_as_scipy_counts_them():
+def test_p_agrees_with_scipys_count_of_all_exchanges():
     rng = np.random.default_rng(3)
     first, second = rng.normal(0.4, 1, 12), rng.normal(size=12)
     statistic = lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis)  # noqa: E731
@@ -60,7 +60,7 @@ def test_p_agrees_with_all_exchanges_as_scipy_counts_them():
     assert difference(first, second).p == pytest.approx(every.pvalue, abs=0.012)
 
 
-def test_p_agrees_with_all_exchanges_where_the_models_answered_other_cases():
+def test_p_agrees_with_all_exchanges_if_the_models_answered_different_cases():
     rng = np.random.default_rng(4)
     totals, weights = rng.normal(0.5, 1, (2, 8)), rng.integers(1, 5, (2, 8)).astype(float)
     totals[0] += 0.8 * weights[0]
@@ -69,9 +69,9 @@ def test_p_agrees_with_all_exchanges_where_the_models_answered_other_cases():
     for exchanged in itertools.product((0, 1), repeat=8):
         rows, other = np.array(exchanged), 1 - np.array(exchanged)
         places = np.arange(8)
-        own = totals[rows, places].sum() / weights[rows, places].sum()
+        mean_of = totals[rows, places].sum() / weights[rows, places].sum()
         large += (
-            abs(own - totals[other, places].sum() / weights[other, places].sum())
+            abs(mean_of - totals[other, places].sum() / weights[other, places].sum())
             >= abs(seen) - 1e-12
         )
     sides = [
@@ -81,12 +81,12 @@ def test_p_agrees_with_all_exchanges_where_the_models_answered_other_cases():
     assert difference(*sides).p == pytest.approx(large / 2**8, abs=0.012)
 
 
-def test_one_right_or_wrong_answer_an_item_is_mcnemars_test():
+def test_one_right_or_wrong_answer_per_item_gives_mcnemars_test():
     first, second = np.ones(40), np.ones(40)
     second[:9], first[9:11] = (
         0,
         0,
-    )  # 9 items that only the second gets wrong, 2 that only the first does
+    )  # 9 items that only the second model gets wrong, 2 that only the first one does
     exact = stats.binomtest(2, 11).pvalue
     assert estimate.mcnemar(2, 9) == pytest.approx(exact)
     assert difference(first, second).p == pytest.approx(exact, abs=0.008)
@@ -102,20 +102,20 @@ def test_mcnemar_is_twice_the_tail_of_a_binomial(counts: tuple[int, int]):
 
 
 @pytest.mark.parametrize("n_items", [30, 5000])
-def test_five_items_for_one_model_and_none_for_the_other_may_be_chance(n_items: int):
+def test_five_items_for_one_model_and_none_for_the_other_are_not_significant(n_items: int):
     second = np.ones(n_items)
     second[:: n_items // 5] = 0
     assert (second == 0).sum() == 5
     assert difference(np.ones(n_items), second).p == pytest.approx(2 / 2**5, abs=0.008)
 
 
-def test_models_that_answer_alike_are_tied_for_certain():
+def test_models_with_equal_answers_have_a_difference_of_exactly_zero():
     value = np.random.default_rng(5).normal(size=50)
     found = difference(value, value)
     assert (found.value, found.low, found.high, found.p) == (0, 0, 0, 1)
 
 
-def test_repeating_every_case_makes_nothing_more_certain():
+def test_repeating_every_case_changes_neither_p_nor_the_interval():
     rng = np.random.default_rng(6)
     first, second = rng.normal(0.4, 1, 40), rng.normal(size=40)
     once = difference(first, second)
@@ -125,26 +125,26 @@ def test_repeating_every_case_makes_nothing_more_certain():
     assert (thrice.low, thrice.high) == (pytest.approx(once.low), pytest.approx(once.high))
 
 
-def test_the_other_way_round_is_the_same_with_the_other_sign():
+def test_swapping_the_models_changes_only_the_sign():
     rng = np.random.default_rng(7)
     first, second = rng.normal(0.3, 1, 60), rng.normal(size=60)
     one, other = difference(first, second), difference(second, first)
     assert (one.value, one.low, one.high, one.p) == (-other.value, -other.high, -other.low, other.p)
 
 
-def test_alike_models_are_told_apart_once_in_twenty_times_and_the_truth_is_covered_the_others():
+def test_equal_models_differ_significantly_in_one_of_twenty_samples_and_intervals_cover_the_truth():
     rng = np.random.default_rng(8)
     n_items, item = 60, np.repeat(np.arange(60), 4)
     pairs = []
-    for _ in range(400):  # four cases an item that go together; hard items are hard for both
-        hard, own = rng.normal(size=60)[item], rng.normal(size=(2, 60))[:, item]
-        pairs.append(tuple(measure(hard + side + rng.normal(size=240), item) for side in own))
+    for _ in range(400):  # four correlated cases per item; hard items are hard for both models
+        hard, apart = rng.normal(size=60)[item], rng.normal(size=(2, 60))[:, item]
+        pairs.append(tuple(measure(hard + side + rng.normal(size=240), item) for side in apart))
     found = estimate.differences(pairs, n_items)
     assert 0.02 <= np.mean([one.p < 0.05 for one in found]) <= 0.08
     assert 0.91 <= np.mean([one.low <= 0 <= one.high for one in found]) <= 0.98
 
 
-def test_many_items_in_groups_are_as_certain_as_the_formula_for_single_ones():
+def test_the_error_of_many_items_in_groups_matches_the_formula_for_single_items():
     rng = np.random.default_rng(9)
     pairs = [
         (measure(rng.exponential(size=6000)), measure(rng.exponential(size=6000)))
@@ -160,15 +160,15 @@ def test_many_items_in_groups_are_as_certain_as_the_formula_for_single_ones():
     assert max(abs(np.array(ratios) - 1)) < 0.15
 
 
-def test_sorted_items_do_not_look_more_certain_than_they_are():
-    # groups of one item of each kind would all be equal
+def test_the_order_of_sorted_items_does_not_narrow_the_interval():
+    # groups with one item of each kind would all be equal
     value = np.repeat([0.0, 1.0, 2.0, 5.0], 1024)
     found = difference(value, np.zeros(4096))
     expected = 2 * 1.96 * value.std() / math.sqrt(4096)
     assert found.high - found.low == pytest.approx(expected, rel=0.12)
 
 
-def test_what_one_model_did_not_answer_is_unknown_and_one_item_says_nothing_of_chance():
+def test_a_difference_without_common_items_is_unknown_and_one_item_has_no_p():
     nothing = measure([])
     pairs = [(nothing, measure([1.0, 2.0])), (measure([1.0, 2.0]), measure([0.0, 0.0]))]
     unknown, known = estimate.differences(pairs, 4)
@@ -190,17 +190,17 @@ def test_a_difference_on_fewer_than_five_pictures_has_a_p_and_no_interval(is_rat
         pair = measure(np.ones(n_items)), measure(np.zeros(n_items))
         (found,) = estimate.differences([pair], n_items, [is_rate])
         assert math.isnan(found.low) == math.isnan(found.high) == (n_items < 5)
-        assert found.p == pytest.approx(2 / 2**n_items, abs=0.01)  # all exchanges, both signs
+        assert found.p == pytest.approx(2 / 2**n_items, abs=0.01)  # all exchanges, with both signs
 
 
-def test_what_only_one_model_answered_tells_nothing_of_the_two():
+def test_items_that_only_one_model_answered_are_ignored():
     value = np.repeat([1.0, 0.0], 50)
     easy = measure(value[:50])
     found = difference(easy, measure(value), n_items=100)
     assert (found.value, found.low, found.high, found.p, found.n_items) == (0, 0, 0, 1, 50)
 
 
-def test_holm_as_worked_out_by_hand():
+def test_holm_matches_an_example_by_hand():
     # .01 x 4 = .04; .02 x 3 = .06; .03 x 2 = .06; .5 x 1
     assert estimate.holm([0.03, 0.01, 0.5, 0.02]) == pytest.approx([0.06, 0.04, 0.5, 0.06])
     assert estimate.holm([0.9, 0.6]) == pytest.approx([1, 1])
@@ -210,7 +210,7 @@ def test_holm_as_worked_out_by_hand():
     assert len(estimate.holm([])) == 0
 
 
-def test_holm_rejects_what_stepping_down_rejects():
+def test_holm_rejects_the_same_tests_as_stepping_down():
     rng = np.random.default_rng(10)
     for _ in range(50):
         p = rng.random(12) ** 4
@@ -222,17 +222,17 @@ def test_holm_rejects_what_stepping_down_rejects():
         assert ((estimate.holm(p) < 0.05) == rejected).all()
 
 
-def test_a_large_family_can_still_be_told_from_chance():
+def test_a_clear_difference_is_significant_in_a_large_family():
     clear = estimate.differences([(measure(np.ones(30)), measure(np.zeros(30)))], 30)[0].p
     assert estimate.holm([clear] * 100)[0] < 0.05
 
 
-def test_rates_that_agree_on_all_items_may_differ_on_others():
+def test_the_interval_of_a_difference_of_rates_allows_for_unseen_items():
     right, wrong = np.ones(12), np.zeros(12)
     alike, apart = estimate.differences(
         [(measure(right), measure(right)), (measure(right), measure(wrong))], 12, [True, True]
     )
-    # none of twelve items tells the two apart: the share that does is below Wilson's bound of 0 of 12
+    # the models agree on all twelve items: the share on which they differ is below Wilson's bound of 0 of 12
     bound = stats.binomtest(0, 12).proportion_ci(0.95, method="wilson").high
     assert (alike.value, alike.low, alike.high, alike.p) == (
         0,
@@ -240,17 +240,17 @@ def test_rates_that_agree_on_all_items_may_differ_on_others():
         pytest.approx(bound),
         1,
     )
-    # all twelve do: at worst the others say the opposite
+    # they differ on all twelve: at worst the difference is reversed on unseen items
     share = stats.binomtest(12, 12).proportion_ci(0.95, method="wilson").low
     assert (apart.value, apart.low, apart.high) == (1, pytest.approx(share - (1 - share)), 1)
     cosines = difference(right, right)
     assert (cosines.low, cosines.high) == (0, 0)
 
 
-def test_models_that_rarely_differ_are_within_the_interval_of_samples_in_which_they_do_not():
+def test_samples_without_a_difference_have_an_interval_that_contains_a_rare_one():
     rng = np.random.default_rng(11)
     pairs = []
-    for _ in range(200):  # the first is right on five in a hundred items that the second gets wrong
+    for _ in range(200):  # the first is right on five in a hundred items that fool the second
         second = (rng.random(25) < 0.5).astype(float)
         pairs.append((measure(np.where(rng.random(25) < 0.05, 1.0, second)), measure(second)))
     found = [one for one in estimate.differences(pairs, 25, [True] * 200) if one.value == 0]

@@ -1,4 +1,4 @@
-"""The increase of one mean over another, against draws one at a time and against scipy."""
+"""The increase of one mean over another, against single draws and scipy."""
 
 import math
 
@@ -19,7 +19,7 @@ def measure(value, item) -> Measure:
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[Measure, Measure]:
-    """Two means that share most of what an item adds; some items have no value, some several."""
+    """Return two means that share most of each item's contribution; some items have no value, some several."""
     random = np.random.default_rng(7)
     level = random.gamma(2.0, 1.0, N)
     items, base_items = random.integers(N, size=150), random.integers(N, size=90)
@@ -29,7 +29,7 @@ def pair() -> tuple[Measure, Measure]:
     )
 
 
-def test_value_and_interval_are_those_of_items_drawn_one_resample_at_a_time(pair):
+def test_value_and_interval_match_items_drawn_one_resample_at_a_time(pair):
     (found,) = increases([pair], N)
     first, second = pair
     assert found.value == pytest.approx(first.value.mean() / second.value.mean() - 1)
@@ -45,7 +45,7 @@ def test_value_and_interval_are_those_of_items_drawn_one_resample_at_a_time(pair
     assert found.n_items == len(np.union1d(first.item, second.item))
 
 
-def test_the_interval_is_about_that_of_scipys_paired_bootstrap():
+def test_the_interval_is_close_to_scipys_paired_bootstrap():
     random = np.random.default_rng(3)
     base = random.gamma(3.0, 1.0, N)
     first = 1.2 * base + random.normal(0, 0.2, N)
@@ -57,11 +57,11 @@ def test_the_interval_is_about_that_of_scipys_paired_bootstrap():
     ).confidence_interval  # fmt: skip
     width = other.high - other.low
     assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=0.15 * width)
-    alone = increases([(measure(first, np.arange(N)), measure(base[::-1], np.arange(N)))], N)[0]
-    assert alone.high - alone.low > 2 * (found.high - found.low)  # draws are of both at once
+    unpaired = increases([(measure(first, np.arange(N)), measure(base[::-1], np.arange(N)))], N)[0]
+    assert unpaired.high - unpaired.low > 2 * (found.high - found.low)  # draws are shared
 
 
-def test_what_is_not_known_has_no_value_or_no_interval():
+def test_an_undefined_increase_has_no_value_or_no_interval():
     none, zero = measure([], np.array([], dtype=np.int64)), measure([0.0, 0.0], [0, 1])
     some = measure([1.0, 2.0], [0, 1])
     of_one = measure([3.0], [0]), measure([2.0], [0])

@@ -1,4 +1,4 @@
-"""Judging block by block against judging all at once, and against a plain loop."""
+"""Estimates from blocks, against those from all cases at once and a plain loop."""
 
 from dataclasses import replace
 
@@ -55,10 +55,10 @@ def judged(blocks: list[pd.DataFrame], n_items: int = 40) -> Judge:
 
 
 @pytest.mark.parametrize("cuts", [[1, 2, 3], [20], list(range(1, 40))])
-def test_blocks_cut_between_items_change_no_number(cuts: list[int]):
+def test_blocks_that_are_cut_between_items_change_no_number(cuts: list[int]):
     rows = cases()
     blocks = [
-        own for _, own in rows.groupby(np.searchsorted(cuts, rows["item_code"], side="right"))
+        block for _, block in rows.groupby(np.searchsorted(cuts, rows["item_code"], side="right"))
     ]
     assert len(blocks) > 1
     whole, parts = judged([rows]), judged(blocks)
@@ -66,30 +66,30 @@ def test_blocks_cut_between_items_change_no_number(cuts: list[int]):
     pd.testing.assert_frame_equal(whole.sums(), parts.sums(), rtol=1e-12)
 
 
-def test_an_item_that_comes_again_in_a_later_block_is_one_item():
+def test_an_item_that_occurs_again_in_a_later_block_counts_once():
     rows = cases(6)
-    # every case a group of its own: blocks can be cut anywhere
+    # one group per case, so that blocks can be cut anywhere
     rows["group_code"] = np.arange(len(rows))
     whole, parts = judged([rows], 6), judged([rows[start::5] for start in range(5)], 6)
     pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
     assert whole.estimates()["n_items"].max() == 6
 
 
-def test_every_line_is_that_of_a_plain_loop():
+def test_every_estimate_matches_a_plain_loop():
     rows = cases()
     found = judged([rows]).estimates().set_index(["metric", "averaging", "by", "slice"])
     assert "tag:many" not in found.index.get_level_values("by")
     known = rows.dropna(subset="margin")
     for by, name in (("all", ""), ("subtype", "color"), ("rule", "rule 3")):
-        own = known if by == "all" else known[known[by] == name]
-        flips = own[own["kind"] == "flip"]
+        chosen = known if by == "all" else known[known[by] == name]
+        flips = chosen[chosen["kind"] == "flip"]
         won = (flips["margin"] > 0).astype(float)
         assert found.loc[("rate", "micro", by, name), "value"] == pytest.approx(won.mean())
         grouped = won.groupby(flips["group_code"]).mean()
         assert found.loc[("rate", "macro", by, name), "value"] == pytest.approx(grouped.mean())
         assert found.loc[("rate", "macro", by, name), "n_items"] == flips["item_code"].nunique()
         assert found.loc[("gap", "micro", by, name), "n_cases"] == len(
-            own[own["kind"].isin(["flip", "pair"])].dropna(subset="strength")
+            chosen[chosen["kind"].isin(["flip", "pair"])].dropna(subset="strength")
         ) + len(
             rows[
                 rows["margin"].isna()
@@ -98,10 +98,10 @@ def test_every_line_is_that_of_a_plain_loop():
                 & ((rows[by] == name) if by != "all" else True)
             ]
         )
-        asked = rows[(rows["kind"] == "flip") & ((rows[by] == name) if by != "all" else True)]
-        assert found.loc[("rate", "micro", by, name), "n_cases"] == len(asked)
-        assert found.loc[("rate", "micro", by, name), "ties"] == (asked["margin"] == 0).sum()
-        both = own[own["kind"].isin(["flip", "pair"])].dropna(subset="strength")
+        counted = rows[(rows["kind"] == "flip") & ((rows[by] == name) if by != "all" else True)]
+        assert found.loc[("rate", "micro", by, name), "n_cases"] == len(counted)
+        assert found.loc[("rate", "micro", by, name), "ties"] == (counted["margin"] == 0).sum()
+        both = chosen[chosen["kind"].isin(["flip", "pair"])].dropna(subset="strength")
         expected = np.average(both["margin"], weights=both["strength"])
         assert found.loc[("gap", "micro", by, name), "value"] == pytest.approx(expected)
 
@@ -114,19 +114,19 @@ def test_the_interval_is_that_of_resampled_items():
         .query("metric == 'rate' and averaging == 'micro' and by == 'all'")
         .iloc[0]
     )
-    won, asked = (
+    won, n_cases = (
         np.bincount(rows["item_code"], weights, 40)
         for weights in ((rows["margin"] > 0).astype(float), np.ones(len(rows)))
     )
     counts = resample_counts(40, 0, estimate.RESAMPLES).astype(float)
-    variance = np.var((counts @ won) / (counts @ asked))
+    variance = np.var((counts @ won) / (counts @ n_cases))
     assert 0 < line["low"] < line["value"] < line["high"] < 1
     assert (line["low"], line["high"]) == pytest.approx(
         estimate.rate_interval(line["value"], float(variance), line["n_items"])
     )
 
 
-def test_a_case_of_no_weight_is_neither_counted_nor_tied():
+def test_a_case_without_weight_is_neither_counted_nor_tied():
     rows = cases().dropna(subset="margin").query("kind == 'flip'")
     rows["strength"] = np.where(rows["subtype"] == "color", np.nan, rows["strength"])
     tied_gap = replace(GAP, tied=zero_margin)
@@ -139,8 +139,8 @@ def test_a_case_of_no_weight_is_neither_counted_nor_tied():
     assert whole.loc[("subtype", "color"), ["n_cases", "ties", "n_items"]].tolist() == [0, 0, 0]
 
 
-def test_a_metric_that_counts_subsets_alike_resamples_the_mean_of_each_subset():
-    """Easy and hard subsets of other sizes: which of them a resample draws more of is no error."""
+def test_a_metric_with_equal_subset_weights_resamples_the_mean_of_each_subset():
+    """Check easy and hard subsets of other sizes; the number of draws from each subset adds no error."""
     rng = np.random.default_rng(15)
     sizes = {"easy": 30, "hard": 170, "medium": 100}
     subset = np.repeat(list(sizes), list(sizes.values()))
@@ -164,13 +164,13 @@ def test_a_metric_that_counts_subsets_alike_resamples_the_mean_of_each_subset():
     )
     assert line["value"] == pytest.approx(of_fixed["value"])
     assert line["value"] == pytest.approx(np.mean([right[subset == s].mean() for s in sizes]))
-    # Second route: the standard error of a mean of independent means.
+    # Second computation: the standard error of a mean of independent means.
     error = np.sqrt(sum(right[subset == s].var(ddof=1) / n for s, n in sizes.items())) / 3
     assert line["high"] - line["low"] == pytest.approx(2 * 1.96 * error, rel=0.08)
     assert of_fixed["high"] - of_fixed["low"] > 1.25 * 2 * 1.96 * error
 
 
-def test_a_slice_with_too_many_values_is_given_up_in_whatever_block_they_come():
+def test_a_slice_with_too_many_values_is_dropped_in_any_block():
     rows = cases()
     names = judged([rows[: len(rows) // 8]]).estimates()["by"].unique()
     assert "tag:many" in names
@@ -183,7 +183,7 @@ def test_a_slice_with_too_many_values_is_given_up_in_whatever_block_they_come():
 def test_a_rate_that_can_be_negative_has_the_interval_of_its_resampled_means():
     values = np.tile(
         [-1.0, 1.0, 0.5, -0.5], 10
-    )  # the mean is 0, where Wilson's interval divides by 0
+    )  # the mean is 0, for which Wilson's interval divides by 0
     signed = replace(RATE, signed=True, value=lambda rows: rows["margin"].to_numpy(float))
     rows = pd.DataFrame({"item_code": np.arange(40), "group_code": np.arange(40), "kind": "flip"})
     rows = rows.assign(subtype="", rule="", margin=values, strength=1.0)

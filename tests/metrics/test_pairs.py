@@ -19,9 +19,9 @@ def samples(matrix) -> pd.DataFrame:
 HAND = samples(
     [
         [3, 1, 2, 4],  # all four comparisons hold
-        [3, 1, 4, 5],  # the first caption prefers the second picture: text only
-        [3, 3, 1, 4],  # a tie: image only
-        [1, 3, 4, 2],  # everything the wrong way round
+        [3, 1, 4, 5],  # the first caption prefers the second picture: text score only
+        [3, 3, 1, 4],  # a tie: image score only
+        [1, 3, 4, 2],  # all comparisons are reversed
     ]
 )
 
@@ -59,7 +59,7 @@ def estimates(rows: pd.DataFrame, n_items: int) -> pd.DataFrame:
     return judge.estimates()
 
 
-def test_the_average_counts_every_subset_alike():
+def test_the_average_weights_every_subset_equally():
     rows = samples([[3, 1, 2, 4]] * 9 + [[1, 3, 4, 2]]).assign(
         kind="pair",
         subtype=["a"] * 9 + ["b"],
@@ -108,20 +108,20 @@ def test_valses_measures_of_probabilities():
     assert found["foil_accuracy"] == 0.75
 
 
-def test_a_model_that_always_says_yes_is_known_by_its_weaker_side():
+def test_a_model_that_always_accepts_has_a_weaker_side_of_0():
     found = judged(FOILS.assign(probability=True, score_0=0.9, score_1=0.8))
     assert (found["caption_accepted"], found["foil_rejected"], found["weaker_side"]) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("rows", [FOILS, FOILS.assign(probability=False)])
-def test_one_half_is_no_threshold_for_what_is_no_probability(rows):
+def test_scores_that_are_not_probabilities_have_no_threshold_of_one_half(rows):
     found = judged(rows)
     for name in ("caption_accepted", "foil_rejected", "judged_rightly", "weaker_side"):
         assert math.isnan(found[name])
     assert found["foil_accuracy"] == 0.75
 
 
-def test_matching_in_both_orders_needs_each_and_a_tie_fails():
+def test_matching_in_both_orders_needs_both_and_a_tie_fails():
     rows = pd.DataFrame(
         {"order_12": [0.9, 0.9, 0.5, math.nan], "order_21": [0.6, 0.1, 0.9, math.nan]}
     )
@@ -131,7 +131,7 @@ def test_matching_in_both_orders_needs_each_and_a_tie_fails():
     assert math.isnan(pairs.matched(rows, "order_12", "order_21")[3])
 
 
-def test_a_case_that_the_model_cannot_answer_counts_for_nothing():
+def test_a_case_that_the_model_cannot_answer_is_not_counted():
     found = judged(FOILS.assign(margin=[0.8, 0.1, math.nan, math.nan]))
     assert found["foil_accuracy"] == 1.0
     line = estimates(FOILS.assign(margin=math.nan), 4).query("metric == 'foil_accuracy'")

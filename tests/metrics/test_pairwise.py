@@ -17,7 +17,7 @@ from vlprobe.runs.run import execute
 
 
 def rows(*cases) -> pd.DataFrame:
-    """Cases as (item, group, kind, subtype, margin, text similarity)."""
+    """Return rows for cases given as (item, group, kind, subtype, margin, text similarity)."""
     columns = ["item_code", "group_code", "kind", "subtype", "margin", "text_similarity"]
     table = pd.DataFrame(cases, columns=columns).assign(rule="r")
     flips = (table["kind"] == "flip").to_numpy()
@@ -59,24 +59,24 @@ CASES = rows(
 FOUND = judged(CASES).estimates()
 
 
-def test_invariance_error_is_the_mean_distance_moved():
+def test_invariance_error_is_the_mean_change_of_the_score():
     assert value(FOUND, "invariance_error")["value"] == pytest.approx(0.03)
     assert value(FOUND, "invariance_error", by="subtype", name="advanced")[
         "value"
     ] == pytest.approx(0.04)
 
 
-def test_an_erased_paraphrase_counts_as_one_that_moves_nothing_and_its_share_is_known():
+def test_an_erased_paraphrase_has_no_movement_and_counts_in_the_erased_share():
     cases = pd.DataFrame({"margin": [0.0, -0.1], "erased": [True, False], "text_01": [1.0, 0.9]})
     assert pairwise.invariance_error(cases).tolist() == [0.0, 0.1]
     assert pairwise.erased_share(cases).tolist() == [1.0, 0.0]
-    # a model that embeds no texts cannot be asked
+    # unknown for a model that embeds no texts
     blind = cases.assign(erased=False, text_01=math.nan)
     assert np.isnan(pairwise.erased_share(blind)).all()
 
 
 def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_path, store):
-    """Against a plain loop over the captions; the model's context cuts the end of the long ones off."""
+    """Check against a plain loop over the captions; the model's context truncates the long ones."""
     Image.new("RGB", (32, 32), "red").save(tmp_path / "1.png")
     long = "A red dog and a brown dog and a black dog and a white dog sit on a bench near a big table with a blue cat."
     (tmp_path / "captions.csv").write_text(
@@ -107,7 +107,7 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
     ) == (0, 1)
 
 
-def test_macro_and_micro_gaps_differ_as_by_hand():
+def test_macro_and_micro_gaps_match_an_example_by_hand():
     # captions: (0.10 - 0.05) / 2 = 0.025, 0.0, 0.30 -> mean 0.108333; pooled: 0.35 / 4 = 0.0875
     assert value(FOUND, "sensitivity_gap")["value"] == pytest.approx(0.325 / 3)
     assert value(FOUND, "sensitivity_gap", "micro")["value"] == pytest.approx(0.0875)
@@ -128,13 +128,13 @@ def test_strength_blends_the_prior_of_the_type_with_the_distance_of_the_texts():
     assert found == pytest.approx([0.225, 0.525, 1.0, 0.5])
 
 
-def test_strength_bins_are_split_at_the_quartiles_and_leave_the_unknown_out():
+def test_strength_bins_are_split_at_the_quartiles_without_unknown_strengths():
     strengths = np.array([0.1, 0.2, 0.3, 0.4, 0.5, np.nan])
     names = pairwise.strength_bins(strengths, *pairwise.quartiles(strengths))
     assert names.tolist() == ["weak", "weak", "medium", "medium", "strong", ""]
 
 
-def test_strength_weighted_means_are_those_of_a_plain_loop():
+def test_strength_weighted_means_match_a_plain_loop():
     flips = CASES[CASES["kind"] == "flip"]
     top = sum(s * g for s, g in zip(flips["strength"], flips["margin"], strict=True))
     assert value(FOUND, "weighted_gap", "micro")["value"] == pytest.approx(
@@ -146,19 +146,19 @@ def test_strength_weighted_means_are_those_of_a_plain_loop():
     )
 
 
-def test_combined_edits_are_judged_apart_from_plain_flips():
+def test_combined_edits_are_measured_separately_from_plain_flips():
     assert value(FOUND, "combined_positive_rate")["value"] == 0
     assert value(FOUND, "combined_gap")["value"] == pytest.approx(-0.01)
 
 
-def test_a_kind_that_is_absent_is_unknown():
+def test_a_metric_of_a_missing_kind_is_unknown():
     found = judged(CASES[CASES["kind"] == "flip"]).estimates()
     line = value(found, "invariance_error")
     assert math.isnan(line["value"])
     assert line["n_items"] == 0
 
 
-def test_a_tag_with_a_value_for_every_item_is_not_sliced_by():
+def test_a_tag_with_a_different_value_for_every_item_gives_no_slices():
     many = pd.concat(
         [
             CASES.iloc[[2]].assign(**{"item_code": i, "tag:id": str(i), "tag:place": "sea"})
@@ -170,7 +170,7 @@ def test_a_tag_with_a_value_for_every_item_is_not_sliced_by():
 
 
 @pytest.mark.parametrize("metric", pairwise.METRICS, ids=lambda metric: metric.name)
-def test_every_metric_says_what_a_reader_needs(metric):
+def test_every_metric_has_a_direction_unit_help_and_source(metric):
     assert metric.direction in ("up", "down", "none")
     assert metric.unit in ("cosine", "rate")
     assert metric.help.endswith(".")
@@ -183,12 +183,12 @@ def test_every_metric_says_what_a_reader_needs(metric):
 
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
-def test_the_sums_of_the_items_give_back_every_mean(averaging: str):
+def test_the_sums_of_the_items_reproduce_every_mean(averaging: str):
     found, sums = judged(CASES).estimates(), judged(CASES).sums()
     whole = found[(found["by"] == "all") & (found["averaging"] == averaging)].set_index("metric")
-    own = sums[sums["averaging"] == averaging].groupby("metric")[["total", "weight"]].sum()
-    assert len(own)
-    for name, line in own.iterrows():
+    by_metric = sums[sums["averaging"] == averaging].groupby("metric")[["total", "weight"]].sum()
+    assert len(by_metric)
+    for name, line in by_metric.iterrows():
         assert line["total"] / line["weight"] == pytest.approx(whole.loc[name, "value"])
         assert (
             sums.query("metric == @name and averaging == @averaging")["weight"] > 0

@@ -1,4 +1,4 @@
-"""Power by simulation: a difference of the size that is named is found in four of five samples."""
+"""Power by simulation: a difference of the stated size is found in four of five samples."""
 
 import math
 
@@ -13,7 +13,7 @@ N_CASES = 5
 
 
 def answers(rng: np.random.Generator, n_items: int, ahead: float) -> tuple[np.ndarray, np.ndarray]:
-    """Right answers of two models to the cases of each picture; the second is better by `ahead`, hard pictures are
+    """Draw right answers of two models to the cases of each picture; the second is better by `ahead`, hard pictures are
     hard for both.
     """
     chance = np.clip(rng.normal(0.6, 0.12, n_items), 0.05, 0.9)
@@ -22,7 +22,7 @@ def answers(rng: np.random.Generator, n_items: int, ahead: float) -> tuple[np.nd
 
 
 def detectable(rng: np.random.Generator, n_items: int, n_tests: int) -> float:
-    """What a set on which the models are equally good says that it could have shown."""
+    """Return the detectable difference of a dataset on which the models are equally good."""
     items, weight = np.arange(n_items), np.full(n_items, float(N_CASES))
     sides = answers(rng, n_items, 0.0)
     pair = tuple(Measure(side / N_CASES, weight, items) for side in sides)
@@ -32,7 +32,7 @@ def detectable(rng: np.random.Generator, n_items: int, n_tests: int) -> float:
 
 
 def share_found(rng: np.random.Generator, n_items: int, n_tests: int, ahead: float) -> float:
-    """How often the exact test finds a difference."""
+    """Return the share of samples in which the exact test finds a difference."""
     n_samples, n_found = 400, 0
     for _ in range(n_samples):
         first, second = answers(rng, n_items, ahead)
@@ -41,14 +41,14 @@ def share_found(rng: np.random.Generator, n_items: int, n_tests: int, ahead: flo
 
 
 @pytest.mark.parametrize(("n_items", "n_tests"), [(150, 1), (400, 1), (400, 20)])
-def test_the_named_difference_is_found_in_four_of_five_samples(n_items: int, n_tests: int):
+def test_the_detectable_difference_is_found_in_four_of_five_samples(n_items: int, n_tests: int):
     rng = np.random.default_rng(n_items + n_tests)
     named = np.median([detectable(rng, n_items, n_tests) for _ in range(5)])
     assert 0.72 <= share_found(rng, n_items, n_tests, named) <= 0.88
     assert share_found(rng, n_items, n_tests, named / 2) < 0.45
 
 
-def test_the_number_of_pictures_finds_the_difference():
+def test_the_computed_number_of_pictures_detects_the_difference():
     rng = np.random.default_rng(3)
     items = 150
     first, second = answers(rng, items, 0.0)
@@ -61,7 +61,7 @@ def test_the_number_of_pictures_finds_the_difference():
 
 
 @pytest.mark.parametrize("n_tests", [1, 7, 4950])
-def test_on_few_pictures_a_difference_needs_enough_that_differ(n_tests: int):
+def test_with_few_pictures_a_detectable_difference_needs_enough_differing_pictures(n_tests: int):
     needed = next(n for n in range(1, 40) if 2 / 2**n < 0.05 / n_tests)
     assert power.detectable(0.0, needed - 1, n_tests) == math.inf
     share = power.detectable(0.0, 60, n_tests)

@@ -11,7 +11,7 @@ from vlprobe.metrics import ranking
 
 
 def versions(seed: int, n: int = 300, values: int = 0) -> np.ndarray:
-    """Three versions of similarities to n candidates; with `values` only that many different ones, so that many tie."""
+    """Draw three versions of similarities to n candidates; `values` limits the distinct ones, so that many tie."""
     rng = np.random.default_rng(seed)
     made = rng.normal(size=n) + 0.5 * rng.normal(size=(3, n))
     return np.round(made * values) if values else made
@@ -19,14 +19,14 @@ def versions(seed: int, n: int = 300, values: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("values", [0, 2, 60])
-def test_average_ranks_and_order_are_those_of_scipy_and_of_a_stable_sort(values: int, dtype: type):
+def test_average_ranks_match_scipy_and_the_order_matches_a_stable_sort(values: int, dtype: type):
     made = versions(1, values=values).astype(dtype)
     found = ranking.Ranker()(made)
     assert (found.centered + (300 + 1) / 2 == stats.rankdata(-made, axis=1)).all()
     assert (found.order == np.argsort(-made, axis=1, kind="stable")).all()
 
 
-def test_a_ranker_is_used_again_for_more_and_for_fewer_versions_and_for_another_gallery():
+def test_a_ranker_can_be_reused_with_other_numbers_of_versions_and_another_gallery():
     ranker = ranking.Ranker()
     for made in (
         versions(10),
@@ -41,7 +41,7 @@ def test_a_ranker_is_used_again_for_more_and_for_fewer_versions_and_for_another_
         assert (found.centered + (made.shape[1] + 1) / 2 == stats.rankdata(-made, axis=1)).all()
 
 
-def test_both_zeros_are_one_value_and_the_smallest_and_largest_numbers_keep_their_order():
+def test_both_zeros_tie_and_extreme_numbers_keep_their_order():
     made = np.float32([[0.0, -0.0, 1e-45, -1e-45, 3e38, -3e38, 0.0]])
     found = ranking.Ranker()(made)
     assert found.order.tolist() == [[4, 2, 0, 1, 6, 3, 5]]
@@ -58,7 +58,7 @@ def test_rank_correlation_is_the_mean_of_scipys_spearman(values: int, dtype: typ
     assert ranking.rank_correlation(ranking.Ranker()(made)) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_same_ranking_is_exactly_one_and_the_reverse_minus_one():
+def test_equal_rankings_correlate_with_1_and_reversed_ones_with_minus_1():
     values = np.array([[0.1, 0.5, 0.9], [1.0, 2.0, 3.0]])
     assert ranking.rank_correlation(ranking.Ranker()(values)) == pytest.approx(1, abs=1e-15)
     assert ranking.rank_correlation(ranking.Ranker()(values * [[1], [-1]])) == pytest.approx(
@@ -66,14 +66,14 @@ def test_the_same_ranking_is_exactly_one_and_the_reverse_minus_one():
     )
 
 
-def test_a_model_that_cannot_tell_candidates_apart_has_no_correlation_and_chance_overlap():
+def test_a_constant_model_has_no_correlation_and_the_overlap_of_chance():
     same = np.ones((2, 50))
     assert math.isnan(ranking.rank_correlation(ranking.Ranker()(same)))
     assert math.isnan(ranking.list_correlations(ranking.Ranker()(same)).mean())
     assert ranking.top_overlaps(ranking.Ranker()(same), 10).mean() == pytest.approx(10 / 50)
 
 
-def test_the_id_list_reading_is_the_correlation_of_the_lists_as_numbers():
+def test_the_id_list_measure_correlates_the_lists_as_numbers():
     made = versions(8, values=2).astype(np.float32)
     lists = np.argsort(-made, axis=1, kind="stable")
     expected = np.mean(
@@ -84,14 +84,14 @@ def test_the_id_list_reading_is_the_correlation_of_the_lists_as_numbers():
     )
 
 
-def test_top_overlap_is_that_of_plain_sets():
+def test_top_overlap_matches_plain_sets():
     made = versions(3)
     tops = [set(np.argsort(-row)[:20].tolist()) for row in made]
     expected = np.mean([len(tops[i] & tops[j]) / 20 for i, j in combinations(range(3), 2)])
     assert ranking.top_overlaps(ranking.Ranker()(made), 20).mean() == pytest.approx(expected)
 
 
-def test_a_tie_at_the_border_counts_as_a_random_order_of_it_would():
+def test_a_tie_at_the_border_counts_as_a_random_order():
     made = np.array([[3.0, 2.0, 2.0, 2.0, 1.0], [5.0, 4.0, 3.0, 2.0, 1.0]])
     rng = np.random.default_rng(4)
     drawn = []
@@ -107,7 +107,7 @@ def test_a_tie_at_the_border_counts_as_a_random_order_of_it_would():
 
 
 @pytest.mark.parametrize("k", [1, 10, 100, 299])
-def test_top_overlap_with_many_ties_is_the_product_of_the_chances_to_be_in_it(k: int):
+def test_top_overlap_with_many_ties_is_the_product_of_inclusion_probabilities(k: int):
     made = versions(9, values=2)
     border = -np.sort(-made, axis=1)[:, k - 1, None]
     above, level = (made > border).astype(float), (made == border).astype(float)
@@ -120,16 +120,16 @@ def test_top_overlap_with_many_ties_is_the_product_of_the_chances_to_be_in_it(k:
     )
 
 
-def test_the_top_of_more_than_there_is_is_unknown():
+def test_an_overlap_deeper_than_the_gallery_is_unknown():
     assert math.isnan(ranking.top_overlaps(ranking.Ranker()(versions(5, n=50)), 50).mean())
 
 
-def test_one_version_has_nothing_to_be_compared_with():
+def test_a_single_version_has_no_correlation_and_no_overlap():
     assert math.isnan(ranking.rank_correlation(ranking.Ranker()(versions(6)[:1])))
     assert not len(ranking.top_overlaps(ranking.Ranker()(versions(6)[:1]), 10))
 
 
-def test_the_id_list_reading_is_near_zero_where_the_ranking_is_stable():
+def test_the_id_list_measure_is_near_zero_although_the_ranking_is_stable():
     made = versions(7, n=5000)
     assert ranking.rank_correlation(ranking.Ranker()(made)) > 0.7
     assert abs(ranking.list_correlations(ranking.Ranker()(made)).mean()) < 0.05

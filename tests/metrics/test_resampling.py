@@ -1,4 +1,4 @@
-"""The draws of all resamples: the same kept as made anew, and never changed by who uses them."""
+"""The draws of all resamples: cached ones equal new ones, and callers cannot change them."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from vlprobe.metrics import resampling
 
 
 @pytest.mark.parametrize("n_items", [1, 3, 70, 1100])
-def test_kept_draws_are_those_of_each_resample(n_items: int):
+def test_cached_draws_match_those_of_each_resample(n_items: int):
     every = resampling.every_resample(n_items)
     assert every.shape == (n_items, resampling.RESAMPLES)
     for number in (0, 49, 50, resampling.RESAMPLES - 1):
@@ -18,12 +18,12 @@ def test_kept_draws_are_those_of_each_resample(n_items: int):
     assert (every.sum(axis=0, dtype=np.int64) == n_items).all()
 
 
-def test_draws_of_few_items_are_made_once_and_those_of_many_are_not_kept(monkeypatch):
+def test_draws_of_few_items_are_cached_and_those_of_many_are_not(monkeypatch):
     monkeypatch.setattr(resampling, "MOST_KEPT", 41)
     assert resampling.every_resample(41) is resampling.every_resample(41)
     assert resampling.every_resample(42) is not resampling.every_resample(42)
 
 
-def test_nobody_can_change_kept_draws():
+def test_cached_draws_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         resampling.every_resample(5)[0, 0] = 1

@@ -1,4 +1,4 @@
-"""Overlaps by counts of candidates against whole rankings, and what a sample of candidates estimates."""
+"""Overlaps by counts of candidates, against whole rankings, and estimates from a sample of candidates."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ WIDTH, DEPTHS = 5, (3, 10, 40)
 
 
 @pytest.mark.parametrize("draw", range(1, 8))
-def test_counts_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, draw: int):
+def test_overlaps_by_counts_match_those_of_whole_rankings_with_any_ties(monkeypatch, draw: int):
     monkeypatch.setattr(gallery, "PRODUCT_BYTES", 4 * WIDTH * 11)
     for seed in range(3):
         rng = np.random.default_rng([draw, seed])
         vectors = rng.integers(-2, 3, (90, WIDTH)).astype(np.float32)
-        vectors[rng.integers(0, 90, 30)] = vectors[0]  # alike, in many products
+        vectors[rng.integers(0, 90, 30)] = vectors[0]  # equal candidates in many products
         versions = rng.integers(-1, 2, (7, WIDTH)).astype(np.float32)
-        versions[4] = 0  # ties with everything
+        versions[4] = 0  # ties with all candidates
         whole = versions @ vectors.T
         scores = np.concatenate([rows for _, rows in Gallery(vectors).similarities(versions)])
         assert (scores == whole).all()
@@ -33,7 +33,7 @@ def test_counts_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, d
                 np.testing.assert_allclose(shares, expected, atol=1e-12)
 
 
-def test_a_sample_estimates_the_correlation_of_all_as_closely_as_its_standard_error_says():
+def test_a_sample_estimates_the_full_correlation_within_its_standard_error():
     rng = np.random.default_rng(0)
     shared = rng.normal(size=20_000)
     values = np.stack([shared + 0.7 * rng.normal(size=20_000) for _ in range(2)]).astype(np.float32)
@@ -48,7 +48,7 @@ def test_a_sample_estimates_the_correlation_of_all_as_closely_as_its_standard_er
     assert 0.4 * expected < np.std(estimates) < 1.3 * expected
 
 
-def test_a_sample_depends_on_seed_and_case_alone():
+def test_a_sample_depends_only_on_seed_and_case():
     drawn = ranking.sampled_numbers(1, "a", 1000, 100)
     assert (drawn == ranking.sampled_numbers(1, "a", 1000, 100)).all()
     assert (drawn != ranking.sampled_numbers(1, "b", 1000, 100)).any()

@@ -1,4 +1,4 @@
-"""Groups of tied models: cliques, all ties covered, none invented; against all subsets of few models."""
+"""Groups of tied models: cliques that cover exactly the ties, against all subsets of a few models."""
 
 import itertools
 
@@ -43,12 +43,12 @@ def test_no_group_can_be_extended(seed: int):
     assert set(groups) <= set(largest) and len(groups) == len(set(groups))
 
 
-def test_a_chain_of_ties_is_no_group():
+def test_a_chain_of_ties_is_not_one_group():
     chain = {frozenset(pair) for pair in ("AB", "BC", "CD")}
     assert tie_groups("ABCD", chain) == [("A", "B"), ("B", "C"), ("C", "D")]
 
 
-def test_neighbours_of_200_models_are_tied_in_as_few_groups_as_there_are():
+def test_ties_among_neighbors_of_200_models_form_the_fewest_groups():
     models = [f"m{number:03}" for number in range(200)]
     tied = {
         frozenset((models[one], models[other]))
@@ -57,5 +57,5 @@ def test_neighbours_of_200_models_are_tied_in_as_few_groups_as_there_are():
     }
     groups = tie_groups(models, tied)
     assert groups == [tuple(models[start : start + 21]) for start in range(180)]
-    letters = group_letters(groups)  # more groups than letters: numbers
+    letters = group_letters(groups)  # more groups than letters, so numbers
     assert (letters["m000"], letters["m001"], letters["m199"]) == ("1", "1 2", "180")

@@ -1,4 +1,4 @@
-"""A tie is what equality alone denies: each metric's ties are recounted as cases won by >= and lost by >."""
+"""A tie is a case that only equality loses: each metric's ties are recounted as cases won by >= and lost by >."""
 
 import operator
 from collections.abc import Callable
@@ -30,12 +30,12 @@ def ties(metrics: tuple, rows: pd.DataFrame) -> dict[str, int]:
 
 
 def denied(rows: pd.DataFrame, wins: Callable) -> int:
-    """Cases for which `wins(row, above)` differs between "at least" and "above"."""
+    """Count the cases for which `wins(row, above)` differs between "at least" and "above"."""
     return sum(wins(row, operator.ge) != wins(row, operator.gt) for row in rows.itertuples())
 
 
 def check_ties(metrics: tuple, rows: pd.DataFrame, expected: dict[str, Callable]) -> dict[str, int]:
-    """Compare the ties of each metric with the cases that equality denies it, and return those of all metrics."""
+    """Compare the ties of each metric with the cases lost by equality, and return the ties of all metrics."""
     found = ties(metrics, rows)
     assert {name: found[name] for name in expected} == {
         name: denied(rows, wins) for name, wins in expected.items()
@@ -43,7 +43,7 @@ def check_ties(metrics: tuple, rows: pd.DataFrame, expected: dict[str, Callable]
     return found
 
 
-def test_a_tie_of_pairs_is_counted_for_its_own_metric():
+def test_a_tie_of_pairs_is_counted_for_its_metric():
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 5, (N, 4)) / 4
     rows = pd.DataFrame(scores, columns=[f"score_{n}" for n in range(4)])
@@ -63,11 +63,11 @@ def test_a_tie_of_pairs_is_counted_for_its_own_metric():
     }
     found = check_ties(pairs.METRICS, rows, expected)
     assert len(set(found.values())) > 4
-    assert found["equivariance_deviation"] == 0  # nothing should win: 0 is the aim
+    assert found["equivariance_deviation"] == 0  # has no winner, because 0 is the aim
 
 
 @pytest.mark.parametrize("probability", [True, False])
-def test_a_tie_of_foils_is_counted_for_its_own_metric(probability: bool):
+def test_a_tie_of_foils_is_counted_for_its_metric(probability: bool):
     scores = np.random.default_rng(1).integers(0, 5, (N, 2)) / 4
     rows = pd.DataFrame(scores, columns=["score_0", "score_1"]).assign(
         margin=np.float32(scores[:, 0] - scores[:, 1]), kind="foil", probability=probability
@@ -85,7 +85,7 @@ def test_a_tie_of_foils_is_counted_for_its_own_metric(probability: bool):
     check_ties(pairs.METRICS, rows, expected)
 
 
-def test_a_tie_of_triplets_is_counted_for_its_own_metric():
+def test_a_tie_of_triplets_is_counted_for_its_metric():
     rng = np.random.default_rng(2)
     names = ["text_01", "text_02", "text_12", "overlap_01", "overlap_02", "overlap_12"]
     texts = pd.DataFrame(rng.integers(0, 4, (N, 6)) / 4, columns=names).assign(kind="t2t")
@@ -115,12 +115,12 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
     check_ties(triplets.METRICS, shown, expected)
 
 
-def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
+def test_a_tie_of_retrieval_is_counted_for_its_metric():
     rng = np.random.default_rng(3)
-    # few directions: many candidates tie
+    # few directions, so that many candidates tie
     queries = rng.integers(-1, 2, (100, 8)).astype(np.float32)
     vectors = np.concatenate([queries, rng.integers(-1, 2, (200, 8)).astype(np.float32)])
-    vectors[200:300:2] = queries[::2]  # altered captions that say what the first caption does
+    vectors[200:300:2] = queries[::2]  # altered captions that equal the first caption
     owner, altered = np.tile(np.arange(100), 3), np.repeat([False, False, True], 100)
     candidates = Gallery(vectors)
     found = retrieve(queries, np.arange(100), candidates, owner, altered)
@@ -133,7 +133,7 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
     for query, values in enumerate(scores):
         mine = (owner == query) & ~altered
         hits = {}
-        for beats in (operator.ge, operator.gt):  # what counts against the own candidate
+        for beats in (operator.ge, operator.gt):  # counted against the own candidate
             before = beats(values, values[mine].max()) & ~mine
             hits |= {(k, "", beats): (before & ~altered).sum() < k for k in (1, 5, 10)}
             hits |= {(k, "_new", beats): before.sum() < k for k in (1, 5, 10)}
@@ -150,7 +150,7 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
     assert counted["i2t_r1"] > 0 and counted["i2t_drop_rate"] > 0
 
 
-def test_words_tie_alike_whatever_the_model(every_probe: Store):
+def test_word_overlaps_tie_equally_for_every_model(every_probe: Store):
     found = views.estimates.estimates(question_set_of(every_probe, "visla")).set_index(
         ["metric", "model"]
     )["ties"]

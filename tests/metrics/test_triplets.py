@@ -38,7 +38,7 @@ def test_text_measures_agree_with_a_plain_loop():
         assert BY_NAME[name](rows).tolist() == [float(line[column]) for line in loop]
 
 
-def test_blind_models_get_the_chance_that_is_declared():
+def test_random_models_score_at_the_declared_chance_level():
     rng = np.random.default_rng(1)
     pairs = [f"{kind}_{pair}" for kind in ("text", "overlap") for pair in ("01", "02", "12")]
     names = ["score_0", "score_1", "score_2", *pairs]
@@ -47,12 +47,12 @@ def test_blind_models_get_the_chance_that_is_declared():
         assert metric.value(rows).mean() == pytest.approx(metric.chance, abs=0.01), metric.name
 
 
-def test_jaccard_is_shared_over_all():
+def test_jaccard_is_the_shared_over_all_words():
     assert triplets.jaccard(frozenset("abc"), frozenset("bcd")) == 0.5
     assert np.isnan(triplets.jaccard(frozenset(), frozenset()))
 
 
-def test_a_bag_of_words_is_judged_although_the_model_embeds_no_texts(tmp_path):
+def test_word_overlap_is_measured_even_if_the_model_embeds_no_texts(tmp_path):
     texts = [
         ("a dog runs", "a dog is running", "the cats sleep"),
         ("a dog bites a man", "he is bitten", "a man bites"),
