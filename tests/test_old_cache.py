@@ -257,7 +257,8 @@ def test_a_stopped_run_resumes_without_scoring_its_finished_parts_again(old, mon
     run = Run(**STOPPED["run"] | {"metrics": tuple(STOPPED["run"]["metrics"])})
     assert run.key == STOPPED["key"] and sorted(old.run(run.key).parts()) == STOPPED["parts"]
     # Use the stored versions instead of the current ones, because this tests how parts are stored and found.
-    monkeypatch.setattr(runs_run, "plan", lambda *_: run)
+    prepare = runs_run.prepare
+    monkeypatch.setattr(runs_run, "prepare", lambda *given: prepare(*given)._replace(run=run))
     monkeypatch.setattr(runs_answers, "PART_CASES", STOPPED["part_cases"])
     scored = Scorers(run.probe, monkeypatch)
     manifest = execute(stopped_request(), old)[0]
