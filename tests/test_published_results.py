@@ -327,6 +327,6 @@ def test_home_and_slides_start_with_a_gpt_4v_failure_and_show_no_suspect_labels(
         for question in quiz.questions:
             assert sum(each.verdict == "fooled" for each in question.verdicts) >= 2
         assert not suspects & {each.id for each in quiz.questions}
-    everything = views.rows.CaseTable(STORE, questions.key).numbers("kind = ?", ["foil"])
+    everything = views.tables.CaseTable(STORE, questions.key).numbers("kind = ?", ["foil"])
     is_suspect = views.suspects.are_suspect(questions, "foil", everything)
     assert np.count_nonzero(is_suspect) == len(suspects) == 468

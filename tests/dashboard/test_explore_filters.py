@@ -16,7 +16,7 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
-from vlprobe.views import caption_bins, rows
+from vlprobe.views import caption_bins, tables
 
 ONE, OTHER = "control:random", "guess"
 
@@ -96,14 +96,14 @@ def test_the_first_listed_model_with_results_becomes_the_second_model(show_page,
 
 def forget(monkeypatch: pytest.MonkeyPatch, answers: SingleFlightCache | None = None) -> None:
     """Replace the cache of page answers by an empty one or by `answers`."""
-    monkeypatch.setattr(rows, "_cache", answers or SingleFlightCache(1 << 29, rows._bytes))
+    monkeypatch.setattr(tables, "_cache", answers or SingleFlightCache(1 << 29, tables._bytes))
     monkeypatch.setattr(state, "_answers", SingleFlightCache(1000))
 
 
 @pytest.fixture(scope="module")
 def guesses() -> SingleFlightCache:
     """Return a cache for the answers that pages compute with the guess of `guessed`."""
-    return SingleFlightCache(1 << 29, rows._bytes)
+    return SingleFlightCache(1 << 29, tables._bytes)
 
 
 @pytest.fixture

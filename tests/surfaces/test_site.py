@@ -287,7 +287,7 @@ def test_two_model_files_get_different_names_without_their_folders(store_copy: S
         store_again(store_copy, manifest, letter * 16, model=model, dataset="csv:/srv/secret/d.csv")
     question_set = views.runs.question_set(store_copy, manifest["case_key"])
     runs = tuple(question_set.run(f"hf:/srv/secret/{letter}/own.pt") for letter in "ab")
-    files = bundle.site(store_copy, [replace(question_set, runs=runs)], Limits(n_cases=1)).files
+    files = bundle.site([replace(question_set, runs=runs)], Limits(n_cases=1)).files
     names = [mark["name"] for mark in tables(files)["index"]["sets"][0]["models"]]
     assert set(names) == {"own.pt", "own.pt (2)"}
     assert "secret" not in all_text(files) and "/srv" not in all_text(files)

@@ -116,7 +116,7 @@ def test_bins_read_in_blocks_equal_those_read_at_once(filled, question_set, monk
 
 @pytest.mark.parametrize("by", WORDS)
 def test_a_filter_by_a_bin_passes_only_its_cases(filled, key, question_set, by):
-    codes = caption_bins.bin_codes(views.rows.CaseTable(filled, key), by)
+    codes = caption_bins.bin_codes(views.tables.CaseTable(filled, key), by)
     for code, name in enumerate(caption_bins.VALUES[by]):
         chosen = Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
         table, total = views.cases.failures(question_set, chosen, size=10_000)

@@ -120,7 +120,7 @@ def test_report_site_and_python_use_the_most_complete_set(
 ):
     store, (complete, *_) = filled
     assert vlprobe.results(cache=store.root).question_set.key == complete
-    monkeypatch.setattr(report, "report", lambda store, question_set: question_set.key)
+    monkeypatch.setattr(report, "report", lambda question_set: question_set.key)
     result = CliRunner().invoke(
         main, ["--cache", str(store.root), "report", str(tmp_path / "report.html")]
     )

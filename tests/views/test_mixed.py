@@ -33,7 +33,7 @@ STRENGTHS = ("mix:0.8", "mix:0.6", "patch:0.8")
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clear the views' cache."""
-    monkeypatch.setattr(views.rows, "_cache", SingleFlightCache(1 << 20, views.rows._bytes))
+    monkeypatch.setattr(views.tables, "_cache", SingleFlightCache(1 << 20, views.tables._bytes))
 
 
 @pytest.fixture(scope="module")

@@ -241,17 +241,16 @@ def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_deviations_match_those_of_a_loop(every_probe: Store, unit: str):
-    found = views.papers.deviations(question_set_of(every_probe, "eqben"), unit, bins=5).query(
-        "model == @RANDOM"
-    )
-    run = views.runs.runs(every_probe).query("case_key == @key and model == @RANDOM").iloc[0]
+    question_set = question_set_of(every_probe, "eqben")
+    found = views.papers.deviations(question_set, unit, bins=5).query("model == @RANDOM")
+    run = question_set.run(RANDOM)
     values = []
-    for a, b, c, d in pd.read_parquet(every_probe.root / "runs" / run["key"] / "scores.parquet")[
+    for a, b, c, d in pd.read_parquet(every_probe.root / "runs" / run.key / "scores.parquet")[
         "scores"
     ].map(tuple):
         values.append(
             (abs((a - b) - (d - c)) + abs((a - c) - (d - b)))
-            / (run["spread"] if unit == "spread" else 1)
+            / (run.spread if unit == "spread" else 1)
         )
     assert found["share"].sum() == pytest.approx(1)
     for row in found.itertuples():

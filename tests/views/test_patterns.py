@@ -72,7 +72,7 @@ def rows(counted: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 def answered(monkeypatch: pytest.MonkeyPatch, margins: np.ndarray) -> None:
     """Set the margins of every run."""
-    monkeypatch.setattr(views.rows.AnswerTable, "margins", property(lambda table: margins))
+    monkeypatch.setattr(views.tables.AnswerTable, "margins", property(lambda table: margins))
 
 
 def believed(

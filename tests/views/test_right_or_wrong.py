@@ -201,7 +201,7 @@ def test_each_answered_case_counts_once_in_the_leaderboard(data, names, store, t
     dataset = f"pairs:{data / 'valse'}@{data}+unpictured"
     execute(Request((partly, names["twice"]), dataset, "eqben", examine=False), of_partly)
     question_set = question_set_of(of_partly)
-    columns = views.leaderboard.leaderboard(of_partly, [question_set], by="edit")
+    columns = views.leaderboard.leaderboard(question_set, by="edit")
     table = views.leaderboard.table(columns).set_index(["model", "subtype"])
     assert table["n_cases"][partly].tolist() == [answered, *[answered / 2] * len(SUBSETS)]
     assert table["n_cases"][names["twice"]].tolist() == [N, *[N / 2] * len(SUBSETS)]

@@ -45,7 +45,7 @@ def answers(seed: int) -> pa.Table:
 
 @pytest.mark.parametrize("few", [100, 0], ids=["from row groups", "by DuckDB"])
 def test_rows_are_those_of_the_file_in_the_requested_order(store: Store, monkeypatch, few: int):
-    monkeypatch.setattr(views.rows, "FEW", few)
+    monkeypatch.setattr(views.tables, "FEW", few)
     cases = CaseTable(store, "b")
     whole = pd.read_parquet(cases.path)
     for _ in range(2):  # once read and once from the cache
