@@ -1,7 +1,5 @@
 """Commands for edits that a language model writes, and for human verdicts on edits."""
 
-import csv
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from vlprobe.cli.arguments import (
     typed,
 )
 from vlprobe.cli.output import ProgressBar, inform, print_rows
+from vlprobe.render.text_tables import formatted
 from vlprobe.runs.request import Request
 from vlprobe.storage import files
 
@@ -117,18 +116,15 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 
     The edits are in random order, without their intended meaning. Give each judge a copy named after that judge.
     """
+    import pandas as pd
+
     from vlprobe.runs.edits.sheet import COLUMNS, open_edits, sample_edits
-    from vlprobe.surfaces.report.selection import defused
 
     edits_on_it = sample_edits(open_edits(edits_path).edits, sample, seed)
     files.require_new(output, "verdicts")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(
-        [edit.id, defused(edit.caption), defused(edit.text), "", ""] for edit in edits_on_it
-    )
-    files.write_bytes(output, text.getvalue().encode("utf-8-sig"))
+    rows = [(edit.id, edit.caption, edit.text, "", "") for edit in edits_on_it]
+    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+    files.write_bytes(output, formatted(table, "csv").encode("utf-8-sig"))
     inform(f"{output}: {len(edits_on_it):,} edits to judge")
 
 
