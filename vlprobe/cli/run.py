@@ -29,8 +29,6 @@ from vlprobe.runs.request import Request
 from vlprobe.types.options import REMOVED
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from vlprobe.storage.store import Store
 
 ALL = "all"
@@ -127,7 +125,17 @@ def run(
         raise click.UsageError("--ray-address needs --executor ray.")
     typed(*settings["models"], *datasets, *probes, *parse_pairs(options).values())
     settings["models"] = tuple(loadable_names(ctx, settings["models"]))
-    requests = _requests(datasets, probes, parse_pairs(options), settings)
+    settings["errata"] = rejected_labels(settings["errata"])
+    settings["keep_embeddings"] = not settings.pop("no_embedding_cache")
+    settings["examine"] = not settings.pop("no_doctor")
+    known = {name: value for name, value in settings.items() if value is not None}
+    names = registry.names("probes") if ALL in probes else list(dict.fromkeys(probes))
+    by_probe = _options_by_probe(names, parse_pairs(options))
+    requests = [
+        Request(dataset=dataset, probe=name, options=by_probe[name], **known)
+        for dataset in dict.fromkeys(datasets or ("",))
+        for name in names
+    ]
     store = cache_store(ctx)
     leaves_out = ALL in probes or len(datasets) > 1
     with ProgressBar() as bar:
@@ -143,28 +151,6 @@ def run(
     _print_answers(store, [manifests for manifests in plan.manifests if manifests], how)
     if clock:
         inform(clock.report())
-
-
-def _requests(
-    datasets: Sequence[str], probes: Sequence[str], options: Mapping[str, object], settings: dict
-) -> "list[Request]":
-    """Create one request per dataset and probe. Raises a VlprobeError if a probe or an option is unknown."""
-    keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
-    settings["errata"] = rejected_labels(settings["errata"])
-    settings = {name: value for name, value in settings.items() if value is not None}
-    names = registry.names("probes") if ALL in probes else list(dict.fromkeys(probes))
-    return [
-        Request(
-            dataset=dataset,
-            probe=name,
-            options=options_of_probe,
-            keep_embeddings=keep,
-            examine=examine,
-            **settings,
-        )
-        for dataset in dict.fromkeys(datasets or ("",))
-        for name, options_of_probe in _options_by_probe(names, options).items()
-    ]
 
 
 def _options_by_probe(
@@ -197,17 +183,22 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
     """Print the estimates from all runs in one table, then the notes on models and data.
 
     Args:
-        answers: The run manifests, one list per dataset and probe.
+        answers: The run manifests, one list per dataset and probe. At least one.
     """
     import pandas as pd
 
-    tables = [_estimates(store, manifests) for manifests in answers]
+    tables = []
+    for manifests in answers:
+        question_set = views.runs.question_set(store, manifests[0]["case_key"])
+        estimates = views.estimates.estimates(question_set).drop(columns=["slice"])
+        keys = dict.fromkeys(manifest["key"] for manifest in manifests)
+        tables.append(pd.concat([estimates.loc[estimates["key"] == key] for key in keys]))
     for column in ("probe", "dataset"):
         values = [manifests[0]["run"][column] for manifests in answers]
         if len(set(values)) > 1:
             for table, value in zip(tables, values, strict=True):
                 table.insert(0, column, value)
-    print_table(pd.concat(tables) if tables else pd.DataFrame(), how)
+    print_table(pd.concat(tables), how)
     keys = {manifest["key"] for manifests in answers for manifest in manifests}
     print_notes(row for row in views.runs.run_rows(store) if row.key in keys)
     notes, findings = {}, {}  # each is printed once, even if several probes have it
@@ -220,13 +211,3 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
         inform(
             f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}"
         )
-
-
-def _estimates(store: "Store", manifests: Sequence[dict]) -> "pd.DataFrame":
-    """Return a table with all estimates for runs on the same question set, grouped by model."""
-    import pandas as pd
-
-    estimates = views.estimates.estimates(views.runs.question_set(store, manifests[0]["case_key"]))
-    keys = dict.fromkeys(manifest["key"] for manifest in manifests)
-    of_models = pd.concat([estimates.loc[estimates["key"] == key] for key in keys])
-    return of_models.drop(columns=["slice"])
