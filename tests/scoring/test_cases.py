@@ -17,7 +17,7 @@ RANDOM = controls.load("control:random")
 
 
 class TextsOnly(TextEncoder):
-    """A control that sees no pictures."""
+    """A control that encodes no pictures."""
 
     capabilities = Capabilities(embeds_texts=True, dim=controls.ControlEncoder.dim)
 
@@ -27,7 +27,7 @@ class TextsOnly(TextEncoder):
 
 
 class PairsOnly(PairScorer):
-    """A control that looks at pairs: the score is the length of the text over that of the longest."""
+    """A pair scorer: the score is the length of the text divided by that of the longest."""
 
     name, digest = "pairs", "d" * 32
     capabilities = Capabilities(scores_pairs=True, score_type="probability")
@@ -66,7 +66,7 @@ def cases(tmp_path):
     )
 
 
-def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
+def test_scores_are_the_products_of_the_embeddings_by_image(cases):
     encoder = CachedEncoder(RANDOM)
     found = scored(RANDOM, cases, lambda rows: rows["text_01"].to_numpy())
     for row in cases.to_pylist():
@@ -83,9 +83,9 @@ def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
     )
 
 
-def test_a_case_scores_the_same_whoever_its_neighbours_are(cases):
-    whole, alone = scored(RANDOM, cases), scored(RANDOM, cases.slice(1, 1))
-    assert whole["scores"][1] == alone["scores"][0]
+def test_a_case_has_the_same_score_with_any_neighbors(cases):
+    whole, single = scored(RANDOM, cases), scored(RANDOM, cases.slice(1, 1))
+    assert whole["scores"][1] == single["scores"][0]
 
 
 def test_a_constant_model_ties_everything_to_the_bit(cases):
@@ -94,13 +94,13 @@ def test_a_constant_model_ties_everything_to_the_bit(cases):
     assert (values == values[0]).all()
 
 
-def test_an_edited_picture_keeps_its_edit_when_it_is_written_and_read():
+def test_the_name_of_an_edited_picture_stores_its_edit():
     picture = Picture(Path("a b.png"), PictureEdit("mix", Path("c.png"), 0.9, 7))
     assert Picture.from_name(picture.name) == picture
     assert Picture.from_name("a b.png") == Picture(Path("a b.png"))
 
 
-def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(cases):
+def test_a_text_encoder_has_unknown_scores_and_known_text_similarities(cases):
     found = scored(TextsOnly(), cases, lambda rows: rows["score_0"].to_numpy())
     both = scored(RANDOM, cases)
     assert np.isnan([score for row in found["scores"].to_pylist() for score in row]).all()
@@ -109,7 +109,7 @@ def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(ca
     assert found["text_scores"] == both["text_scores"]
 
 
-def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
+def test_a_pair_scorer_scores_pairs_and_has_no_text_similarities(cases):
     cases = cases.slice(0, 2)
     found = scored(PairsOnly(), cases, lambda rows: rows["text_01"].to_numpy())
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
@@ -117,7 +117,7 @@ def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
     assert np.isnan([score for row in found["text_scores"].to_pylist() for score in row]).all()
 
 
-def test_an_edit_that_the_tokenizer_undoes_is_erased_and_others_are_not(cases):
+def test_only_an_edit_that_the_tokenizer_undoes_is_erased(cases):
     model = controls.load("control:random")
     model.tokenize = lambda texts, own=model.tokenize: own([text.lower() for text in texts])
     table = cases.slice(0, 2).set_column(

@@ -1,4 +1,4 @@
-"""The encode planner: once each, the same numbers whatever the batch, the cache or the order."""
+"""The encode planner: each input is encoded once, with the same numbers for any batch, cache or order."""
 
 import contextlib
 import itertools
@@ -20,7 +20,7 @@ from vlprobe.types import DualEncoder, Picture
 
 
 class Counted(DualEncoder):
-    """A control model that keeps count of what it was asked to encode, but for what only fills a batch."""
+    """A control model that counts its encoded inputs, without those that only pad a batch."""
 
     def __init__(self, name: str = "control:random") -> None:
         self._model = controls.load(name)
@@ -33,7 +33,7 @@ class Counted(DualEncoder):
         return self._model.capabilities
 
     def tokenize(self, texts):
-        # like CLIP's, this tokenizer folds case
+        # like CLIP's, this tokenizer ignores case
         return self._model.tokenize([text.lower() for text in texts])
 
     def encode_texts(self, tokens):
@@ -55,7 +55,7 @@ def photos(tmp_path):
     return made
 
 
-def test_each_distinct_text_is_encoded_once_and_answers_come_in_the_order_asked():
+def test_each_distinct_text_is_encoded_once_and_results_keep_the_requested_order():
     model = Counted()
     found = CachedEncoder(model, batch_size=1).texts(["b", "a", "b", "ccc"])
     assert model.n_texts == 3
@@ -64,14 +64,14 @@ def test_each_distinct_text_is_encoded_once_and_answers_come_in_the_order_asked(
     assert (found[1] == CachedEncoder(model).texts(["a"])[0]).all()
 
 
-def test_texts_that_the_tokenizer_cannot_tell_apart_are_an_exact_tie():
+def test_texts_with_equal_tokens_tie_exactly():
     model = Counted()
     found = CachedEncoder(model).texts(["A Dog", "a dog"])
     assert model.n_texts == 1
     assert (found[0] == found[1]).all()
 
 
-def test_texts_of_one_length_that_begin_alike_are_neighbours_in_batches():
+def test_texts_of_one_length_with_equal_beginnings_are_neighbors_in_batches():
     rows = []
 
     class Noted(Counted):
@@ -85,11 +85,11 @@ def test_texts_of_one_length_that_begin_alike_are_neighbours_in_batches():
     alike = ["A red bus", "a red car", "two cats run", "two dogs run", "two dogs sit"]
     expected = [tuple(row) for text in alike for row in model.tokenize([text]).tolist()]
     assert [row for row, _ in itertools.groupby(rows)] == expected
-    alone = [CachedEncoder(model).texts([text])[0] for text in texts]
-    assert (embedded == np.stack(alone)).all()
+    single = [CachedEncoder(model).texts([text])[0] for text in texts]
+    assert (embedded == np.stack(single)).all()
 
 
-def test_only_what_is_kept_is_remembered():
+def test_only_texts_marked_to_keep_are_cached():
     model = Counted()
     encoder = CachedEncoder(model)
     encoder.texts(["a", "b"], keep=True)
@@ -98,7 +98,7 @@ def test_only_what_is_kept_is_remembered():
     assert model.n_texts == 4
 
 
-def test_a_second_process_finds_what_the_first_kept(tmp_path, photos):
+def test_a_second_process_uses_the_stored_embeddings_of_the_first(tmp_path, photos):
     first, second = Counted(), Counted()
     one = CachedEncoder(first, tmp_path)
     texts, images = one.texts(["a", "b"], keep=True), one.images(photos)
@@ -128,12 +128,12 @@ def test_a_damaged_embedding_file_is_named(tmp_path):
         VectorStore(4, tmp_path)
 
 
-def test_progress_is_told_after_each_batch_and_may_stop_the_work():
-    told = []
-    CachedEncoder(Counted(), batch_size=1, progress=lambda *step: told.append(step)).texts(
+def test_progress_is_reported_after_each_batch():
+    steps = []
+    CachedEncoder(Counted(), batch_size=1, progress=lambda *step: steps.append(step)).texts(
         [str(n) for n in range(9)]
     )
-    assert told == [("texts", 4, 9), ("texts", 8, 9), ("texts", 9, 9)]
+    assert steps == [("texts", 4, 9), ("texts", 8, 9), ("texts", 9, 9)]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_progress_is_told_after_each_batch_and_may_stop_the_work():
         (lambda n, dim: np.full((n, dim), np.nan, np.float32), "NaN or infinite"),
     ],
 )
-def test_an_answer_of_the_wrong_form_is_refused(answer, said):
+def test_an_invalid_embedding_is_refused(answer, said):
     model = Counted()
     model.encode_texts = lambda tokens: answer(len(tokens), model.dim)
     with pytest.raises(InvalidInput, match=said):
@@ -170,7 +170,7 @@ def test_the_spread_of_one_picture_is_unknown(photos):
     assert np.isnan(similarity_spread(CachedEncoder(Counted()), photos[:1], [["a"]]))
 
 
-def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_path):
+def test_padding_columns_do_not_change_the_identity_of_a_text(tmp_path):
     model = Counted()
 
     def tokenize(texts):
@@ -182,13 +182,13 @@ def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_p
     model.encode_texts = lambda tokens: model._model.encode_texts(tokens[:, :16])
     with contextlib.closing(CachedEncoder(model, tmp_path)) as encoder:
         first = encoder.texts(["a"], keep=True)
-    asked = []
+    sizes = []
     encode = model.encode_texts
     model.encode_texts = lambda tokens: (
-        asked.append(len(np.unique(tokens, axis=0))) or encode(tokens)
+        sizes.append(len(np.unique(tokens, axis=0))) or encode(tokens)
     )
     again = CachedEncoder(model, tmp_path).texts(["a", "a longer one"])
-    assert asked == [1] and (again[0] == first[0]).all()
+    assert sizes == [1] and (again[0] == first[0]).all()
 
 
 def keyed(n: int, first: int = 0) -> tuple[list[bytes], np.ndarray]:
@@ -197,12 +197,12 @@ def keyed(n: int, first: int = 0) -> tuple[list[bytes], np.ndarray]:
 
 
 @pytest.mark.parametrize("on_disk", [True, False])
-def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, on_disk):
+def test_embeddings_are_found_in_memory_and_on_disk(tmp_path, monkeypatch, on_disk):
     monkeypatch.setattr(scoring_vectors, "FILE_BYTES", 5 * 28)  # five rows
     vectors = VectorStore(3, tmp_path if on_disk else None)
     for start in range(0, 22, 2):
         vectors.put(*keyed(2, start))
-    # of six rows each; four still wait
+    # files of six rows; four rows still wait
     assert len(list(tmp_path.glob("*.npy"))) == (3 if on_disk else 0)
     order = np.random.default_rng(0).permutation(22)
     keys, expected = keyed(22)
@@ -210,7 +210,7 @@ def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, o
     assert keys[3] in vectors and b"x" * 16 not in vectors
 
 
-def test_small_files_are_merged_and_a_process_that_has_them_open_goes_on_reading(tmp_path):
+def test_small_files_are_merged_while_another_process_still_reads_them(tmp_path):
     for start in range(0, 40, 2):
         vectors = VectorStore(3, tmp_path)
         vectors.put(*keyed(2, start))
@@ -225,7 +225,7 @@ def test_small_files_are_merged_and_a_process_that_has_them_open_goes_on_reading
     assert (reader.get(keys[:20]) == expected[:20]).all()
 
 
-def test_what_waits_is_written_after_a_while(tmp_path, monkeypatch):
+def test_waiting_embeddings_are_written_after_a_while(tmp_path, monkeypatch):
     vectors = VectorStore(3, tmp_path)
     vectors.put(*keyed(2))
     assert not list(tmp_path.glob("*.npy"))
@@ -239,7 +239,7 @@ def test_what_waits_is_written_after_a_while(tmp_path, monkeypatch):
     [{"batch_size": 1}, {"workers": 7}, {"memory": 1}],
     ids=lambda change: next(iter(change)),
 )
-def test_what_is_only_about_speed_changes_no_embedding(photos, change):
+def test_performance_options_change_no_embedding(photos, change):
     pictures = [*photos, photos[2]]
     one, other = CachedEncoder(Counted()), CachedEncoder(Counted(), **change)
     assert (one.images(pictures) == other.images(pictures)).all()
@@ -247,7 +247,7 @@ def test_what_is_only_about_speed_changes_no_embedding(photos, change):
 
 
 @pytest.mark.parametrize("name", tiers(["demo:softmax", "demo:weak"], ("demo:softmax",)))
-def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp_path):
+def test_other_inputs_in_a_batch_change_no_bit_of_an_embedding(name, tmp_path):
     words, chance = (
         ["a", "red", "cat", "on", "two", "big", "boats", "near", "small"],
         np.random.default_rng(5),
@@ -261,13 +261,13 @@ def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp
     whole, seen = encoder.texts(texts), encoder.images(pictures)
     for size in (1, 2, 7, 33, 69):
         fresh = CachedEncoder(encoder.model, memory=1 if size > 50 else 2 << 30)
-        own = chance.permutation(len(texts))[:size]
-        assert (fresh.texts([texts[row] for row in own]) == whole[own]).all()
-        own = chance.permutation(len(pictures))[:size]
-        assert (fresh.images([pictures[row] for row in own]) == seen[own]).all()
+        chosen = chance.permutation(len(texts))[:size]
+        assert (fresh.texts([texts[row] for row in chosen]) == whole[chosen]).all()
+        chosen = chance.permutation(len(pictures))[:size]
+        assert (fresh.images([pictures[row] for row in chosen]) == seen[chosen]).all()
 
 
-def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch):
+def test_texts_tokenized_in_many_chunks_are_still_encoded_once(monkeypatch):
     texts = [f"{name} {number}" for number in range(5) for name in ("Dog", "dog", "cat")]
     whole = CachedEncoder(Counted()).texts(texts)
     monkeypatch.setattr(scoring_encoder, "TOKENIZE_CHUNK", 2)
@@ -276,11 +276,11 @@ def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch)
     assert model.n_texts == 10
 
 
-def test_pictures_are_read_ahead_of_the_model_but_not_all_of_them(photos, monkeypatch):
+def test_pictures_are_read_ahead_of_the_model_up_to_a_limit(photos, monkeypatch):
     opened = []
-    own = scoring_encoder.pictures.read
+    read = scoring_encoder.pictures.read
     monkeypatch.setattr(
-        scoring_encoder.pictures, "read", lambda picture: opened.append(picture) or own(picture)
+        scoring_encoder.pictures, "read", lambda picture: opened.append(picture) or read(picture)
     )
     copies = []
     for number in range(40):

@@ -7,7 +7,7 @@ from vlprobe.scoring.retrieval import FIRST, FirstFew, best_columns, best_first,
 
 
 def sorted_row(scores: np.ndarray, is_own: np.ndarray) -> list[int]:
-    """All candidates of one query: what has no score last, then by score, the own after its equals, by number."""
+    """Sort all candidates of one query by score, then own ones after ties, then by number; unscored ones come last."""
 
     def key(number: int) -> tuple:
         missing = np.isnan(scores[number])
@@ -24,7 +24,7 @@ def first_few(scores: np.ndarray, is_own: np.ndarray, most_own: int) -> FirstFew
 
 @pytest.mark.parametrize("n", [3, 6, 31, 200, 1000, 1001])
 @pytest.mark.parametrize("levels", [2, 9, 10**6])
-def test_they_are_those_of_a_plain_sort_whatever_ties(n: int, levels: int):
+def test_the_first_few_match_a_plain_sort_with_any_ties(n: int, levels: int):
     rng = np.random.default_rng(n + levels)
     scores = rng.integers(0, levels, (40, n)).astype(np.float32)
     is_own = np.zeros(scores.shape, dtype=bool)
@@ -39,7 +39,7 @@ def test_they_are_those_of_a_plain_sort_whatever_ties(n: int, levels: int):
         assert np.isnan(few.scores[query, len(expected) :]).all()
 
 
-def test_what_has_no_score_comes_last():
+def test_candidates_without_a_score_come_last():
     scores = np.full((2, 500), np.nan, dtype=np.float32)
     scores[0, 400:403] = (0.1, 0.3, -2.0)
     few = first_few(scores, np.zeros(scores.shape, dtype=bool), 1)

@@ -25,7 +25,7 @@ def world(seed: int = 0, items: int = 12, each: int = 3):
     )
 
 
-def test_ranks_are_those_of_a_plain_sort():
+def test_ranks_match_a_plain_sort():
     queries, vectors, owner, altered = world()
     found = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
     for query in range(12):
@@ -48,7 +48,7 @@ def test_the_size_of_a_block_changes_nothing(monkeypatch):
     assert (whole.rank == single.rank).all() and (whole.rank_clean == single.rank_clean).all()
 
 
-def test_a_constant_model_finds_nothing_and_puts_the_altered_on_top():
+def test_a_constant_model_finds_no_candidate_and_ranks_an_altered_one_first():
     _, vectors, owner, altered = world(2)
     same = np.ones_like(vectors)
     found = retrieve(same[:12], np.arange(12), Gallery(same), owner, altered)
@@ -57,7 +57,7 @@ def test_a_constant_model_finds_nothing_and_puts_the_altered_on_top():
     assert found.top_altered.all()
 
 
-def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
+def test_candidates_with_equal_embeddings_tie_to_the_bit():
     rng = np.random.default_rng(3)
     vectors = np.repeat(unit(rng, 40, 64), 50, axis=0)[rng.permutation(2000)]
     found = Gallery(vectors)
@@ -66,14 +66,14 @@ def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
         assert all(len(np.unique(row)) <= 40 for row in scores)
 
 
-def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_it(monkeypatch):
+def test_the_short_list_is_ranked_by_logit_and_cosine_above_all_others(monkeypatch):
     monkeypatch.setattr(gallery, "SHORT_LIST", 5)
     queries, vectors, owner, altered = world(4)
     logits = np.random.default_rng(5).normal(scale=9, size=(12, 72)).astype(np.float32)
-    asked = []
+    sizes = []
 
     def match(query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
-        asked.append(len(query))
+        sizes.append(len(query))
         return logits[query, candidate]
 
     found = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, match)
@@ -96,32 +96,32 @@ def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_
                 n for n, c in enumerate(order) if owner[c] == query and not altered[c]
             )
         assert found.top_altered[query] == altered[ranking[0]]
-    assert sum(asked) == pairs  # what is on both short-lists is matched once
+    assert sum(sizes) == pairs  # candidates on both short lists are matched once
 
 
 @pytest.mark.parametrize("alike", [0, 9])
-def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypatch, alike: int):
+def test_a_clean_rank_by_a_matching_head_uses_only_the_originals(monkeypatch, alike: int):
     monkeypatch.setattr(gallery, "SHORT_LIST", 4)
     queries, vectors, owner, altered = world(8)
-    # altered candidates stand before and after their originals
+    # altered candidates are before and after their originals
     order = np.random.default_rng(9).permutation(72)
     vectors, owner, altered = vectors[order], owner[order], altered[order]
     for copy, original in zip(
         np.flatnonzero(altered)[:alike], np.flatnonzero(~altered)[:alike], strict=True
     ):
-        vectors[copy] = vectors[original]  # one embedding, which the head tells apart
+        vectors[copy] = vectors[original]  # equal embeddings with different logits
     logits = np.random.default_rng(10).normal(scale=9, size=(12, 72)).astype(np.float32)
     both = retrieve(
         queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c]
     )
     originals = np.flatnonzero(~altered)
-    alone = [
+    clean = [
         scores
         for _, scores in Gallery(vectors[originals]).similarities(
             queries, lambda q, c: logits[q, originals[c]]
         )
     ]
-    for query, scores in enumerate(np.concatenate(alone)):
+    for query, scores in enumerate(np.concatenate(clean)):
         own = owner[originals] == query
         assert both.rank_clean[query] == 1 + (scores[~own] >= scores[own].max()).sum()
 
@@ -148,15 +148,15 @@ def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(m
 
 
 @pytest.mark.parametrize("encoded", [7, 8192])
-def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypatch, encoded: int):
+def test_a_gallery_in_a_file_has_the_ranks_and_ties_of_one_in_memory(monkeypatch, encoded: int):
     queries, vectors, owner, altered = world(4)
     vectors[40:60] = vectors[5:25]
     monkeypatch.setattr(gallery, "ENCODE_CHUNK", encoded)
-    asked = []
+    chunks = []
     made = Gallery.encode(
-        lambda part: asked.append(part) or vectors[part], len(vectors), 8, 32 * 1000
+        lambda part: chunks.append(part) or vectors[part], len(vectors), 8, 32 * 1000
     )
-    assert [part.stop for part in asked] == [*range(encoded, len(vectors), encoded), len(vectors)]
+    assert [part.stop for part in chunks] == [*range(encoded, len(vectors), encoded), len(vectors)]
     assert len(made.representatives) == len(np.unique(vectors, axis=0))
     for (_, scores), (_, expected) in zip(
         made.similarities(queries), Gallery(vectors).similarities(queries), strict=True
@@ -169,16 +169,16 @@ def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypa
         assert (getattr(found, name) == getattr(expected, name)).all()
 
 
-def test_a_gallery_goes_to_a_file_only_where_it_takes_more_than_its_share():
+def test_a_gallery_within_its_share_of_memory_is_encoded_in_one_chunk():
     vectors = unit(np.random.default_rng(5), 50)
-    asked = []
+    chunks = []
     Gallery.encode(
-        lambda part: asked.append(part) or vectors[part], 50, 8, gallery.MEMORY_SHARES * 4 * 8 * 50
+        lambda part: chunks.append(part) or vectors[part], 50, 8, gallery.MEMORY_SHARES * 4 * 8 * 50
     )
-    assert asked == [slice(0, 50)]
+    assert chunks == [slice(0, 50)]
 
 
-def test_candidates_that_are_all_alike_make_no_larger_blocks():
+def test_equal_candidates_do_not_enlarge_the_blocks():
     queries = unit(np.random.default_rng(6), 40)
     alike = Gallery(np.ones((5000, 8), dtype=np.float32))
     assert alike.block == Gallery(unit(np.random.default_rng(7), 5000)).block

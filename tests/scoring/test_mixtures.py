@@ -1,4 +1,4 @@
-"""One picture mixed with its partner at every share, against mixtures and scores made one at a time."""
+"""One picture mixed with its partner at every share, against single mixtures and scores."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def edit(kind, lam: float = 0.9) -> PictureEdit:
 
 
 @pytest.mark.parametrize("kind", ["mix", "patch"])
-def test_every_mixture_has_the_pixels_that_a_run_would_ask_about(kind):
+def test_every_mixture_has_the_pixels_of_a_run(kind):
     image, partner = noise(1, 60, 44), noise(2, 31, 50)
     pictures = mixtures.pictures_by_share(image, partner, edit(kind))
     assert len(pictures) == len(SHARES) == 26 and (SHARES[0], SHARES[-1]) == (100, 50)
@@ -41,7 +41,7 @@ def test_a_large_picture_is_shrunk_before_it_is_mixed():
     assert {picture.size for picture in pictures} == {(1024, 256)}
 
 
-def test_scores_are_those_of_pictures_asked_one_at_a_time():
+def test_scores_match_those_of_single_pictures():
     model = registry.load_model("demo:softmax")
     image, partner = noise(1, 90, 90), noise(2, 90, 90)
     scores = mixtures.share_scores(
@@ -57,14 +57,14 @@ def test_scores_are_those_of_pictures_asked_one_at_a_time():
 
 
 def plain_turn(wins: list[bool]) -> int:
-    """The highest share such that the right picture wins there and at all lower ones; 0: there is none."""
-    # of nothing, all would be true
+    """Return the highest share such that the right picture wins there and at all lower ones, or 0 for none."""
+    # `all` of an empty list would be true
     shares = [share for place, share in enumerate(SHARES) if all(wins[place:])]
     return max(shares, default=0)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_where_a_model_turns_is_that_of_a_plain_search(seed: int):
+def test_the_crossover_share_matches_a_plain_search(seed: int):
     wins = (np.random.default_rng(seed).random(26) < (0.2, 0.9, 0.98)[seed % 3]).tolist()
     assert turn(wins).share == plain_turn(wins)
     assert (
@@ -76,13 +76,13 @@ def test_where_a_model_turns_is_that_of_a_plain_search(seed: int):
     )
 
 
-def test_never_and_always_are_told():
+def test_the_crossover_share_covers_never_and_always():
     assert turn([False] * 26) == Turn(0, 0) and turn([False] * 26).is_never
     assert turn([False, *[True] * 25]) == Turn(98, 1)
     assert turn([*[True] * 25, False]) == Turn(0, 1)
 
 
-def test_a_patch_lies_where_the_run_would_paste_it():
+def test_a_patch_has_the_box_that_a_run_uses():
     size = (640, 480)
     boxes = mixtures.boxes(size, edit("patch"))
     assert boxes[0] == (0, 0, 0, 0)
@@ -91,7 +91,7 @@ def test_a_patch_lies_where_the_run_would_paste_it():
         assert tuple(pixels) == mix.box(*size, share / 100, 7)
 
 
-def test_a_model_that_looks_at_pairs_is_not_asked_at_every_share(monkeypatch):
+def test_a_pair_scorer_is_not_scored_at_every_share(monkeypatch):
     model = registry.load_model("control:random")
     assert mixtures.can_ask(model)
     texts = registry.load_model("control:constant")

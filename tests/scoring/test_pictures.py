@@ -44,7 +44,7 @@ def test_every_format_gives_an_rgb_image_of_the_same_size(kind: str):
 
 
 @pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF"])
-def test_lossless_pixels_come_back_as_they_were(kind: str):
+def test_lossless_pixels_are_unchanged(kind: str):
     np.testing.assert_array_equal(decoded(encoded(noise(), kind)), np.asarray(noise()))
 
 
@@ -65,7 +65,7 @@ TURNED = {
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_photograph_is_turned_upright_as_its_exif_says(orientation: int):
+def test_a_photograph_is_rotated_by_its_exif_orientation(orientation: int):
     exif = Image.Exif()
     exif[0x0112] = orientation
     found = decoded(encoded(noise(), "PNG", exif=exif.tobytes()))
@@ -73,7 +73,7 @@ def test_a_photograph_is_turned_upright_as_its_exif_says(orientation: int):
     np.testing.assert_array_equal(found, np.asarray(expected))
 
 
-def test_transparency_is_laid_on_white():
+def test_transparency_is_blended_with_white():
     half_red = Image.new("RGBA", (2, 1), (255, 0, 0, 128))
     half_red.putpixel((1, 0), (0, 0, 0, 0))
     data = encoded(half_red, "PNG")
@@ -81,7 +81,7 @@ def test_transparency_is_laid_on_white():
     assert pixel(data, (1, 0)) == (255, 255, 255)
 
 
-def test_a_palette_with_a_transparent_color_is_laid_on_white():
+def test_a_transparent_palette_color_is_blended_with_white():
     image = Image.new("P", (2, 1))
     image.putpalette([10, 20, 30, 200, 100, 50])
     image.putpixel((1, 0), 1)
@@ -91,7 +91,7 @@ def test_a_palette_with_a_transparent_color_is_laid_on_white():
     assert pixel(encoded(image, "PNG")) == (10, 20, 30)
 
 
-def test_grey_with_alpha_and_grey_with_a_transparent_value_are_laid_on_white():
+def test_transparent_gray_is_blended_with_white():
     assert pixel(encoded(Image.new("LA", (1, 1), (40, 0)), "PNG")) == (255, 255, 255)
     assert pixel(encoded(Image.new("L", (1, 1), 40), "PNG", transparency=40)) == (255, 255, 255)
     assert pixel(encoded(Image.new("L", (1, 1), 40), "PNG", transparency=41)) == (40, 40, 40)
@@ -121,7 +121,7 @@ def test_one_bit_and_cmyk_pictures_become_rgb():
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
-def test_the_first_frame_of_an_animation_counts(kind: str):
+def test_an_animation_is_decoded_to_its_first_frame(kind: str):
     frames = [Image.new("RGB", (4, 4), color) for color in ("red", "blue")]
     options = {"lossless": True} if kind == "WEBP" else {}
     data = encoded(frames[0], kind, save_all=True, append_images=frames[1:], **options)
@@ -177,7 +177,7 @@ def test_whatever_bytes_change_in_a_file_there_is_an_image_or_one_line():
     assert outcomes == {"image", "error"}
 
 
-def test_what_is_not_an_image_is_said_by_name(tmp_path: Path):
+def test_the_error_names_a_file_that_is_not_an_image(tmp_path: Path):
     for name, content, what in (
         (
             "text.jpg",
@@ -201,18 +201,18 @@ def test_what_is_not_an_image_is_said_by_name(tmp_path: Path):
         pictures.open_picture(Picture(tmp_path / "none.jpg"))
 
 
-def test_pictures_opened_in_threads_are_those_opened_one_by_one(tmp_path: Path):
+def test_pictures_opened_in_threads_match_those_opened_one_by_one(tmp_path: Path):
     files = [tmp_path / f"{n}.png" for n in range(16)]
     for number, file in enumerate(files):
         file.write_bytes(encoded(noise(width=20 + number), "PNG"))
-    alone = [pictures.open_picture(Picture(file)) for file in files]
+    single = [pictures.open_picture(Picture(file)) for file in files]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(pictures.open_picture, map(Picture, files))) == alone
+        assert list(pool.map(pictures.open_picture, map(Picture, files))) == single
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch) -> list[Path]:
-    """Three files that count as settled at once."""
+    """Return three files that count as settled at once."""
     monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
     made = [tmp_path / f"{n}.bin" for n in range(3)]
     for number, file in enumerate(made):
@@ -220,7 +220,7 @@ def files(tmp_path: Path, monkeypatch) -> list[Path]:
     return made
 
 
-def test_a_file_is_read_once_and_known_by_its_size_times_and_inode(
+def test_a_file_is_read_once_and_recognized_by_size_times_and_inode(
     files: list[Path], tmp_path: Path, monkeypatch
 ):
     expected = [pictures.digest(file.read_bytes()) for file in files]
@@ -240,7 +240,7 @@ def test_a_file_is_read_once_and_known_by_its_size_times_and_inode(
     assert read == [files[1]]
 
 
-def test_the_memory_of_digests_is_parsed_once_until_it_changes(
+def test_the_cache_of_digests_is_parsed_once_until_it_changes(
     files: list[Path], tmp_path: Path, monkeypatch
 ):
     cache = tmp_path / "cache"
@@ -251,13 +251,13 @@ def test_the_memory_of_digests_is_parsed_once_until_it_changes(
     monkeypatch.setattr(memo.json, "loads", lambda text: parsed.append(text) or real(text))
     pictures.file_digests(files[:2], cache)
     assert parsed == []
-    expected = pictures.file_digests(files, cache)  # one more is written
+    expected = pictures.file_digests(files, cache)  # one more digest is written
     assert pictures.file_digests(files[::-1], cache) == expected[::-1]
     assert len(parsed) == 1
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"a": 1}', "\x00"])
-def test_a_damaged_memory_of_digests_is_made_again(content: str, files: list[Path], tmp_path: Path):
+def test_a_damaged_cache_of_digests_is_rebuilt(content: str, files: list[Path], tmp_path: Path):
     cache = tmp_path / "cache"
     expected = pictures.file_digests(files, cache)
     (cache / pictures.DIGEST_MEMO).write_text(content)
@@ -266,9 +266,7 @@ def test_a_damaged_memory_of_digests_is_made_again(content: str, files: list[Pat
     assert os.listdir(cache) == [pictures.DIGEST_MEMO]
 
 
-def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
-    files: list[Path], tmp_path: Path
-):
+def test_digests_are_computed_without_a_writable_cache(files: list[Path], tmp_path: Path):
     expected = pictures.file_digests(files, tmp_path / "other")
     (tmp_path / "cache").write_text("a file, not a folder")
     assert pictures.file_digests(files, tmp_path / "cache") == expected

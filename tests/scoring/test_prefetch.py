@@ -1,4 +1,4 @@
-"""What is done ahead: in order, while something else is at work, no more than is allowed, and errors arrive."""
+"""Prefetching: in order, in parallel with the model, up to a limit, and with errors passed on."""
 
 import threading
 import tracemalloc
@@ -11,10 +11,10 @@ from vlprobe.scoring.batches import pipelined, prefetched
 from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, DualEncoder, Picture
 
-PATIENCE = 300  # seconds after which what should have happened has not
+PATIENCE = 300  # seconds until a missing event fails the test
 
 
-def test_the_next_batch_is_made_while_the_model_is_at_one():
+def test_the_next_batch_is_prepared_while_the_model_processes_one():
     made = threading.Event()
     threads = set()
 
@@ -26,7 +26,7 @@ def test_the_next_batch_is_made_while_the_model_is_at_one():
 
     def double(batch: int) -> int:
         threads.add(threading.get_ident())
-        # it would stand still here if one came after the other
+        # this would wait forever if the batches ran one after the other
         assert batch != 2 or made.wait(PATIENCE)
         return 2 * batch
 
@@ -34,7 +34,7 @@ def test_the_next_batch_is_made_while_the_model_is_at_one():
     assert len(threads) == 1 and threading.get_ident() not in threads
 
 
-def test_a_single_batch_needs_no_thread_and_a_processor_none_at_all():
+def test_a_single_batch_and_an_unthreaded_pipeline_run_in_the_calling_thread():
     assert list(pipelined(lambda _: threading.get_ident(), iter([("a", 1)]), True)) == [
         ("a", threading.get_ident())
     ]
@@ -47,11 +47,11 @@ def test_a_single_batch_needs_no_thread_and_a_processor_none_at_all():
     } == {threading.get_ident()}
 
 
-def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done():
-    asked = []
+def test_an_error_in_the_thread_is_raised_in_order_and_stops_the_work():
+    batches = []
 
     def do(batch: int) -> int:
-        asked.append(batch)
+        batches.append(batch)
         if batch == 2:
             raise ValueError("two")
         return batch
@@ -60,10 +60,10 @@ def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done()
     assert [next(found) for _ in range(2)] == [(0, 0), (1, 1)]
     with pytest.raises(ValueError, match="two"):
         next(found)
-    assert max(asked) <= 4
+    assert max(batches) <= 4
 
 
-def test_things_are_made_ahead_in_order_and_only_so_many():
+def test_items_are_prefetched_in_order_up_to_a_limit():
     begun = []
     ahead = prefetched(
         lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5
@@ -75,7 +75,7 @@ def test_things_are_made_ahead_in_order_and_only_so_many():
 
 
 class Measured(DualEncoder):
-    """Pictures of 64 KiB; notes how many are encoded at once."""
+    """An encoder with pictures of 64 KiB, which records the batch sizes."""
 
     name, digest = "blind", "b" * 32
     capabilities = Capabilities(embeds_texts=True, embeds_images=True, dim=4, image_dim=4)
@@ -98,7 +98,7 @@ class Measured(DualEncoder):
 
 
 @pytest.mark.parametrize(("batch_size", "at_once"), [(16, 16), (32, 32), (64, 32), (500, 32)])
-def test_pictures_that_wait_take_no_more_than_the_memory(tmp_path, batch_size, at_once):
+def test_waiting_pictures_stay_within_the_memory_limit(tmp_path, batch_size, at_once):
     shown = []
     for n in range(300):
         Image.new("RGB", (1 + n % 250, 1 + n // 250)).save(tmp_path / f"{n}.bmp")

@@ -14,7 +14,7 @@ WIDTH = 6
 
 @pytest.fixture
 def small_products(monkeypatch):
-    """Products of 13 candidates and 5 queries, also of galleries that memory would hold."""
+    """Use products of 13 candidates and 5 queries, also for galleries that fit into memory."""
     monkeypatch.setattr(gallery, "PRODUCT_BYTES", 4 * WIDTH * 13)
     monkeypatch.setattr(gallery, "PRODUCT_CANDIDATES", 13)
     monkeypatch.setattr(gallery, "BLOCK_BYTES", 4 * 13 * 5)
@@ -22,9 +22,9 @@ def small_products(monkeypatch):
 
 
 def world(seed: int, whole_numbers: bool = True):
-    """Queries, their items, candidates in any order, whose each is, whether it was altered.
+    """Return queries, their items, shuffled candidates, the owner of each, and whether it was altered.
 
-    Of whole numbers, products are exact in any order of adding up, and most candidates tie.
+    With whole numbers, products are exact in any order of summation, and most candidates tie.
     """
     rng = np.random.default_rng(seed)
     n_items, each = int(rng.integers(2, 30)), int(rng.integers(1, 5))
@@ -53,7 +53,7 @@ def content(answer: RetrievalRanks) -> dict[str, tuple]:
 
 
 def check_query(answer: RetrievalRanks, query: int, values, item: int, owner, altered) -> None:
-    """One query's numbers against loops over its exact similarities."""
+    """Check one query's numbers against loops over its exact similarities."""
     numbers = range(len(values))
     own = [n for n in numbers if owner[n] == item and not altered[n]]
     best = max(values[n] for n in own)
@@ -91,9 +91,7 @@ def check_query(answer: RetrievalRanks, query: int, values, item: int, owner, al
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_gallery_of_many_products_gives_what_a_loop_over_all_candidates_does(
-    small_products, seed: int
-):
+def test_a_gallery_of_many_products_matches_a_loop_over_all_candidates(small_products, seed: int):
     queries, items, vectors, owner, altered = world(seed)
     if seed % 4 == 3:
         altered = np.zeros_like(altered)
@@ -129,7 +127,7 @@ def test_equal_candidates_in_different_products_tie_to_the_bit(small_products):
         assert len(np.unique(row)) == 40
 
 
-@pytest.mark.full  # 2 s; its ranks are those of the tests above
+@pytest.mark.full  # 2 s; the tests above check its ranks
 def test_a_gallery_of_many_products_is_ranked_in_the_memory_of_one(monkeypatch):
     width, n = 64, 40_000
     monkeypatch.setattr(gallery, "PRODUCT_BYTES", 1 << 18)

@@ -1,4 +1,4 @@
-"""Thumbnails are small, whole, of the picture's own proportions, kept by its bytes, and bounded."""
+"""Thumbnails are small, uncropped, in the picture's proportions, stored by its bytes, and limited in number."""
 
 import base64
 import io
@@ -41,7 +41,7 @@ def opened(content: bytes) -> Image.Image:
 
 @pytest.fixture
 def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Forgets, now and whenever it is called, what this process has in memory."""
+    """Clear the memory of this process, now and on each call of the returned function."""
 
     def forget_all() -> None:
         monkeypatch.setattr(thumbnails, "_memory", SingleFlightCache(thumbnails.MEMORY, len))
@@ -55,7 +55,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     [
         ((640, 480), (240, 180)),
         ((480, 640), (180, 240)),
-        ((224, 224), (224, 224)),  # what is small already is not blown up
+        ((224, 224), (224, 224)),  # a small picture is not enlarged
         ((3000, 30), (240, 2)),
         ((5000, 1), (240, 1)),
         ((1, 1), (1, 1)),
@@ -82,17 +82,17 @@ def test_the_corners_of_a_picture_are_in_its_thumbnail(tmp_path: Path):
         assert np.abs(np.subtract(found, expected)).max() < 40
 
 
-def test_the_worst_picture_is_at_most_12_kilobytes():
+def test_the_least_compressible_picture_takes_at_most_12_kilobytes():
     content = thumbnails.encode(noise(1000, 1000))
     assert len(content) <= stored.MAX_BYTES <= 15_000
     assert opened(content).width >= 100
 
 
-def test_sixty_of_the_largest_stay_below_a_megabyte():
+def test_sixty_of_the_largest_thumbnails_stay_below_a_megabyte():
     assert 60 * len(base64.b64encode(bytes(stored.MAX_BYTES))) < 1_000_000
 
 
-def test_a_photograph_turned_by_its_camera_stands_upright_and_says_nothing_of_it(tmp_path: Path):
+def test_a_rotated_photograph_is_upright_and_loses_its_exif_data(tmp_path: Path):
     exif = Image.Exif()
     exif[0x0112] = 6
     exif[0x010E] = "taken at home"
@@ -106,7 +106,7 @@ def test_a_photograph_turned_by_its_camera_stands_upright_and_says_nothing_of_it
     assert top[2] > 150 > top[0]
 
 
-def test_a_large_photograph_looks_as_if_it_were_decoded_whole(tmp_path: Path):
+def test_a_large_photograph_looks_like_one_decoded_at_full_size(tmp_path: Path):
     rng = np.random.default_rng(1)
     rough = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8))
     path = saved(tmp_path, rough.resize((2000, 1500), Image.Resampling.BICUBIC), "large.jpg")
@@ -132,7 +132,7 @@ def test_a_changed_file_gets_another_thumbnail(tmp_path: Path, forget: Callable[
     assert thumbnails.thumbnail(tmp_path, str(path)) != red
 
 
-def test_a_damaged_thumbnail_is_made_again(tmp_path: Path, forget: Callable[[], None]):
+def test_a_damaged_thumbnail_is_rebuilt(tmp_path: Path, forget: Callable[[], None]):
     path = saved(tmp_path, noise(300, 200))
     content = thumbnails.thumbnail(tmp_path, str(path))
     file = next(stored.paths(tmp_path))
@@ -142,7 +142,7 @@ def test_a_damaged_thumbnail_is_made_again(tmp_path: Path, forget: Callable[[], 
         assert thumbnails.thumbnail(tmp_path, str(path)) == content == file.read_bytes()
 
 
-def test_a_mixed_picture_is_the_mixture(tmp_path: Path, forget: Callable[[], None]):
+def test_the_thumbnail_of_a_mixed_picture_is_mixed(tmp_path: Path, forget: Callable[[], None]):
     red = saved(tmp_path, Image.new("RGB", (300, 200), "red"), "red.png")
     blue = saved(tmp_path, Image.new("RGB", (300, 200), "blue"), "blue.png")
     picture = Picture(red, PictureEdit("mix", blue, 0.5, 10))
@@ -158,7 +158,7 @@ def test_a_mixed_picture_is_the_mixture(tmp_path: Path, forget: Callable[[], Non
     assert thumbnails.thumbnail(tmp_path, picture.name) == content
 
 
-def test_an_address_is_the_picture_itself(tmp_path: Path):
+def test_an_address_embeds_the_picture(tmp_path: Path):
     name = str(saved(tmp_path, noise(50, 50)))
     head, _, body = thumbnails.address(tmp_path, name).partition(",")
     assert head == "data:image/webp;base64"
@@ -166,7 +166,7 @@ def test_an_address_is_the_picture_itself(tmp_path: Path):
 
 
 def bomb(side: int) -> bytes:
-    """A PNG whose head says that it has this many pixels a side."""
+    """Return a PNG whose header states this many pixels per side."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         checked = kind + content
@@ -185,7 +185,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "gone.png", "folder.png", "cut.jpg"])
-def test_what_is_no_picture_has_no_thumbnail(tmp_path: Path, name: str):
+def test_an_invalid_picture_has_no_thumbnail(tmp_path: Path, name: str):
     whole = saved(tmp_path, noise(100, 100), "whole.jpg").read_bytes()
     if name == "folder.png":
         (tmp_path / name).mkdir()
@@ -199,7 +199,7 @@ def test_what_is_no_picture_has_no_thumbnail(tmp_path: Path, name: str):
     assert [path.stem for path in stored.paths(tmp_path)] == [pictures.digest(whole)]
 
 
-def test_a_picture_outside_of_the_roots_is_not_shown_even_where_its_thumbnail_is_stored(
+def test_a_picture_outside_the_roots_is_not_shown_even_with_a_stored_thumbnail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     path = str(saved(tmp_path, noise(100, 100)))
@@ -211,7 +211,7 @@ def test_a_picture_outside_of_the_roots_is_not_shown_even_where_its_thumbnail_is
     assert thumbnails.addresses(tmp_path, [path]) == {path: ""}
 
 
-def test_a_read_only_server_makes_them_in_memory(
+def test_a_read_only_server_creates_thumbnails_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
 ):
     path = saved(tmp_path, noise(300, 200))
@@ -220,7 +220,7 @@ def test_a_read_only_server_makes_them_in_memory(
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_a_drawn_picture_that_is_in_memory_is_not_looked_for_among_files(
+def test_a_drawn_picture_in_memory_is_not_searched_among_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
 ):
     name = f"demo/test-{VERSION}/demo-00000.png"
@@ -230,9 +230,7 @@ def test_a_drawn_picture_that_is_in_memory_is_not_looked_for_among_files(
     assert thumbnails.addresses(tmp_path, [name]) == {name: thumbnails.data_address(content)}
 
 
-def test_a_run_keeps_the_thumbnail_of_what_it_reads_once(
-    tmp_path: Path, forget: Callable[[], None]
-):
+def test_a_run_stores_the_thumbnail_of_a_picture_once(tmp_path: Path, forget: Callable[[], None]):
     path = saved(tmp_path, noise(300, 200))
     picture = Picture(path)
     contents = pictures.read(picture)
@@ -240,22 +238,22 @@ def test_a_run_keeps_the_thumbnail_of_what_it_reads_once(
     file = next(stored.paths(tmp_path))
     content = file.read_bytes()
     assert thumbnails.make(picture, contents) == content
-    written = file.stat().st_ino
+    inode = file.stat().st_ino
     thumbnails.keep(tmp_path, picture, contents)  # a second model
-    assert file.stat().st_ino == written
+    assert file.stat().st_ino == inode
     file.unlink()
     thumbnails.keep(tmp_path, Picture(path, PictureEdit("mix", path, 0.5, 1)), contents * 2)
     thumbnails.keep(tmp_path, Picture(tmp_path / "no.png"), (b"no picture",))
     assert list(stored.paths(tmp_path)) == []
 
 
-def test_those_that_were_not_shown_for_longest_go_first(tmp_path: Path):
+def test_the_least_recently_shown_thumbnails_are_deleted_first(tmp_path: Path):
     keys = [f"{number:032x}" for number in range(40)]
     for age, key in enumerate(keys):
         stored.write(tmp_path, key, b"x" * 100)
         os.utime(stored.path_of(tmp_path, key), (1e9 - age, 1e9 - age))
     assert stored.trim(tmp_path) == 0
-    stored.read(tmp_path, keys[39])  # the oldest is shown again; damaged or not, it was asked for
+    stored.read(tmp_path, keys[39])  # the oldest is requested again; a damaged file also counts
     assert stored.trim(tmp_path, max_entries=30) == 13
     left = {path.stem for path in stored.paths(tmp_path)}
     assert left == {keys[39], *keys[:26]}
@@ -263,7 +261,7 @@ def test_those_that_were_not_shown_for_longest_go_first(tmp_path: Path):
     assert len(list(stored.paths(tmp_path))) == 9
 
 
-def test_writing_many_keeps_within_the_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_writing_many_thumbnails_trims_regularly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(stored, "WRITES_BETWEEN_TRIMS", 10)
     monkeypatch.setattr(stored, "trim", lambda root: trimmed.append(root))
     trimmed: list[Path] = []
@@ -273,6 +271,6 @@ def test_writing_many_keeps_within_the_bounds(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("key", ["", "../../etc/passwd", "a" * 31, "A" * 32, f"{'a' * 32}x"])
-def test_a_key_is_no_path(tmp_path: Path, key: str):
+def test_a_path_is_not_a_valid_key(tmp_path: Path, key: str):
     with pytest.raises(ValueError, match="not a valid thumbnail key"):
         stored.read(tmp_path, key)
