@@ -44,6 +44,7 @@ from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.datasets.world import items
 from vlprobe.scoring import pictures
+from vlprobe.storage import entry
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, Run
 
@@ -171,6 +172,14 @@ def unsynced() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def impatient() -> Iterator[None]:
+    """Look at a damaged table a second time at once. tests/faults has processes that write while others read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entry, "RETRY_SECONDS", 0.0)
         yield
 
 

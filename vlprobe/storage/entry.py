@@ -36,6 +36,7 @@ SCHEMA = 2
 GROUP_ROWS = 8192  # per row group, all read to show one row; smaller groups make full reads slower
 BLOCK_ROWS = 122_880  # read at a time in a full read
 GROUP_BYTES = 64 << 20  # per row group, which is in memory while it is written or read
+RETRY_SECONDS = 0.5  # between two looks at a table whose checksum differs
 # Fields in a run's manifest and their types; manifests in a bucket are untrusted.
 FieldType = type | tuple[type, ...]
 NUMBER = (int, float)
@@ -223,7 +224,7 @@ def verify_table(path: Path) -> None:
 @functools.lru_cache(maxsize=10_000)  # each query needs it: 1.5 ms per megabyte
 def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
     # Tried twice: a process may be between writing the table and the manifest
-    for pause in (0.5, 0):
+    for pause in (RETRY_SECONDS, 0):
         checksums = {
             record["name"]: record["sha256"] for record in Entry(path.parent).manifest()["files"]
         }
