@@ -148,9 +148,7 @@ def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_links_to_its_failur
     marks.last.locator(".point").click(force=True)  # the one with the lowest positive rate
     page.wait_for_url("**/tradeoff?*model=demo*weak*")
     idle(page)
-    assert page.evaluate(
-        "window.chart.isConnected"
-    )  # the figure is not drawn again, so the zoom stays
+    assert page.evaluate("window.chart.isConnected")  # the zoom stays
     assert page.locator("h2.vp-model bdi").inner_text() == "Half-trained"
     assert page.locator(".vp-picture img").get_attribute("alt")
     link = page.get_by_role("link", name=re.compile("wrong captions that fool this model"))
@@ -284,10 +282,7 @@ def test_self_contained_pages_show_everything_and_load_nothing(page, saved_pages
 
 def test_no_other_machine_was_requested(page):
     assert page.outside == []
-    for address in (
-        "http://192.0.2.1/x",
-        "http://127.0.0.1:9/x",
-    ):  # the request is recorded and gets no answer
+    for address in ("http://192.0.2.1/x", "http://127.0.0.1:9/x"):  # recorded and unanswered
         with page.context.expect_event("requestfailed", lambda one, to=address: one.url == to):
             got = page.evaluate(
                 "address => fetch(address, { mode: 'no-cors' }).catch(() => null)", address

@@ -196,9 +196,7 @@ def test_words_and_parts_scroll_into_view_above_the_row_of_keys(page, drawer):
     picture = drawer.locator(".st-key-case_why_open img")
     picture.wait_for()
     assert picture.bounding_box()["y"] < 600
-    assert (
-        picture.bounding_box()["height"] <= 400
-    )  # so that captions and legend are also on the screen
+    assert picture.bounding_box()["height"] <= 400  # leaves room for captions and legend
 
 
 @pytest.mark.full

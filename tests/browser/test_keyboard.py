@@ -96,9 +96,7 @@ def test_the_list_of_the_trade_off_selects_a_model_and_links_to_its_failures(pag
     idle(page)
     assert page.evaluate(ACTIVE, f"{model}[aria-checked=true], {model}[aria-pressed=true]")
     tab_to(page, ".st-key-failures a")
-    assert not severe_violations(
-        page
-    )  # its text has enough contrast on the color of a focused link
+    assert not severe_violations(page)  # enough contrast on the color of focus
     page.keyboard.press("Enter")
     page.wait_for_url("**/explore?*model=*")
 

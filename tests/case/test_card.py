@@ -230,9 +230,7 @@ def test_a_card_counts_the_models_that_are_right_in_one_order_only():
     drawn = json.wall_card(described, str)
     assert (drawn["count"], drawn["notes"]) == ("2 of 3", ["one right in one order only"])
     looks, names = styles(["half"]), {"half": "Half"}
-    assert (
-        json.facing_card(described, ["half"], names, looks, str)["notes"] == []
-    )  # its box has the note
+    assert json.facing_card(described, ["half"], names, looks, str)["notes"] == []  # the box has it
     several = case_card(card(verdicts=(fooled, held)), FLIP)
     assert json.wall_card(several, str)["notes"] == [] and several.half_text == ""
     assert case_card(card(verdicts=(half,)), FLIP).verdict_text == "right in one order only"

@@ -321,9 +321,7 @@ def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
     key = next(line for line in call(cache, "show").stdout.splitlines() if "guess" in line).split()[
         0
     ]
-    assert (
-        Store(cache).find(key)["run"]["model"] == "guess"
-    )  # the shown part of a key identifies the run
+    assert Store(cache).find(key)["run"]["model"] == "guess"  # the shown part is enough
 
 
 def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(capsys):

@@ -62,10 +62,7 @@ def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
     if option.type == "list":
         listed = option.choices[-1:]
         at.multiselect(key=key).set_value([*([typed] if typed else []), *map(str, listed)])
-        return [
-            *listed,
-            *([type((*listed, "")[0])(typed)] if typed else []),
-        ]  # listed values come first
+        return [*listed, *([type((*listed, "")[0])(typed)] if typed else [])]  # listed ones first
     value = typed or next(choice for choice in option.choices if choice != option.default)
     if option.choices or option.name == "gallery":
         at.selectbox(key=key).set_value(value)

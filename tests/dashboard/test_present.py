@@ -231,9 +231,7 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     assert first_two() == [(None, None), (None, None)]
     give("Theirs")
     assert first_two()[0] == ("Theirs", "Theirs")
-    again = show_page(
-        store_copy, "present", kind="flip"
-    )  # as the navigation leads there, without a case
+    again = show_page(store_copy, "present", kind="flip")  # as from the navigation, without case
     assert talk(again)["slides"][0]["titled"] == "Theirs"
     again.button(key="another").click().run()
     third = talk(again)["slides"][0]

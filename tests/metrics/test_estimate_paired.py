@@ -83,10 +83,7 @@ def test_p_agrees_with_all_exchanges_if_the_models_answered_different_cases():
 
 def test_one_right_or_wrong_answer_per_item_gives_mcnemars_test():
     first, second = np.ones(40), np.ones(40)
-    second[:9], first[9:11] = (
-        0,
-        0,
-    )  # 9 items that only the second model gets wrong, 2 that only the first one does
+    second[:9], first[9:11] = (0, 0)  # 9 items fool only the second, 2 only the first model
     exact = stats.binomtest(2, 11).pvalue
     assert estimate.mcnemar(2, 9) == pytest.approx(exact)
     assert difference(first, second).p == pytest.approx(exact, abs=0.008)

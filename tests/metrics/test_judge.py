@@ -181,9 +181,7 @@ def test_a_slice_with_too_many_values_is_dropped_in_any_block():
 
 
 def test_a_rate_that_can_be_negative_has_the_interval_of_its_resampled_means():
-    values = np.tile(
-        [-1.0, 1.0, 0.5, -0.5], 10
-    )  # the mean is 0, for which Wilson's interval divides by 0
+    values = np.tile([-1.0, 1.0, 0.5, -0.5], 10)  # at a mean of 0, Wilson divides by 0
     signed = replace(RATE, signed=True, value=lambda rows: rows["margin"].to_numpy(float))
     rows = pd.DataFrame({"item_code": np.arange(40), "group_code": np.arange(40), "kind": "flip"})
     rows = rows.assign(subtype="", rule="", margin=values, strength=1.0)

@@ -222,8 +222,6 @@ def test_of_many_models_the_labeled_one_is_on_top_and_named_next_to_its_mark_in_
     notes = [note for note in figure.layout.annotations if "Third" in note.text]
     assert [note.y for note in notes] == list(traces[chosen].y)
     assert {note.text for note in notes} == {"<b>&lt;b&gt;Third</b>"}
-    assert all(
-        note.xanchor == "left" and note.x == 0.16 for note in notes
-    )  # the right end of its error bar
+    assert all(note.xanchor == "left" and note.x == 0.16 for note in notes)  # right end of its bar
     few = charts.dots.dots(table[4:], UP, "cosine", rows, styles, labels={chosen: name})
     assert not [note for note in few.layout.annotations if "Third" in note.text]

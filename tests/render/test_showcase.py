@@ -120,9 +120,7 @@ def test_a_model_that_cannot_decide_is_not_counted_as_fooled_in_the_heading():
     assert words.heading(tied, FLIP, "A")[1] == "Two of five models cannot tell."
     changes = dataclasses.replace(case, n_changes=1)
     heading = words.heading(changes, FLIP, "A")
-    assert (
-        heading[1] == "Two of five models say dogs."
-    )  # the line below names the models that are half right
+    assert heading[1] == "Two of five models say dogs."  # the line below names half right ones
     tied = dataclasses.replace(tied, n_changes=2)
     assert words.heading(tied, FLIP, "A")[1] == "Two of five models are right in one order only."
     assert words.heading(make_showcase(39, 43), FLIP, "A")[1] == "39 of 43 models say dogs."
@@ -160,10 +158,7 @@ T2I = presentations()["rococo"].kind("t2i")
         (mixed("/p/a.png", 0.9), "A tenth of another picture is enough."),
         (mixed("/p/a.png", 0.8), "A fifth of another picture is enough."),
         (mixed("/p/a.png", 0.9, "patch"), "A tenth covered by another picture is enough."),
-        (
-            mixed("/p/c.png", 0.9),
-            "Mixed pictures are hidden among the others.",
-        ),  # a mixture of other pictures
+        (mixed("/p/c.png", 0.9), "Mixed pictures are hidden among the others."),  # other pictures
         (mixed("/p/a.png", 0.9, margin=0.1), "Mixed pictures are hidden among the others."),
         (mixed("/p/a.png", 0.55), "Mixed pictures are hidden among the others."),
     ],

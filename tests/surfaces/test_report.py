@@ -242,11 +242,7 @@ def test_the_command_writes_a_report_of_the_named_question_set(
     monkeypatch.setattr(
         report, "report", lambda question_set: f"{question_set.store.root} {question_set.key}"
     )
-    for words in (
-        [],
-        ["--set", key[:6]],
-        ["--set", "ffff"],
-    ):  # the newest set, a question set, a run
+    for words in ([], ["--set", key[:6]], ["--set", "ffff"]):  # newest set, question set, run
         call(noted.root, "report", *words, str(tmp_path / "out.html"))
         assert (tmp_path / "out.html").read_text(encoding="utf-8") == f"{noted.root} {key}"
     for cache, words in ((noted.root, ["--set", "zzz"]), (tmp_path / "none", [])):

@@ -84,9 +84,7 @@ def test_rows_of_facets_match_a_join_in_counts_and_filtered_cases(store, dataset
             if facet.name == "pair" and not any(table["source"]):
                 assert row.n_asked >= LEAST_ASKED
                 continue
-            if (
-                facet.name == "unseen_by"
-            ):  # tests/views/test_causes.py checks causes by a second computation
+            if facet.name == "unseen_by":  # test_causes.py has a second computation
                 causes = views.causes.causes(question_set, case_filter.model, case_filter.kind)
                 is_row = causes["cause"].reindex(table["case"]).reset_index(drop=True) == row.value
             else:

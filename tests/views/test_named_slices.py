@@ -85,9 +85,7 @@ def test_a_slice_adds_a_row_to_a_comparison_and_keeps_the_other_rows(
     for name in names:
         assert getattr(of_slice, name) == getattr(of_type, name)
     assert of_slice.difference == pytest.approx(of_type.difference)
-    only_base = side_filter(
-        "flip", *MODELS[:2], of_slice.subtype
-    )  # the cases below the plot of Compare
+    only_base = side_filter("flip", *MODELS[:2], of_slice.subtype)  # cases below Compare's plot
     assert len(views.cases.passing(question_set, only_base)[0]) == of_slice.only_base > 0
     kind = question_set.presentation.kind("flip")
     assert row_title(of_slice.subtype, kind) == "Colors (slice)"

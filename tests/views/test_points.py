@@ -102,9 +102,7 @@ def test_cases_are_sorted_by_the_likeness_of_pictures_then_by_margin(store: Stor
     cards, n_pictures, _ = views.wall.wall(question_set, chosen)
     assert [card.images[0] for card in cards] == [found.names[each] for each in alike]
     assert n_pictures == len(alike) == len(cards)
-    by_case = Filter(
-        MODEL, "flip", outcome="all", sort="likeness"
-    )  # without a search, sorted by case
+    by_case = Filter(MODEL, "flip", outcome="all", sort="likeness")  # sorted by case
     assert views.cases.failures(question_set, by_case)[0]["case"].is_monotonic_increasing
 
 

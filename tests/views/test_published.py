@@ -244,9 +244,7 @@ def test_repeated_cells_of_eqben_tables_agree_except_known_ones():
 
 
 def test_eqben_gebc_scores_fit_the_size_in_the_code_and_not_that_in_the_figure():
-    keys = [
-        key for key in VALUE if key[2] == "eq_gebc" and key[1] != "7"
-    ]  # table 7 has only 20 samples
+    keys = [key for key in VALUE if key[2] == "eq_gebc" and key[1] != "7"]  # table 7 has 20 samples
     fits = {size: sum(bool(count_roundings(key, size)) for key in keys) for size in (1378, 1814)}
     assert len(keys) == 130 and fits == {1378: 29, 1814: 126}
     assert all("1,378" in CELLS[key]["note"] for key in keys)

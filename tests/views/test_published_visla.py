@@ -103,9 +103,7 @@ def test_both_names_of_blip_in_visla_have_a_note():
 
 def test_scores_that_no_count_of_their_dataset_can_give_have_a_note():
     sizes = {"visla_generic": 973, "visla_spatial": 640, "eq_gebc": 1814}
-    keys = [
-        key for key in VALUE if key[2] in sizes and key[:2] != ("eqben", "7")
-    ]  # table 7 has only 20 samples
+    keys = [key for key in VALUE if key[2] in sizes and key[:2] != ("eqben", "7")]  # 7 has 20
     roundings = {key: count_roundings(key, sizes[key[2]]) for key in keys}
     n_without = dict.fromkeys(sizes, 0)
     n_up = dict.fromkeys(sizes, 0)

@@ -70,9 +70,7 @@ def test_the_figure_of_a_training_has_a_line_for_all_cases_and_one_for_each_type
     }
     assert figure["layout"]["xaxis"]["ticktext"] == ("0", "20", "100")
     (n_cases,) = whole.query("metric == 'positive_rate'")["n_cases"].unique()
-    assert (
-        f"on {n_cases} of the cases" in caption
-    )  # the cases of the metric, not of the question set
+    assert f"on {n_cases} of the cases" in caption  # cases of the metric, not of the set
     assert "of toy by training step" in caption and "95 % intervals" in caption
 
     monkeypatch.setattr(paper, "rendered", lambda figure, suffix: str(figure).encode())

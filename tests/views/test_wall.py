@@ -126,9 +126,7 @@ def test_neighbors_lead_through_the_whole_wall(filled: Store, question_set: Ques
         assert beside.n_same_group == card.more
         assert {same.item for same in beside.same_group} <= {card.item}
         assert card.case not in [same.case for same in beside.same_group]
-        for same in beside.same_group[
-            :1
-        ]:  # its picture's place, and the neighbors of the shown case
+        for same in beside.same_group[:1]:  # its picture's place, and its neighbors
             other = views.wall.neighbors(question_set, chosen, same.case)
             assert (other.place, other.next) == (beside.place, beside.next)
             assert card.case in [again.case for again in other.same_group]
@@ -240,9 +238,7 @@ def test_every_kind_of_every_probe_has_a_wall(every_probe: Store, probe: str):
         for card in flat:
             name = card.images if len(card.images) == 1 else ("item", card.item)
             groups.setdefault(name, []).append(card.case)
-        if probe == "rococo" and kind.endswith(
-            "i2t"
-        ):  # pictures with the same first candidate share a card
+        if probe == "rococo" and kind.endswith("i2t"):  # one card per first candidate
             tops = {card.case: card.answer.columns["top"] for card in flat if card.answer}
             pictures, groups = groups, {}
             for numbers in pictures.values():
