@@ -465,15 +465,15 @@ def test_the_wheel_installs_and_runs_on_every_python_that_torch_supports(minor, 
     assert made.returncode == 0, made.stderr
     variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
     run = ["run", "--model", "demo:weak", "--limit", "4", "--format", "json"]
-    asked = subprocess.run(
+    completed = subprocess.run(
         [environment / "bin" / "vlprobe", *run],
         cwd=tmp_path,
         env=variables,
         capture_output=True,
         text=True,
     )
-    assert asked.returncode == 0, asked.stderr
-    assert {row["model"] for row in json.loads(asked.stdout)} == {"demo:weak"}
+    assert completed.returncode == 0, completed.stderr
+    assert {row["model"] for row in json.loads(completed.stdout)} == {"demo:weak"}
 
 
 @pytest.mark.full

@@ -41,7 +41,7 @@ def test_a_missing_path_is_refused_before_loading(form: str, tmp_path: Path):
 
 @pytest.mark.parametrize("form", ["coco", "pairs", "triplets", "rococo"])
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("not JSON", "line 1, column 1"),
         ('[{"a": 1,}' + " " * file_formats.HEAD_BYTES, "line 1, column 10"),
@@ -51,10 +51,10 @@ def test_a_missing_path_is_refused_before_loading(form: str, tmp_path: Path):
     ],
 )
 def test_a_file_with_an_invalid_beginning_is_refused_before_loading(
-    form: str, content: bytes | str, said: str, tmp_path: Path
+    form: str, content: bytes | str, message: str, tmp_path: Path
 ):
     file = write_file(tmp_path / "a.json", content)
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         registry.check_name("datasets", f"{form}:{file}")
 
 
@@ -91,7 +91,7 @@ def test_an_unknown_dataset_is_refused_before_loading(name: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("control:rondom", "Did you mean 'control:random'"),
         ("demo:sofmax", "No model named"),
@@ -106,10 +106,10 @@ def test_an_unknown_dataset_is_refused_before_loading(name: str):
     ],
 )
 def test_an_unknown_model_or_missing_file_is_refused_without_loading_a_model(
-    name: str, said: str, monkeypatch: pytest.MonkeyPatch
+    name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(registry, "load_model", None)
-    with pytest.raises(VlprobeError, match=said):
+    with pytest.raises(VlprobeError, match=message):
         registry.check_name("models", name)
 
 
@@ -134,12 +134,12 @@ def test_a_name_check_reveals_no_file_outside_of_the_allowed_folders(
         else ["demo:softmax@", "openclip:ViT-B-32@", "hf:"]
     )
     for form in forms:
-        said = set()
+        message = set()
         for file in ("there.json", "gone.json"):
             with pytest.raises(InvalidInput, match="outside the folders") as caught:
                 registry.check_name(folder, f"{form}{tmp_path / file}")
-            said.add(str(caught.value).replace(file, ""))
-        assert len(said) == 1
+            message.add(str(caught.value).replace(file, ""))
+        assert len(message) == 1
 
 
 def test_a_pipe_is_refused_without_blocking(tmp_path: Path):

@@ -190,7 +190,7 @@ def test_unused_columns_are_named_in_a_note(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rows, options, said",
+    "rows, options, message",
     [
         (
             [{"video": "v", "frame": "f.png"}],
@@ -217,8 +217,8 @@ def test_unused_columns_are_named_in_a_note(tmp_path):
         ([row(0, "A"), row(1, "B")], "+ag+gebc", "2 filters: ag, gebc"),
     ],
 )
-def test_bad_input_is_counted_and_named_in_one_line(tmp_path, rows, options, said):
-    with pytest.raises(InvalidInput, match=said) as caught:
+def test_bad_input_is_counted_and_named_in_one_line(tmp_path, rows, options, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
         frames.load(write(tmp_path, rows, options=options), tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -283,7 +283,7 @@ def test_the_series_probe_finds_a_boundary_in_a_dataset_of_frames(tmp_path, stor
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([row(0, "A"), row(1, "B")], "has no boundary between two captions"),
         (
@@ -293,8 +293,8 @@ def test_the_series_probe_finds_a_boundary_in_a_dataset_of_frames(tmp_path, stor
         ([row(0, "A"), row(1, "B", boundary=9)], r"1 of 2 rows .*at most time"),
     ],
 )
-def test_invalid_boundaries_are_refused_in_one_line(tmp_path, rows, said):
-    with pytest.raises(InvalidInput, match=said):
+def test_invalid_boundaries_are_refused_in_one_line(tmp_path, rows, message):
+    with pytest.raises(InvalidInput, match=message):
         frames.load(write(tmp_path, rows, options="+boundaries"), tmp_path)
 
 

@@ -59,7 +59,7 @@ def test_the_edit_of_an_order_is_optional(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"edit_candidates": [*NAMES[:3], "x.png"]}, "'x.png' is not a candidate of the query"),
         ({"edit_candidates": NAMES[:3]}, "the candidate 'd.png' is missing"),
@@ -71,8 +71,10 @@ def test_the_edit_of_an_order_is_optional(tmp_path):
         ({"candidates": [*NAMES, "gone.png"], "edit_candidates": []}, "gone.png"),
     ],
 )
-def test_an_order_with_unknown_or_missing_candidates_is_refused_in_one_line(tmp_path, change, said):
-    with pytest.raises(InvalidInput, match=said) as caught:
+def test_an_order_with_unknown_or_missing_candidates_is_refused_in_one_line(
+    tmp_path, change, message
+):
+    with pytest.raises(InvalidInput, match=message) as caught:
         orders.load(write(tmp_path, [ROW | change]), tmp_path)
     assert "\n" not in str(caught.value)
 

@@ -187,20 +187,20 @@ def test_a_frame_is_written_once_and_a_changed_frame_changes_the_digest(tmp_path
 
 
 @pytest.mark.parametrize(
-    "array, said",
+    "array, message",
     [
         (np.zeros((2, 2), np.uint8), r"uint8 values of shape \(2, 2\)"),
         (np.zeros((2, 2, 3), np.float32), "float32 values"),
         (np.array([{"a": 1}], dtype=object), "cannot|not a readable array"),
     ],
 )
-def test_an_array_that_is_not_a_frame_is_refused(tmp_path: Path, array: np.ndarray, said: str):
-    with pytest.raises(InvalidInput, match=said):
+def test_an_array_that_is_not_a_frame_is_refused(tmp_path: Path, array: np.ndarray, message: str):
+    with pytest.raises(InvalidInput, match=message):
         pairs.load(frames(tmp_path, array), tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    "content, message",
     [
         ("[", "not valid JSON"),
         ([], "contains no rows"),
@@ -214,8 +214,8 @@ def test_an_array_that_is_not_a_frame_is_refused(tmp_path: Path, array: np.ndarr
         ({"a": valse(0)}, r"No items are left in .*\+unvalidated keeps them"),
     ],
 )
-def test_bad_input_is_counted_and_named_in_one_line(pictures: Path, content: object, said: str):
-    with pytest.raises(InvalidInput, match=said) as caught:
+def test_bad_input_is_counted_and_named_in_one_line(pictures: Path, content: object, message: str):
+    with pytest.raises(InvalidInput, match=message) as caught:
         pairs.load(write(pictures, content), pictures)
     assert "\n" not in str(caught.value)
 

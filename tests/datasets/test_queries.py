@@ -152,7 +152,7 @@ def test_a_query_with_a_single_version_is_skipped_and_counted(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "text, name, said",
+    "text, name, message",
     [
         ("query,text\n1,a dog\n", "own.csv", r"1 of 1 rows .*first: 2\)"),
         ("query,caption\n1,a\n1,\n,b\n", "own.csv", r"2 of 3 rows .*first: 3\)"),
@@ -183,10 +183,10 @@ def test_a_query_with_a_single_version_is_skipped_and_counted(tmp_path: Path):
     ],
 )
 def test_bad_input_is_counted_and_named_in_one_line(
-    tmp_path: Path, text: str, name: str, said: str
+    tmp_path: Path, text: str, name: str, message: str
 ):
     file, plus, option = name.partition("+")
-    with pytest.raises(InvalidInput, match=said) as caught:
+    with pytest.raises(InvalidInput, match=message) as caught:
         queries.load(write(tmp_path, text, file) + plus + option, tmp_path)
     assert "\n" not in str(caught.value)
 

@@ -46,7 +46,7 @@ def test_the_id_of_a_picture_outside_of_coco_is_its_name(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    "content, message",
     [
         ("[", "not valid JSON"),
         ({"image": "a"}, "is not a list"),
@@ -59,8 +59,8 @@ def test_the_id_of_a_picture_outside_of_coco_is_its_name(tmp_path: Path):
         ([], "no items"),
     ],
 )
-def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, content: object, said: str):
-    with pytest.raises(InvalidInput, match=said) as caught:
+def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, content: object, message: str):
+    with pytest.raises(InvalidInput, match=message) as caught:
         rococo.load(write(tmp_path, content), tmp_path)
     assert "\n" not in str(caught.value)
 

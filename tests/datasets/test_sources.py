@@ -65,15 +65,15 @@ def test_a_folder_stands_for_its_files_in_the_order_of_their_names(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "name, kind, said",
+    "name, kind, message",
     [
         ("x:", InvalidInput, "does not contain a file name"),
         ("x:rows.json+avalable", NotFound, "Did you mean 'available'"),
         ("x:rows.json@nowhere", InvalidInput, "Image folder 'nowhere' in"),
     ],
 )
-def test_an_invalid_dataset_name_is_refused_in_one_line(name: str, kind: type, said: str):
-    with pytest.raises(kind, match=said) as caught:
+def test_an_invalid_dataset_name_is_refused_in_one_line(name: str, kind: type, message: str):
+    with pytest.raises(kind, match=message) as caught:
         parse(name)
     assert "\n" not in str(caught.value)
 
@@ -115,17 +115,17 @@ def test_a_tsv_is_read_back_as_written(
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("a,b\n1,2,3\n4,5\n", "1 rows in .* more than 2 fields .*line 2"),
         ("a,A\n1,2\n", "duplicate column names"),
         ('a,b\n"1,2\n', "line"),
     ],
 )
-def test_a_broken_table_is_refused_in_one_line(tmp_path: Path, text: str, said: str):
+def test_a_broken_table_is_refused_in_one_line(tmp_path: Path, text: str, message: str):
     file = tmp_path / "t.csv"
     file.write_text(text)
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         file_formats.read_table(file)
 
 

@@ -116,7 +116,7 @@ def test_unknown_columns_are_named_in_a_note(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    "content, message",
     [
         ("{not json", "not valid JSON"),
         ("3", "neither a list nor an object"),
@@ -131,8 +131,8 @@ def test_unknown_columns_are_named_in_a_note(tmp_path: Path):
         ([row(0, negative_caption="")], "No items are left in .*1 of 1 rows have no negative"),
     ],
 )
-def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, content: object, said: str):
-    with pytest.raises(InvalidInput, match=said) as caught:
+def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, content: object, message: str):
+    with pytest.raises(InvalidInput, match=message) as caught:
         triplets.load(write(tmp_path, content), tmp_path)
     assert "\n" not in str(caught.value)
 

@@ -63,7 +63,7 @@ def test_segments_are_sampled_at_five_frames_per_second(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"time": 7}, r"requests second 7 of .*last frame is at second 1.9. Expected times within"),
         ({"time": -1}, "1 of 1 rows"),
@@ -72,10 +72,12 @@ def test_segments_are_sampled_at_five_frames_per_second(tmp_path):
         ({"video": "../a.mp4", "time": 0}, "is not in"),
     ],
 )
-def test_times_outside_of_a_video_and_missing_videos_are_refused_in_one_line(tmp_path, row, said):
+def test_times_outside_of_a_video_and_missing_videos_are_refused_in_one_line(
+    tmp_path, row, message
+):
     write_video(tmp_path / "a.mp4")
     rows = [{"video": "a.mp4", "caption": "A", "time": ""} | row]
-    with pytest.raises(InvalidInput, match=said) as caught:
+    with pytest.raises(InvalidInput, match=message) as caught:
         frames.load(table(tmp_path, rows), tmp_path / "cache")
     assert "\n" not in str(caught.value)
 
@@ -140,12 +142,12 @@ def test_a_video_with_random_bytes_changed_is_read_or_refused_in_one_line(tmp_pa
 def test_too_many_or_too_large_frames_are_refused(tmp_path, monkeypatch):
     write_video(tmp_path / "a.mp4")
     rows = [{"video": "a.mp4", "time": 1, "caption": "A"}]
-    for limit, value, said in (
+    for limit, value, message in (
         ("MOST_PIXELS", 1000, "have 1,024 pixels"),
         ("MOST_DECODED", 3, "more than 3 frames"),
         ("MOST_FRAMES", 0, "requests 1 frames of"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(frames, limit, value)
-            with pytest.raises(InvalidInput, match=said):
+            with pytest.raises(InvalidInput, match=message):
                 frames.load(table(tmp_path, rows), tmp_path / "cache")

@@ -29,16 +29,16 @@ def fill(folder: Path, request: Request, stride: int = 1) -> dict[str, object]:
         cache = folder / f"full-{at}"
         cache.mkdir()
         with forks.Operations(at, full, lasting=True, names=growing) as operations:
-            said = _error_text(request, cache)
-        if said is None and operations.count <= at:
+            message = _error_text(request, cache)
+        if message is None and operations.count <= at:
             return {"operations": operations.count, "states": len(resumed), "faulty": faulty}
         if (
-            said is None
-            or "No space left" not in said
-            or "\n" in said
+            message is None
+            or "No space left" not in message
+            or "\n" in message
             or list(cache.rglob("*.tmp"))
         ):
-            faulty.append(f"write {at}: {said}")
+            faulty.append(f"write {at}: {message}")
         left = forks.state(cache)
         if left not in resumed:
             resumed.add(left)
@@ -62,8 +62,8 @@ def limit(folder: Path, request: Request) -> dict[str, object]:
 
         def bounded(cache: Path = cache, size: int = size) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # Python ignores SIGXFSZ
-            said = _error_text(request, cache)
-            os._exit(3 if said and "too large" in said and "\n" not in said else 4)
+            message = _error_text(request, cache)
+            os._exit(3 if message and "too large" in message and "\n" not in message else 4)
 
         code = forks.ended(forks.forked(bounded))
         forks.run(request, cache)

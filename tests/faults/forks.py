@@ -58,7 +58,7 @@ def results(cache: Path) -> dict[str, object]:
     for path in sorted(cache.glob("*/*/manifest.json")):
         manifest = json.loads(path.read_bytes())
         digests[str(path.relative_to(cache))] = {
-            name: said for name, said in manifest.items() if name not in TIMES
+            name: value for name, value in manifest.items() if name not in TIMES
         }
     return digests
 

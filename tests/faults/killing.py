@@ -114,8 +114,8 @@ def main() -> None:
     given = parser.parse_args()
     if not given.processes:
         forks.quick(given.probe)
-    asked = forks.request(given.folder, given.probe)
-    outcome = kill(given.folder, asked, given.points, given.seed, given.processes)
+    run_request = forks.request(given.folder, given.probe)
+    outcome = kill(given.folder, run_request, given.points, given.seed, given.processes)
     sys.stdout.write(json.dumps(outcome) + "\n")
 
 

@@ -95,10 +95,10 @@ def write(store: Store, job_id: str, state: str = "running", **facts) -> Path:
     """Write the files of a job by hand."""
     folder = store.root / "jobs" / job_id
     folder.mkdir(parents=True)
-    asked = asdict(Request(("control:random",), "demo", "lgip")) | {
+    job_request = asdict(Request(("control:random",), "demo", "lgip")) | {
         "created": facts.pop("created", time.time())
     }
-    (folder / "request.json").write_text(json.dumps(asked))
+    (folder / "request.json").write_text(json.dumps(job_request))
     (folder / "status.json").write_text(
         json.dumps({"state": state, "device": "cpu", "updated": 1.0} | facts)
     )

@@ -124,7 +124,7 @@ def test_every_action_that_would_write_fails_in_one_line(sealed, what):
     if what in do:
         with pytest.raises(InvalidInput, match="Cannot write") as caught:
             do[what]()
-        said = str(caught.value)
+        message = str(caught.value)
     else:
         words = {
             "doctor": ["doctor", "control:constant", "--dataset", tiny],
@@ -132,9 +132,9 @@ def test_every_action_that_would_write_fails_in_one_line(sealed, what):
         }[what]
         done = command(store, *words)
         assert done.exit_code == 2
-        said = done.stderr.strip().splitlines()[-1]
-    assert "Cannot write" in said
-    assert "\n" not in said
+        message = done.stderr.strip().splitlines()[-1]
+    assert "Cannot write" in message
+    assert "\n" not in message
 
 
 def test_the_sealed_store_has_no_temporary_files_and_no_jobs(sealed):

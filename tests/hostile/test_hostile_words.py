@@ -81,7 +81,7 @@ class Page(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.inside, self.running, self.said = "", [], []
+        self.inside, self.running, self.texts = "", [], []
         self.feed(text)
 
     def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -106,7 +106,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         (
-            self.running if self.inside in ("script", "style") and "vpevil" in data else self.said
+            self.running if self.inside in ("script", "style") and "vpevil" in data else self.texts
         ).append(data)
 
     def handle_comment(self, data: str) -> None:
@@ -128,7 +128,7 @@ def test_a_report_runs_no_markup_in_captions_and_notes(filled):
     text = report.report(views.runs.question_set(filled, key_of(filled)))
     page = Page(text)
     assert page.running == []
-    assert any("vpevil" in said for said in page.said)
+    assert any("vpevil" in texts for texts in page.texts)
     shown = 0
     for name, table in values(text).items():
         for entry in table["cases"] if "-explore-" in name else ():
@@ -136,7 +136,7 @@ def test_a_report_runs_no_markup_in_captions_and_notes(filled):
                 parts = ("pictures", "captions", "bars", "rest")
                 page = Page("".join(drawn.get(part, "") for part in parts))
                 assert page.running == []
-                shown += any("vpevil" in said for said in page.said)
+                shown += any("vpevil" in texts for texts in page.texts)
     assert shown
 
 

@@ -163,11 +163,11 @@ def test_a_hub_adapter_is_downloaded_in_either_format_and_reloaded_when_it_chang
     (refs / "main").write_text("1")
     shutil.copy(written / "adapter_config.json", folder)
     weights = safetensors.torch.load_file(written / "adapter_model.safetensors")
-    asked = []
+    patterns = []
 
     def fetch(repository, allow_patterns, ignore_patterns):
-        asked.append(allow_patterns[len(hub.WANTED) :])
-        if "adapter_model.bin" in asked[-1]:
+        patterns.append(allow_patterns[len(hub.WANTED) :])
+        if "adapter_model.bin" in patterns[-1]:
             torch.save(weights, folder / "adapter_model.bin")
         return str(folder)
 
@@ -180,7 +180,7 @@ def test_a_hub_adapter_is_downloaded_in_either_format_and_reloaded_when_it_chang
         return digest
 
     digest = load()
-    assert asked == [["adapter_model.safetensors"], ["adapter_model.bin"]]
+    assert patterns == [["adapter_model.safetensors"], ["adapter_model.bin"]]
     assert digest == registry.load_model(f"st:{base}+adapter={written}+pooling=cls", "cpu").digest
     (refs / "main").write_text("2")
     assert model_memo.look_up(name, "fp32", tmp_path) is None
@@ -215,7 +215,7 @@ def test_pickled_or_mismatched_adapter_weights_are_refused_in_one_line(base, tmp
     transformers.BertModel(other).save_pretrained(tmp_path / "other")
     adapt(tmp_path / "other", tmp_path / "small")
     weights = folder / "adapter_model.safetensors"
-    for content, said in [
+    for content, message in [
         (
             (tmp_path / "small" / weights.name).read_bytes(),
             "which has no counterpart for 4 tensors",
@@ -223,7 +223,7 @@ def test_pickled_or_mismatched_adapter_weights_are_refused_in_one_line(base, tmp
         (b"no tensors", "cannot be read as plain tensors"),
     ]:
         weights.write_bytes(content)
-        with pytest.raises(InvalidInput, match=said) as error:
+        with pytest.raises(InvalidInput, match=message) as error:
             embed(name)
         assert "\n" not in str(error.value)
     weights.unlink()
@@ -242,14 +242,14 @@ def test_pickled_or_mismatched_adapter_weights_are_refused_in_one_line(base, tmp
 
 def test_errors_for_adapter_names_state_the_missing_or_unknown_option(base, tmp_path):
     folder = adapt(base, tmp_path / "adapter")
-    for name, said in [
+    for name, message in [
         (f"st:{base}", r"no modules.json.*\+pooling=last, mean, cls"),
         (f"st:{folder}", r"contains an adapter .*st:BASE\+adapter=FOLDER"),
         (f"st:{base}+adapter=./nothing", "adapter folder './nothing' does not exist"),
         (f"st:{base}+pooling=max", "unknown option"),
         (f"st:{base}+pooling=cls+adapter={folder}", "unknown option"),
     ]:
-        with pytest.raises(InvalidInput, match=said) as error:
+        with pytest.raises(InvalidInput, match=message) as error:
             registry.load_model(name, "cpu")
         assert "\n" not in str(error.value)
     (base / "modules.json").write_text("[]")

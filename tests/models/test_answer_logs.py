@@ -185,7 +185,7 @@ def with_zstd(content: bytes) -> bytes:
         for info in old.infolist():
             plain = old.read(info)
             new.writestr(info.filename, pa.compress(plain, codec="zstd", asbytes=True))
-            # what the directory at the end of the archive says
+            # the method and size that the directory at the end of the archive declares
             new.filelist[-1].compress_type, new.filelist[-1].file_size = 93, len(plain)
     return out.getvalue()
 

@@ -38,8 +38,8 @@ def test_the_command_in_the_model_card_has_the_settings_of_the_training(name: st
     given = train.make_context("train", shlex.split(recipe[1])).params
     done = {"eqsim": TrainRequest.eqsim} | card(name)  # the only variant when they were trained
     for field in fields(TrainRequest):
-        asked = given[field.name]
-        assert (list(asked) if field.name == "datasets" else asked or done[field.name]) == done[
+        setting = given[field.name]
+        assert (list(setting) if field.name == "datasets" else setting or done[field.name]) == done[
             field.name
         ], field.name
 

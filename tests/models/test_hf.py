@@ -278,7 +278,7 @@ WRONG = '{"model_type": "clip", "projection_dim": "wide"}'
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (put("config.json"), "config.json' cannot be read"),
         (put("config.json", "{"), "cannot be read as JSON"),
@@ -295,10 +295,10 @@ WRONG = '{"model_type": "clip", "projection_dim": "wide"}'
         (keep_half, "is not a CLIPModel checkpoint|cannot be opened"),
     ],
 )
-def test_a_defective_model_folder_is_refused_in_one_line(damage, said, tmp_path):
+def test_a_defective_model_folder_is_refused_in_one_line(damage, message, tmp_path):
     tiny_hf.dual("clip", tmp_path)
     damage(tmp_path)
-    with pytest.raises(InvalidInput, match=said) as error:
+    with pytest.raises(InvalidInput, match=message) as error:
         registry.load_model(f"hf:{tmp_path}", "cpu")
     assert "\n" not in str(error.value)
 

@@ -60,8 +60,8 @@ def probabilities(
         output_logits=True,
         return_dict_in_generate=True,
     )
-    said, ids = made.logits[0][0].softmax(dim=0), processor.tokenizer.convert_tokens_to_ids
-    return [sum(float(said[ids(letter)]) for letter in answer) for answer in answers]
+    first_token, ids = made.logits[0][0].softmax(dim=0), processor.tokenizer.convert_tokens_to_ids
+    return [sum(float(first_token[ids(letter)]) for letter in answer) for answer in answers]
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
@@ -90,9 +90,9 @@ def test_a_score_does_not_depend_on_other_pairs_in_the_batch(kind, make_model, t
 
 def test_the_probability_is_the_sigmoid_of_the_log_odds(make_model):
     _, model = make_model("llava")
-    asked = tiny_hf.pairs(model, tiny_hf.pictures(1), CAPTIONS[:1])
-    odds = float(model.match(*asked, logits=True)[0])
-    assert model.match(*asked)[0] == pytest.approx(1 / (1 + np.exp(-odds)), abs=1e-6)
+    inputs = tiny_hf.pairs(model, tiny_hf.pictures(1), CAPTIONS[:1])
+    odds = float(model.match(*inputs, logits=True)[0])
+    assert model.match(*inputs)[0] == pytest.approx(1 / (1 + np.exp(-odds)), abs=1e-6)
 
 
 def test_texts_that_differ_in_one_character_have_different_tokens(make_model):
@@ -113,8 +113,8 @@ def test_two_pictures_side_by_side_get_the_question_of_the_paper(kind, make_mode
         right.resize((both.width - left.width, left.height), Image.Resampling.BICUBIC),
         (left.width, 0),
     )
-    asked = hf_gen.MATCHING.format("a cat", "a dog")
-    one, two = probabilities(kind, folder, both, asked, "1", "2")
+    question = hf_gen.MATCHING.format("a cat", "a dog")
+    one, two = probabilities(kind, folder, both, question, "1", "2")
     assert model.first_is_left(left, right, "a cat", "a dog") == pytest.approx(
         one / (one + two), abs=1e-5
     )
@@ -124,10 +124,10 @@ def test_a_model_that_follows_the_caption_order_is_right_in_one_order_only(
     make_model, tmp_path, monkeypatch
 ):
     _, model = make_model("llava")
-    asked = []
+    inputs = []
 
     def first_is_left(self, left, right, one, two):
-        asked.append((left.getpixel((0, 0)), right.getpixel((0, 0)), one, two))
+        inputs.append((left.getpixel((0, 0)), right.getpixel((0, 0)), one, two))
         return 0.9  # always "1;2", like LLaVA in table 7
 
     monkeypatch.setattr(type(model), "first_is_left", first_is_left)
@@ -144,7 +144,7 @@ def test_a_model_that_follows_the_caption_order_is_right_in_one_order_only(
     found = values(store, manifest)
     assert (found["matched_12"], found["matched_21"], found["matched_both"]) == (1, 0, 0)
     assert found["group_score"] == 0  # all probabilities are tied
-    lefts, rights, ones, twos = zip(*asked, strict=True)
+    lefts, rights, ones, twos = zip(*inputs, strict=True)
     assert lefts[0] == lefts[1] and rights[0] == rights[1]
     assert (ones[0], twos[0]) == (twos[1], ones[1]) == ("first 0", "second 0")
 

@@ -135,13 +135,13 @@ def test_a_score_does_not_depend_on_its_batch(kind, make_model):
 
 def test_vilt_does_not_change_the_global_random_state(make_model):
     _, model = make_model("vilt")
-    asked = tiny_hf.pairs(model, tiny_hf.pictures(2), TEXTS[:2])
+    inputs = tiny_hf.pairs(model, tiny_hf.pictures(2), TEXTS[:2])
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    first = model.match(*asked)
+    first = model.match(*inputs)
     assert torch.equal(torch.rand(2), expected)
-    np.testing.assert_array_equal(first, model.match(*asked))
+    np.testing.assert_array_equal(first, model.match(*inputs))
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))

@@ -324,15 +324,15 @@ def test_a_missing_checkpoint_is_refused_before_the_model_is_built(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("ViT-B-33", r"No OpenCLIP architecture named 'ViT-B-33'. Did you mean 'ViT-B-32'\?"),
         ("ViT-B-33", r"Write openclip:ARCH/TAG, or openclip:ARCH@FILE"),
         ("ViT-B-32/opena", r"for openclip:ViT-B-32 named 'opena'. Did you mean 'openai'\?"),
     ],
 )
-def test_unknown_open_clip_names_are_refused_with_a_suggestion(name: str, said: str):
-    with pytest.raises(NotFound, match=said):
+def test_unknown_open_clip_names_are_refused_with_a_suggestion(name: str, message: str):
+    with pytest.raises(NotFound, match=message):
         family.load(f"openclip:{name}", "cpu")
 
 

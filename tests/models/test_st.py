@@ -116,7 +116,7 @@ def test_a_probe_that_needs_pictures_refuses_a_text_encoder_before_encoding(
     monkeypatch.setattr(
         type(model), "encode_texts", lambda self, tokens: pytest.fail("it was asked to encode")
     )
-    monkeypatch.setattr(registry, "load_model", lambda *asked: model)
+    monkeypatch.setattr(registry, "load_model", lambda *arguments: model)
     dataset = make(probe, tmp_path / "data", 4)
     with pytest.raises(InvalidInput, match="needs a model with an image input") as error:
         execute(Request((model.name,), dataset, probe, device="cpu"), Store(tmp_path / "cache"))
@@ -130,7 +130,7 @@ def test_the_spread_of_a_text_encoder_is_unknown(model):
 def test_a_text_encoder_answers_only_the_text_cases_of_triplets_with_pictures(
     model, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(registry, "load_model", lambda *asked: model)
+    monkeypatch.setattr(registry, "load_model", lambda *arguments: model)
     store = Store(tmp_path / "cache")
     manifest = execute(
         Request((model.name,), make("visla", tmp_path / "data", 12), "visla", device="cpu"), store
@@ -161,7 +161,7 @@ KNOWN = {"swap_obj": 14.29}
 def test_minilm_gets_its_known_numbers_on_the_texts_of_sugarcrepe(
     model, shared_data, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(registry, "load_model", lambda *asked: model)
+    monkeypatch.setattr(registry, "load_model", lambda *arguments: model)
     (tmp_path / "texts").mkdir()
     for name in KNOWN:
         shutil.copy(shared_data / "scpp" / "data" / f"{name}.json", tmp_path / "texts")

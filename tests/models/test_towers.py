@@ -57,9 +57,9 @@ def test_the_towers_give_the_similarity_of_the_whole_model(kind, make_model):
     head = "use_itm_head" if kind == "blip" else "use_image_text_matching_head"
     for column, text in enumerate(TEXTS):
         inputs = tokenizer(text, truncation=True, max_length=35, return_tensors="pt")
-        asked = {key: inputs[key] for key in ("input_ids", "attention_mask")} | {head: False}
+        arguments = {key: inputs[key] for key in ("input_ids", "attention_mask")} | {head: False}
         with torch.inference_mode():
-            out = whole.eval()(pixel_values=pixels, **asked)
+            out = whole.eval()(pixel_values=pixels, **arguments)
         own = out.itm_score if kind == "blip" else out.logits_per_image
         assert found[:, column] == pytest.approx(own[:, 0].numpy(), abs=1e-6)
 

@@ -172,7 +172,7 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (GOOD + b"\n" + GOOD, "line 2, column 'text': the same edit as in line 1"),
@@ -208,13 +208,13 @@ GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
 )
 @pytest.mark.parametrize("probe", ["lgip", "visla"])
 def test_an_invalid_edits_file_is_refused_in_one_line_and_nothing_is_stored(
-    tiny, store, tmp_path, content, said, probe
+    tiny, store, tmp_path, content, message, probe
 ):
     path = tmp_path / "edits.jsonl"
     path.write_bytes(content)
     with pytest.raises(InvalidInput) as caught:
         ran(tiny, store, probe, path)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
     assert not list(store.root.glob("cases/*")) and not list(store.root.glob("runs/*"))
 
 

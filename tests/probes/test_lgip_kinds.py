@@ -100,9 +100,9 @@ def test_each_kind_has_separate_estimates_in_the_trade_off(tmp_path: Path, every
     key = str(case_key_of(store))
     question_set = views.runs.question_set(store, key)
     table = views.estimates.estimates(question_set, "subtype")
-    asked = views.estimates.choices(question_set)
-    lies = set(asked.loc[asked["kind"] == "flip", "subtype"])
-    rewordings = set(asked.loc[asked["kind"] == "paraphrase", "subtype"])
+    choices = views.estimates.choices(question_set)
+    lies = set(choices.loc[choices["kind"] == "flip", "subtype"])
+    rewordings = set(choices.loc[choices["kind"] == "paraphrase", "subtype"])
     assert {"negation", "relation"} <= lies and {"case", "punctuation", "typo"} <= rewordings
     assert lies == set(table.loc[table["metric"] == "positive_rate", "slice"])
     assert rewordings == set(table.loc[table["metric"] == "invariance_error", "slice"])
@@ -130,8 +130,8 @@ def test_a_run_with_one_type_of_flips_is_not_compared_with_the_papers_totals(tmp
     (row,) = views.runs.question_set_rows(store)
     question_set = views.runs.question_set(store, row.case_key)
     assert views.estimates.mixed_kinds(question_set) == {"flip", "combined"}
-    asked = views.estimates.choices(question_set)
-    assert set(asked.loc[asked["kind"] == "flip", "subtype"]) == {"color"}
+    choices = views.estimates.choices(question_set)
+    assert set(choices.loc[choices["kind"] == "flip", "subtype"]) == {"color"}
 
 
 @pytest.mark.parametrize(("probe", "n_texts"), [("eqben", 2), ("rococo", 2)])
@@ -150,13 +150,13 @@ def test_wrong_captions_of_these_kinds_can_be_used_by_other_probes(
     options = other.pin({**other.defaults, "edits": str(file)}, tmp_path)
     cases, _ = other.cases(ITEM, options, 42)
     lies = {text for of_caption in edited.edits for text, _ in of_caption}
-    told = {
+    case_texts = {
         text
         for case in cases
         for text, role in zip(case.texts, case.roles, strict=True)
         if role == "different"
     }
-    assert len(lies) == n_texts and told == lies
+    assert len(lies) == n_texts and case_texts == lies
 
 
 def test_a_vocabulary_is_part_of_the_key_and_refused_if_unused(tmp_path: Path):

@@ -217,6 +217,6 @@ def test_the_search_metrics_give_the_values_of_the_worked_example():
 
 def test_a_severity_out_of_range_is_refused_before_the_dataset_is_read(store: Store):
     options = {"severities": [3, 7]}
-    asked = Request(("demo:weak",), "coco:/nothing/is/here", "pictures", options)
+    request = Request(("demo:weak",), "coco:/nothing/is/here", "pictures", options)
     with pytest.raises(InvalidInput, match=r"^Severity 7 is out of range\. .* from 1 to 5\.$"):
-        execute(asked, store)
+        execute(request, store)

@@ -25,12 +25,12 @@ def test_a_small_gallery_has_a_rank_correlation_and_margin_but_no_overlap(tiny, 
 
 
 def test_block_size_and_threads_do_not_change_the_rankings(tiny, store, tmp_path, monkeypatch):
-    asked = Request(("control:random",), tiny, "prsm", examine=False)
-    together = store.run(execute(asked, store)[0]["key"]).table("scores").to_pandas()
+    request = Request(("control:random",), tiny, "prsm", examine=False)
+    together = store.run(execute(request, store)[0]["key"]).table("scores").to_pandas()
     monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
     other = Store(tmp_path / "one by one")
     single = (
-        other.run(execute(replace(asked, workers=1), other)[0]["key"]).table("scores").to_pandas()
+        other.run(execute(replace(request, workers=1), other)[0]["key"]).table("scores").to_pandas()
     )
     assert together["top"].tolist() == single["top"].tolist()
     np.testing.assert_allclose(together["global"], single["global"], rtol=0, atol=1e-6)

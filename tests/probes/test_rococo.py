@@ -102,7 +102,7 @@ def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted(store, 
     }
     name = f"csv:{tmp_path / 'captions.csv'}"
     cases, _ = run(name, store, **options)
-    asked = set(zip(cases["item"], cases["rule"], strict=True))
+    case_names = set(zip(cases["item"], cases["rule"], strict=True))
     items = registry.load_dataset(name, tmp_path).items
     paths, unchanged = {item.id: item.image.path for item in items}, []
     plain = {
@@ -114,7 +114,7 @@ def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted(store, 
             for one, edit in mix.picture_edits(paths, kind, float(lam), seed).items():
                 edited = pictures.open_picture(Picture(paths[one], edit))
                 same = np.array_equal(np.asarray(edited), plain[paths[one]])
-                assert ((one, f"{strength}:seed{seed}") in asked) != same
+                assert ((one, f"{strength}:seed{seed}") in case_names) != same
                 unchanged += [(one, strength, seed)] * same
     dropped = store.cases(store.runs()[-1]["case_key"]).manifest()["dropped"]
     assert dropped == Counter(f"{strength}: changes no pixel" for _, strength, _ in unchanged)
@@ -163,7 +163,7 @@ def test_influence_changes_the_replaced_words(tiny, store):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"policies": ["same-concpet"]}, "same-concpet"),
         ({"policies": ["danger:many"]}, "danger:many"),
@@ -172,10 +172,10 @@ def test_influence_changes_the_replaced_words(tiny, store):
         ({"pictures": ["blur:0.9"]}, "blur"),
     ],
 )
-def test_an_invalid_option_value_is_refused_in_one_line(tiny, store, options, said):
+def test_an_invalid_option_value_is_refused_in_one_line(tiny, store, options, message):
     with pytest.raises((InvalidInput, NotFound)) as caught:
         run(tiny, store, **options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ PROBE = registry.load_probe("rococo")
 
 
 def run(dataset, store, seed=42, **options):
-    asked = Request(
+    settings = Request(
         ("control:random",), dataset, "rococo", {"pictures": []} | options, seed, examine=False
     )
-    manifest = execute(asked, store)[0]
+    manifest = execute(settings, store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
     return manifest, cases, views.runs.question_set(store, manifest["case_key"])
 
@@ -49,8 +49,8 @@ def test_a_run_without_caption_seeds_or_a_vocabulary_keeps_its_key(tmp_path):
 def test_words_come_from_the_vocabulary_and_its_content_is_part_of_the_key(tiny, store, tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("zebra\ntoaster\n##ing\n[PAD]\n", encoding="utf-8")
-    asked = {"policies": ["rand-voca"], "vocabulary": str(file)}
-    manifest, cases, _ = run(tiny, store, **asked)
+    settings = {"policies": ["rand-voca"], "vocabulary": str(file)}
+    manifest, cases, _ = run(tiny, store, **settings)
     altered = [
         text
         for texts, roles in zip(cases["texts"], cases["roles"], strict=True)
@@ -64,7 +64,7 @@ def test_words_come_from_the_vocabulary_and_its_content_is_part_of_the_key(tiny,
         assert text not in originals
     assert manifest["run"]["options"]["vocabulary"] == str(file)
     file.write_text("zebra\nkettle\n", encoding="utf-8")
-    assert run(tiny, store, **asked)[0]["key"] != manifest["key"]
+    assert run(tiny, store, **settings)[0]["key"] != manifest["key"]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def keys(folder: Path, cache: Path) -> set[str]:
     for name in every.values():
         plugins.allow(name)
     tiny = make_tiny(cache.parent / "tiny")
-    asked = [
+    requests = [
         Request((every["model"],), tiny, "lgip", {"k_same": 1}, limit=1, examine=False),
         Request(("control:random",), every["dataset"], "lgip", limit=1, examine=False),
         Request(("control:random",), tiny, every["probe"], limit=1, examine=False),
@@ -54,7 +54,7 @@ def keys(folder: Path, cache: Path) -> set[str]:
             ("control:random",), tiny, "lgip", {"rules": every["rules"]}, limit=1, examine=False
         ),
     ]
-    return {execute(request, Store(cache))[0]["key"] for request in asked}
+    return {execute(request, Store(cache))[0]["key"] for request in requests}
 
 
 def test_a_changed_line_of_a_plugin_changes_the_key_of_every_run(tmp_path: Path):

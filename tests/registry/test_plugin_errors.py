@@ -36,12 +36,12 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_an_invalid_model_plugin_is_refused_in_one_line_that_names_it(tmp_path: Path, case: str):
-    text, said = BAD[case]
+    text, message = BAD[case]
     path = tmp_path / "bad.py"
     path.write_text(text + "\n")
     tiny = make_tiny(tmp_path / "tiny")
     result = call(tmp_path / "cache", *ASK, "--model", f"py:{path}", "--dataset", tiny, code=1)
-    assert said in result.stderr and f"Plug-in 'py:{path}' (bad.py)" in result.stderr
+    assert message in result.stderr and f"Plug-in 'py:{path}' (bad.py)" in result.stderr
     assert len(result.stderr.strip().splitlines()[-1:]) == 1 and "Traceback" not in result.stderr
 
 
@@ -68,7 +68,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_plugin_code_that_fails_during_a_run_is_reported_in_one_line(tmp_path: Path, kind: str):
-    old, new, said = BROKEN[kind]
+    old, new, message = BROKEN[kind]
     kind = kind.partition("'")[0]
     path = tmp_path / f"{kind}.py"
     text = FILES[kind].read_text()
@@ -85,7 +85,7 @@ def test_plugin_code_that_fails_during_a_run_is_reported_in_one_line(tmp_path: P
     if kind != "dataset":
         words += ["--dataset", make_tiny(tmp_path / "tiny")]
     result = call(tmp_path / "cache", *ASK, *words, code=1)
-    assert said.replace("PATH", str(path)) in result.stderr
+    assert message.replace("PATH", str(path)) in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -133,7 +133,7 @@ def test_a_package_of_several_files_is_one_plugin(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("nothing", "No plug-in named 'nothing'"),
         ("py:/no/such.py", "is neither a file nor a folder with an __init__.py"),
@@ -142,11 +142,11 @@ def test_a_package_of_several_files_is_one_plugin(tmp_path: Path):
         ("py:a\nb.py", "does not name a plug-in"),
     ],
 )
-def test_a_missing_plugin_is_refused_at_startup(tmp_path: Path, name: str, said: str):
+def test_a_missing_plugin_is_refused_at_startup(tmp_path: Path, name: str, message: str):
     for words in (("list", "models"), ("dashboard",)):
         place = ["--plugin", name, *words] if words[0] == "list" else [*words, "--plugin", name]
         result = CliRunner().invoke(main.main, place)
-        assert result.exit_code == 1 and said in result.output, result.output
+        assert result.exit_code == 1 and message in result.output, result.output
 
 
 def test_a_plugin_name_with_a_line_break_does_not_allow_a_second_plugin(
@@ -261,9 +261,9 @@ def test_the_example_plugin_installs_and_runs_from_a_separate_folder(tmp_path: P
     options = {"capture_output": True, "text": True, "cwd": tmp_path}
     options["env"] = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{root}"}
     command = [sys.executable, "-m", "vlprobe", "--cache", str(tmp_path / "cache")]
-    asked = ["run", "--model", "colors", "--dataset", "swatches", "--format", "csv"]
+    run_words = ["run", "--model", "colors", "--dataset", "swatches", "--format", "csv"]
     for words in ([], ["--option", "rules=loud"], ["--probe", "blank"]):
-        ended = subprocess.run([*command, *asked, *words], **options)
+        ended = subprocess.run([*command, *run_words, *words], **options)
         assert ended.returncode == 0 and ended.stdout.count("\n") > 1, ended.stderr
     listed = subprocess.run([*command, "list", "probes"], **options)
     assert "blank vlprobe-colors 1.0" in re.sub(" +", " ", listed.stdout)

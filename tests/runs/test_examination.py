@@ -21,7 +21,7 @@ def test_the_model_checks_reuse_embeddings_of_the_run_and_have_the_same_outcomes
     rows = [f"{number}.png,a red ball and {number} cups" for number in range(40)]
     (tmp_path / "balls.csv").write_text("\n".join(["image,caption", *rows]), encoding="utf-8")
     dataset = f"csv:{tmp_path / 'balls.csv'}"
-    asked = {"models": ("control:random",), "dataset": dataset, "probe": "lgip"}
+    fields = {"models": ("control:random",), "dataset": dataset, "probe": "lgip"}
     passed: list[int] = []
     real = ControlEncoder.encode_images
     monkeypatch.setattr(
@@ -31,7 +31,7 @@ def test_the_model_checks_reuse_embeddings_of_the_run_and_have_the_same_outcomes
     def examined(cache: Store, keep: bool) -> dict:
         for examine in (False, True):
             passed.clear()
-            execute(Request(**asked, keep_embeddings=keep, examine=examine), cache)
+            execute(Request(**fields, keep_embeddings=keep, examine=examine), cache)
         stored = json.loads(next(cache.root.glob("models/*.json")).read_text())
         return {name: stored[name] for name in ("passport", "checks", "erased")}
 

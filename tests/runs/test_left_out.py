@@ -56,7 +56,7 @@ def test_excluding_by_id_gives_the_same_key_as_by_tag_and_can_be_repeated(tiny, 
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"without_tag": ("never given",)},
@@ -65,9 +65,9 @@ def test_excluding_by_id_gives_the_same_key_as_by_tag_and_can_be_repeated(tiny, 
         ({"without": ("no such case",)}, "1 of 1 cases to exclude are not in"),
     ],
 )
-def test_excluding_an_unknown_tag_or_case_is_refused_in_one_line(tiny, store, changes, said):
+def test_excluding_an_unknown_tag_or_case_is_refused_in_one_line(tiny, store, changes, message):
     whole, _ = run_and_tag(tiny, store)
-    with pytest.raises(InvalidInput, match=said) as caught:
+    with pytest.raises(InvalidInput, match=message) as caught:
         execute(request(tiny, **changes), store)
     assert "\n" not in str(caught.value)
     assert [run["key"] for run in store.runs()] == [whole["key"]]

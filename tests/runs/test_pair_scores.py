@@ -210,7 +210,7 @@ def test_imported_embeddings_score_the_pairs_of_a_table(photos, cache):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("picture,caption\n0.png,A dog.\n", "does not match any layout"),
         ("image,words\n0.png,A dog.\n", "does not match any layout"),
@@ -226,11 +226,11 @@ def test_imported_embeddings_score_the_pairs_of_a_table(photos, cache):
         ("image,caption\n../../etc/nothing.png,A dog.\n", "have no picture"),
     ],
 )
-def test_a_table_that_cannot_be_scored_is_refused_in_one_line(photos, cache, text, said):
+def test_a_table_that_cannot_be_scored_is_refused_in_one_line(photos, cache, text, message):
     table = photos / "bad.csv"
     table.write_text(text, encoding="utf-8")
     answer = call(cache, "score", str(table), "--model", MODEL, code=1)
-    assert len(answer.stderr.splitlines()) == 1 and said in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1 and message in answer.stderr
     assert not (photos / "bad-scored.csv").exists()
 
 

@@ -243,7 +243,7 @@ def test_a_damaged_picture_is_named_and_finished_parts_remain(tiny, store, monke
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"options": {"rulez": "paper"}},
@@ -269,10 +269,10 @@ def test_a_damaged_picture_is_named_and_finished_parts_remain(tiny, store, monke
         ({"probe": "rococo", "options": {"picture_seeds": []}}, "Altered pictures need a seed"),
     ],
 )
-def test_an_invalid_request_is_refused_in_one_line(tiny, store, changes, said):
+def test_an_invalid_request_is_refused_in_one_line(tiny, store, changes, message):
     with pytest.raises((InvalidInput, NotFound)) as caught:
         execute(request(tiny, **changes), store)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -306,7 +306,7 @@ def test_a_failed_model_check_is_shown_with_the_runs_of_the_model(tiny, store):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "message"),
     [
         ("k_same", "x", "Option 'k_same' is 'x'. Expected a whole number"),
         ("k_same", "-1", "Expected a whole number"),
@@ -315,10 +315,10 @@ def test_a_failed_model_check_is_shown_with_the_runs_of_the_model(tiny, store):
         ("rules", 1, "'1'"),
     ],
 )
-def test_an_option_of_the_wrong_type_is_named(tiny, store, option, value, said):
+def test_an_option_of_the_wrong_type_is_refused_with_its_name(tiny, store, option, value, message):
     with pytest.raises((InvalidInput, NotFound)) as caught:
         execute(request(tiny, options={option: value}), store)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_options_given_as_text_and_as_values_give_the_same_key(tiny, store):

@@ -132,7 +132,7 @@ def test_the_label_of_many_ids_is_their_count():
 
 
 @pytest.mark.parametrize(
-    ("choices", "said"),
+    ("choices", "message"),
     [
         ({"item": ("x",)}, "has no item 'x'. The first ids are: i0, i1, i2"),
         ({"where": ("thing",)}, "'thing' is not valid. Expected TAG=VALUE"),
@@ -143,22 +143,22 @@ def test_the_label_of_many_ids_is_their_count():
         ({"item": ("i0", "i1"), "where": ("thing=dog", "size=0")}, "matches all of"),
     ],
 )
-def test_a_selection_without_matching_items_is_refused_in_one_line(choices, said):
+def test_a_selection_without_matching_items_is_refused_in_one_line(choices, message):
     with pytest.raises(InvalidInput) as caught:
         ids(**choices)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("choices", "said"),
+    ("choices", "message"),
     [
         ({"sample": -1}, "'sample' is '-1'. Expected a whole number, 0 or more"),
         ({"where": ("dog",)}, "'where' is 'dog'. Expected TAG=VALUE"),
         ({"item": ("a", "a")}, "'item' contains 'a' more than once"),
     ],
 )
-def test_a_run_refuses_invalid_selections_before_reading_the_dataset(store, choices, said):
-    with pytest.raises(InvalidInput, match=said):
+def test_a_run_refuses_invalid_selections_before_reading_the_dataset(store, choices, message):
+    with pytest.raises(InvalidInput, match=message):
         execute(Request(("control:random",), "csv:nowhere.csv", "lgip", **choices), store)
 
 

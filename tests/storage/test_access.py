@@ -221,7 +221,7 @@ BAD_VISITORS = ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--address", "0.0.0.0"), "--root FOLDER"),  # other machines may connect only with a limit
         (
@@ -232,10 +232,10 @@ BAD_VISITORS = ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"]
         *((("--sign-in", who), "is not valid for sign-in") for who in BAD_VISITORS),
     ],
 )
-def test_invalid_server_options_are_refused_in_one_line(options, said, tmp_path: Path):
+def test_invalid_server_options_are_refused_in_one_line(options, message, tmp_path: Path):
     answer = call(tmp_path, "dashboard", *options, code=1)
     assert answer.stderr.count("\n") == 1
-    assert said in answer.stderr
+    assert message in answer.stderr
 
 
 @pytest.mark.parametrize("port", ["99999", "-1", "0"])

@@ -84,10 +84,10 @@ def test_a_checkpoint_records_its_training_and_progress_reports_both_stages(batc
 
 
 @pytest.mark.parametrize(
-    ("loss", "steps", "said"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "at least 1")]
+    ("loss", "steps", "message"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "at least 1")]
 )
-def test_an_invalid_training_request_is_refused_in_one_line(loss, steps, said, tmp_path):
-    with pytest.raises(InvalidInput, match=said):
+def test_an_invalid_training_request_is_refused_in_one_line(loss, steps, message, tmp_path):
+    with pytest.raises(InvalidInput, match=message):
         training.train(loss, steps, 0, 1, tmp_path / "a.safetensors")
 
 

@@ -176,9 +176,9 @@ def test_the_time_of_added_loss_terms_is_measured_against_the_batch_without_them
     seen, order = [], []
     zeros, own = torch.zeros, made._backward
 
-    def backward(*asked):
-        seen.append((len(asked[0].tokens), {*asked[1]}))
-        own(*asked)
+    def backward(*arguments):
+        seen.append((len(arguments[0].tokens), {*arguments[1]}))
+        own(*arguments)
         order.append("backward")
 
     monkeypatch.setattr(time, "perf_counter", lambda: order.append("clock") or next(seconds))

@@ -85,12 +85,12 @@ def test_a_killed_training_resumes_from_its_last_state_to_the_same_weights_and_l
 
 
 def test_the_tuned_model_has_a_separate_name_and_digest(straight):
-    card, asked = straight.card, straight.request
+    card, train_request = straight.card, straight.request
     tuned, start = (
         registry.load_model(card["tuned"], "cpu"),
-        registry.load_model(asked.model, "cpu"),
+        registry.load_model(train_request.model, "cpu"),
     )
-    assert card["tuned"] == f"{asked.model}@{asked.path}"
+    assert card["tuned"] == f"{train_request.model}@{train_request.path}"
     assert (tuned.digest, start.digest) == (card["digest"], card["start_digest"])
     assert tuned.digest != start.digest
     for name, before in start.module.state_dict().items():
@@ -106,11 +106,11 @@ def test_a_tuned_model_can_be_tuned_again(straight, tmp_path):
 
 
 def test_the_card_records_the_training_of_the_weights(straight):
-    card, asked = straight.card, json.loads(json.dumps(asdict(straight.request)))
+    card, train_request = straight.card, json.loads(json.dumps(asdict(straight.request)))
     assert json.loads(straight.request.path.with_suffix(".json").read_text()) == json.loads(
         json.dumps(card)
     )
-    assert json.loads(json.dumps(card)).items() >= asked.items()
+    assert json.loads(json.dumps(card)).items() >= train_request.items()
     data = registry.load_dataset(straight.request.datasets[0], straight.folder)
     assert card["data"] == [{"name": data.name, "digest": data.digest, "items": 6}]
     assert card["held_out"]["items"] == 2
@@ -269,7 +269,7 @@ def test_a_demo_name_with_an_invalid_file_is_refused_in_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"model": "control:random"}, "cannot be fine-tuned"),
         ({"datasets": ("demo",)}, "'demo' cannot be used for training"),
@@ -290,8 +290,8 @@ def test_a_demo_name_with_an_invalid_file_is_refused_in_one_line(tmp_path):
         ({"margin": -1.0}, "margin (-1.0)"),
     ],
 )
-def test_an_invalid_training_request_is_refused_in_one_line(straight, tmp_path, wrong, said):
+def test_an_invalid_training_request_is_refused_in_one_line(straight, tmp_path, wrong, message):
     with pytest.raises(InvalidInput) as error:
         train(replace(other_request(straight, tmp_path), **wrong), straight.folder)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)

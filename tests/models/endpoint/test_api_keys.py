@@ -58,10 +58,10 @@ def test_a_key_appears_in_no_file_log_error_or_output(
     assert jobs.work(str(store.root), finished) == 0
     monkeypatch.setattr(reply, "parse", Mock(side_effect=RuntimeError("a bug")))
     assert jobs.work(str(store.root), jobs.write(request, store)) == 1
-    said = capfd.readouterr()
-    assert "a bug" in said.err
+    message = capfd.readouterr()
+    assert "a bug" in message.err
     written = [path.read_bytes() for path in store.root.rglob("*") if path.is_file()]
-    everything = [*failed, typed.output, typed.stderr, said.out, said.err, caplog.text]
+    everything = [*failed, typed.output, typed.stderr, message.out, message.err, caplog.text]
     assert len(written) > 10 and not any(KEY.encode() in content for content in written)
     assert not any(KEY in text or "Bearer" in text for text in everything)
 
@@ -78,7 +78,7 @@ def test_a_key_is_sent_to_no_other_origin(
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "message"),
     [
         (KEY, "is malformed"),
         (f"{KEY} https://api.example.com", "has a word where an origin is expected"),
@@ -87,10 +87,10 @@ def test_a_key_is_sent_to_no_other_origin(
     ],
 )
 def test_malformed_keys_are_refused_without_showing_them(
-    keys: str, said: str, monkeypatch: pytest.MonkeyPatch
+    keys: str, message: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(endpoints.KEYS, keys)
-    with pytest.raises(InvalidInput, match=said) as error:
+    with pytest.raises(InvalidInput, match=message) as error:
         endpoints.key_of("http://api.example.com")
     assert KEY not in str(error.value)
 
@@ -99,8 +99,8 @@ def test_malformed_keys_are_refused_without_showing_them(
     "url", [f"https://me:{KEY}@api.example.com/v1", f"https://api.example.com/v1?key={KEY}"]
 )
 def test_a_key_in_a_url_is_refused_without_showing_it(url: str, store: Store):
-    said = call(store.root, "run", "--model", f"http:{url}#m", code=1).output
-    assert "contains a password or a query" in said and KEY not in said
+    message = call(store.root, "run", "--model", f"http:{url}#m", code=1).output
+    assert "contains a password or a query" in message and KEY not in message
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def endless(request: pytest.FixtureRequest) -> Iterator[endpoints.Address]:
 
 
 @pytest.mark.parametrize(
-    ("most_bytes", "seconds", "said"),
+    ("most_bytes", "seconds", "message"),
     [(1 << 20, 60.0, "the answer has more than 1 MiB"), (1 << 50, 0.2, "took more than 0.2 s")],
 )
 def test_an_endless_answer_is_stopped_and_reported_in_one_line(
@@ -41,9 +41,9 @@ def test_an_endless_answer_is_stopped_and_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
     most_bytes: int,
     seconds: float,
-    said: str,
+    message: str,
 ):
     monkeypatch.setattr(client, "MAX_ANSWER", most_bytes)
-    with pytest.raises(InvalidInput, match=said) as error:
+    with pytest.raises(InvalidInput, match=message) as error:
         client.Client(endless, seconds, 1).post("embeddings", b"{}", "a request", Bill())
     assert "\n" not in str(error.value)

@@ -119,17 +119,17 @@ def test_probabilities_are_read_from_the_same_answers(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [("bare", "log-probabilities"), ("fingerprint", "earlier requests were answered by 'chat'")],
 )
 def test_the_error_for_an_invalid_answer_names_the_picture_and_the_text(
-    server: Server, asking: Request, store: Store, kind: str, said: str
+    server: Server, asking: Request, store: Store, kind: str, message: str
 ):
     execute(replace(asking, limit=1), store)
     server.fail(kind, 8)
     with pytest.raises(InvalidInput, match=r"equest 1 of \d+ \('first 1' with 'a1.png'\)") as error:
         execute(replace(asking, models=(f"{asking.models[0]}+parallel=1",)), store)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_run_stops_at_its_cost_limit_and_requests_the_rest_when_resumed(

@@ -166,9 +166,9 @@ def test_permanent_failures_are_reported_in_one_line_with_the_request(
     server.fail(kind, client.ATTEMPTS)
     with pytest.raises(InvalidInput) as error:
         model.bind(ALL_THIRTY, "all", is_gallery=False)
-    said = str(error.value)
-    assert "\n" not in said and "request for texts 1 to 8 of 27 (first: 'a dog and 3" in said
-    assert FAULTS[kind] in said and "sk-of" not in said and "said" not in said
+    message = str(error.value)
+    assert "\n" not in message and "request for texts 1 to 8 of 27 (first: 'a dog and 3" in message
+    assert FAULTS[kind] in message and "sk-of" not in message and "said" not in message
     assert all(request["path"] == "/v1/embeddings" for request in server.requests())
     server.fail()
     model.bind(ALL_THIRTY, "all", is_gallery=False)

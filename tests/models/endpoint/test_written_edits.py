@@ -83,8 +83,11 @@ def test_rejected_edits_are_written_to_a_second_file_with_the_reason(
     assert "3 edits (P1 3)" in outcome.stderr and "3 not written" in outcome.stderr
     again = [messages for messages in received_messages(server) if len(messages) == 3]
     assert {author.caption_of(messages) for messages in again} == {car, boat, horse, FIRST[0]}
-    told = next(messages for messages in again if author.caption_of(messages) == car)
-    assert told[1]["content"] == author.TWICE and instructions.SEVERAL_LINES in told[2]["content"]
+    conversation = next(messages for messages in again if author.caption_of(messages) == car)
+    assert (
+        conversation[1]["content"] == author.TWICE
+        and instructions.SEVERAL_LINES in conversation[2]["content"]
+    )
     assert max(map(len, received_messages(server))) == 3  # at most two attempts
 
 

@@ -249,12 +249,12 @@ def test_a_read_only_machine_uploads_nothing(bucket, dataset_name, on, monkeypat
 
 
 def test_embeddings_of_one_machine_are_reused_by_another(bucket, on, monkeypatch):
-    model, asked = ControlEncoder("random"), []
+    model, n_texts = ControlEncoder("random"), []
     encode = model.encode_texts
     monkeypatch.setattr(
         model,
         "encode_texts",
-        lambda tokens: (asked.append(len(set(map(bytes, tokens)))), encode(tokens))[1],
+        lambda tokens: (n_texts.append(len(set(map(bytes, tokens)))), encode(tokens))[1],
     )
     found = []
     for name in ("one", "two", "three"):
@@ -265,7 +265,7 @@ def test_embeddings_of_one_machine_are_reused_by_another(bucket, on, monkeypatch
             )
         )
         encoder.close()
-    assert asked == [2, 1]
+    assert n_texts == [2, 1]
     assert found[1].tobytes() == found[2].tobytes()
     assert found[0].tobytes() == found[1][:2].tobytes()
     assert len(objects(bucket)) == 2

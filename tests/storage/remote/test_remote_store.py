@@ -36,7 +36,7 @@ def ask(store: Store, key: str = KEY) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("nonsense://a/b", r"'nonsense://a/b' is not a valid cache \(Protocol not known: nonsense"),
         ("s3:/bucket/x", r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes"),
@@ -50,8 +50,8 @@ def ask(store: Store, key: str = KEY) -> None:
         ),
     ],
 )
-def test_an_invalid_cache_url_is_refused_in_one_line(url, said, on):
-    with pytest.raises(InvalidInput, match=said):
+def test_an_invalid_cache_url_is_refused_in_one_line(url, message, on):
+    with pytest.raises(InvalidInput, match=message):
         on("one", url).runs()
 
 
