@@ -15,16 +15,13 @@ from vlprobe.render.charts.styles import styles
 from vlprobe.render.html.style import STYLE
 from vlprobe.render.words import presentations
 from vlprobe.views.records import AnswerRow
-from vlprobe.views.wall import ModelVerdict, WallCard, model_verdict, verdict_of
+from vlprobe.views.wall import ModelVerdict, WallCard
 
 FLIP = presentations()["lgip"].kind("flip")
 
 
 def verdicts(margins: dict[str, float], spread: float = 0.25) -> tuple[ModelVerdict, ...]:
-    return tuple(
-        ModelVerdict(name, margin, verdict_of(margin), spread=spread)
-        for name, margin in margins.items()
-    )
+    return tuple(ModelVerdict(name, margin, spread=spread) for name, margin in margins.items())
 
 
 def card(**changes: object) -> WallCard:
@@ -186,8 +183,8 @@ def test_the_bars_share_one_zero_and_the_longest_reaches_the_end():
 
 
 def test_bars_are_scaled_by_the_spread_of_each_model():
-    logits = model_verdict("logits", -8.0, spread=40.0)
-    cosines = model_verdict("cosines", -0.1, spread=0.25)
+    logits = ModelVerdict("logits", -8.0, spread=40.0)
+    cosines = ModelVerdict("cosines", -0.1, spread=0.25)
     longer, shorter = bars(case_card(card(verdicts=(cosines, logits)), FLIP)).lines
     assert longer.width / shorter.width == pytest.approx((0.1 / 0.25) / (8 / 40))
     assert (longer.size, shorter.size) == ("by 0.100", "by 8.000")
@@ -195,10 +192,10 @@ def test_bars_are_scaled_by_the_spread_of_each_model():
 
 @pytest.mark.parametrize("spread", [math.nan, 0.0])
 def test_bars_are_equally_long_if_a_spread_is_unknown(spread: float):
-    known = model_verdict("known", -0.1, spread=0.25)
-    unknown = model_verdict("unknown", -8.0, spread=spread)
-    held = model_verdict("held", 0.002, spread=0.25)
-    tied = model_verdict("tied", 0.0, spread=spread)
+    known = ModelVerdict("known", -0.1, spread=0.25)
+    unknown = ModelVerdict("unknown", -8.0, spread=spread)
+    held = ModelVerdict("held", 0.002, spread=0.25)
+    tied = ModelVerdict("tied", 0.0, spread=spread)
     drawn = bars(case_card(card(verdicts=(known, unknown, held, tied)), FLIP))
     assert [line.width for line in drawn.lines] == [0.5, 0.5, 0.5, 0.0]
     assert drawn.title == "the wrong caption wins"
@@ -208,7 +205,7 @@ def test_a_rewording_shows_the_size_and_direction_of_the_change_in_score():
     kind = presentations()["lgip"].kind("paraphrase")
     scores = {"a": (0.5, 0.25), "b": (0.25, 0.5)}
     answers = {name: AnswerRow(7, name, -0.25, of_model) for name, of_model in scores.items()}
-    moved = tuple(model_verdict(name, -0.25, spread=0.125) for name in scores)
+    moved = tuple(ModelVerdict(name, -0.25, spread=0.125) for name in scores)
     reworded = card(kind="paraphrase", verdicts=moved, margin=-0.25, spread=0.125)
     drawn = bars(case_card(reworded, kind, answers))
     assert drawn.title == "the score moves (bars in standard deviations)"
@@ -223,8 +220,8 @@ def test_a_rewording_shows_the_size_and_direction_of_the_change_in_score():
 
 
 def test_a_card_counts_the_models_that_are_right_in_one_order_only():
-    half = model_verdict("half", 0.0, is_scored=False)
-    fooled, held = model_verdict("fooled", -0.1), model_verdict("held", 0.1)
+    half = ModelVerdict("half", 0.0, is_scored=False)
+    fooled, held = ModelVerdict("fooled", -0.1), ModelVerdict("held", 0.1)
     described = case_card(card(verdicts=(half, fooled, held)), FLIP)
     assert described.verdict_text == "2 of 3 models fooled, one right in one order only"
     drawn = json.wall_card(described, str)

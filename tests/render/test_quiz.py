@@ -7,7 +7,7 @@ import pytest
 from vlprobe.render import quiz as words
 from vlprobe.render.quiz import Participant
 from vlprobe.views.quiz import QuizQuestion, QuizRound
-from vlprobe.views.wall import model_verdict
+from vlprobe.views.wall import ModelVerdict
 
 CAPTIONS = "A red dog.", "A blue dog."
 SEGMENTS = tuple(((caption, False),) for caption in CAPTIONS)
@@ -16,7 +16,7 @@ ANSWERS = {"a": -1.0, "b": -1.0, "c": 0.0, "d": 1.0}
 
 def quiz_question(is_scored: bool, **margins: float) -> QuizQuestion:
     """Return a question with these answers."""
-    verdicts = tuple(model_verdict(name, each, is_scored) for name, each in margins.items())
+    verdicts = tuple(ModelVerdict(name, each, is_scored) for name, each in margins.items())
     return QuizQuestion(0, "x", "x", "foil", "", "p.png", 0, CAPTIONS, SEGMENTS, 0, verdicts)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,6 @@
 """A failure on Home in words: headings by changed words, captions with marked words, and the fooled models."""
 
 import dataclasses
-import itertools
 import json
 import re
 
@@ -31,7 +30,7 @@ NAMES = {model: model.upper() for model in MODELS}
 CARD = dataclasses.replace(
     TRAINS,
     images=("/p/a.png",),
-    verdicts=tuple(ModelVerdict(model, -0.1, "fooled") for model in MODELS),
+    verdicts=tuple(ModelVerdict(model, -0.1) for model in MODELS),
 )
 
 
@@ -137,7 +136,8 @@ def test_a_model_that_cannot_decide_is_not_counted_as_fooled_in_the_heading():
     ],
 )
 def test_the_verdict_next_to_the_marks_names_ties(states, told):
-    verdicts = tuple(map(ModelVerdict, MODELS, itertools.repeat(0), states))
+    margins = {"fooled": -0.1, "tied": 0.0, "held": 0.1}
+    verdicts = tuple(map(ModelVerdict, MODELS, map(margins.__getitem__, states)))
     n_fooled = sum(state != "held" for state in states)
     case = make_showcase(n_fooled, len(states), verdicts=verdicts)
     assert words.verdict(case, FLIP, NAMES, MODELS[0]) == told

@@ -26,7 +26,7 @@ from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text, slides_file
 from vlprobe.views.paired_tests import PairedTests, SubtypeShare
 from vlprobe.views.story import Opener, Story
-from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
+from vlprobe.views.wall import ModelVerdict, WallCard
 
 A, B, C, D = "demo:eqsim", "demo:softmax", "demo:sigmoid", "demo:weak"
 COIN = "control:random"
@@ -55,7 +55,7 @@ def card(
     spreads: Mapping[str, float] = MappingProxyType({}),
 ) -> WallCard:
     answers = tuple(
-        ModelVerdict(name, margin, verdict_of(margin), spread=spreads.get(name, 0.25))
+        ModelVerdict(name, margin, spread=spreads.get(name, 0.25))
         for name, margin in verdicts.items()
     )
     known = {"source": "", "target": "", "images": ("/nowhere/x.png",), "subtype": "color"}

@@ -30,7 +30,7 @@ from vlprobe.perturb.concepts import CONCEPTS
 from vlprobe.scoring.cases import score_columns
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.tables import AnswerTable, CaseTable, remember, remembered
+from vlprobe.views.tables import CaseTable, remember, remembered
 
 CHANGED, LENGTH, FREQUENCY = "changed_words", "caption_length", "word_frequency"
 TEXT_ALONE = "text_alone"
@@ -164,7 +164,7 @@ def estimates(question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
             of_bins = table.loc[table["by"] == f"tag:{binned_by}"]
             return of_bins.drop(columns="by").reset_index(drop=True)
 
-        key = ("caption estimates", AnswerTable(question_set.store, run.key).version, binned_by)
+        key = ("caption estimates", question_set.answers(run.model).version, binned_by)
         tables.append(remember(key, judge).assign(key=run.key))
     return pd.concat(tables, ignore_index=True)
 
@@ -175,7 +175,7 @@ def judge_run(
     """Compute metrics from a run's stored answers, either in caption bins or only for the given case numbers."""
     probe = registry.load_probe(question_set.probe)
     cases = question_set.cases
-    answers = AnswerTable(question_set.store, run.key)
+    answers = question_set.answers(run.model)
     units = cases.unit_codes
     value_names = np.empty(len(units), dtype=object)
     if binned_by:

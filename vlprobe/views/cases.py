@@ -125,9 +125,7 @@ def passing(
         if values := [each.value for each in case_filter.caption if each.name == binned_by]:
             chosen.append(caption_bins.members(cases, binned_by, values))
     if case_filter.named_slice:
-        chosen.append(
-            named_slices.members(question_set.store, question_set.key, case_filter.named_slice)
-        )
+        chosen.append(named_slices.members(question_set, case_filter.named_slice))
     if case_filter.unseen_by:
         table = causes.causes(question_set, runs[0].model, case_filter.kind)
         is_chosen = table["cause"].isin(case_filter.unseen_by).to_numpy()

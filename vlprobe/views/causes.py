@@ -100,7 +100,7 @@ def causes(question_set: QuestionSet, model: str, kind: str) -> pd.DataFrame:
         `fooled`, `cause` (one of LABELS), `text` and `picture` (NaN if unknown).
     """
     run = question_set.run(model)
-    answers = AnswerTable(question_set.store, run.key)
+    answers = question_set.answers(run.model)
     return _causes(question_set.cases, answers, statement(answer_columns(run, answers)), kind)
 
 

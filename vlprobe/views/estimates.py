@@ -144,7 +144,7 @@ def choices(question_set: QuestionSet) -> pd.DataFrame:
     """Count the cases in a question set for each combination of kind, subtype and rule."""
     return question_set.store.fetch_table(
         "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
-        [question_set.store.files([question_set.key], "cases")],
+        [[question_set.cases.path]],
     )
 
 
@@ -160,7 +160,7 @@ def mixed_kinds(question_set: QuestionSet) -> frozenset[str]:
     """
     case_counts = choices(question_set)
     mixed = set(case_counts.loc[case_counts["subtype"].isin(list(kind_edits.NAMES)), "kind"])
-    is_chosen = bool(_option(question_set, "flips"))
+    is_chosen = bool(question_set.newest_run["options"].get("flips"))
     return frozenset(mixed | ({"flip", "combined"} if is_chosen else set()))
 
 
@@ -170,7 +170,7 @@ def tag_values_by_name(question_set: QuestionSet, kind: str) -> dict[str, list[s
         "SELECT entry.key, list(DISTINCT entry.value ORDER BY entry.value) "
         "FROM (SELECT unnest(map_entries(tags)) AS entry FROM read_parquet(?) WHERE kind = ?) "
         "GROUP BY ALL ORDER BY ALL",
-        [question_set.store.files([question_set.key], "cases"), kind],
+        [[question_set.cases.path], kind],
     )
     return dict(rows)
 
@@ -247,12 +247,7 @@ def _of_run(
 
 def grouped_by(question_set: QuestionSet) -> str:
     """Return the tag that splits the gallery into groups that are searched separately; "" for a single gallery."""
-    return str(_option(question_set, "group") or "")
-
-
-def _option(question_set: QuestionSet, name: str) -> object:
-    """Return the value of an option of the runs; None if it is off or unknown."""
-    return question_set.store.run(question_set.runs[0].key).manifest()["run"]["options"].get(name)
+    return str(question_set.newest_run["options"].get("group") or "")
 
 
 def best_guess(question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
@@ -283,7 +278,7 @@ def fewer_words(question_set: QuestionSet, kind: str) -> dict[str, float]:
     """
     table = _fewer_words(question_set.cases, kind)
     parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}
-    for name, numbers in named_slices.of_kind(question_set.store, question_set.key, kind).items():
+    for name, numbers in named_slices.of_kind(question_set, kind).items():
         parts[named_slices.PREFIX + name] = table.loc[table.index.isin(numbers)]
     parts[""] = table
     return {name: float(np.mean(part["is_wrong"])) for name, part in parts.items() if len(part)}

@@ -25,7 +25,6 @@ from vlprobe.views.papers import SCALE, belongs, histograms
 from vlprobe.views.published import PRSM_VERSIONS, TABLES
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.tables import AnswerTable
 
 # Options of RoCOCO that choose edits; the others say how edits are made.
 EDIT_OPTIONS = ("policies", "pictures")
@@ -34,7 +33,6 @@ PAIRS = ("P1 and P2: the same meaning", "P1 and N: another meaning", "P2 and N: 
 EDIT_QUANTILE = 0.99  # quantile of edit distances; the last bin includes all larger ones
 DEPTHS = ("10", "100", "1000")  # depths of PRSM's overlap
 GROUPS = TABLES["prsm"][0].rows
-FIVE = 5  # number of first pictures
 SIZE_COLUMNS = ["source", "model", "parameters", "samples", "value", "low", "high", "note"]
 ACCURACIES = ("t2t_accuracy", "i2t_accuracy")
 SIZE_TABLES = {"generic": (8, 2), "spatial": (9, 2)}  # accuracies of models that see, of texts
@@ -60,7 +58,7 @@ def severity_steps(edit: str) -> dict[str, str]:
 
 def request_fields(question_set: QuestionSet) -> dict:
     """Return a question set's dataset, options, seed and limit, as fields for a run request."""
-    run = _run_description(question_set)
+    run = question_set.newest_run
     defaults = registry.load_probe(run["probe"]).defaults
     options = {name: value for name, value in run["options"].items() if name in defaults}
     return {
@@ -81,7 +79,7 @@ def severity(question_set: QuestionSet, metric: str) -> pd.DataFrame:
         slice appears once: slices from this question set first, then slices from the others,
         newest first.
     """
-    conditions = _fixed_conditions(_run_description(question_set))
+    conditions = _fixed_conditions(question_set.newest_run)
     run_keys = {  # newest run of each such question set
         manifest["case_key"]: manifest["key"]
         for manifest in runs.known_manifests(question_set.store)
@@ -95,11 +93,6 @@ def severity(question_set: QuestionSet, metric: str) -> pd.DataFrame:
     table = table.dropna(subset=["value"])
     table = table.loc[(table["metric"] == metric) & table["model"].isin(list(question_set.models))]
     return table.drop_duplicates(["model", "slice"], ignore_index=True)[_ESTIMATE_COLUMNS]
-
-
-def _run_description(question_set: QuestionSet) -> dict:
-    """Return the `run` entry from the manifest of a question set's newest run."""
-    return question_set.store.run(question_set.runs[0].key).manifest()["run"]
 
 
 def _fixed_conditions(run: Mapping) -> tuple:
@@ -209,7 +202,7 @@ def captions(question_set: QuestionSet, page: int, size: int) -> tuple[list[str]
     """Return one page of the distinct captions (first texts) in a question set, in case order, and the total number."""
     distinct = question_set.store.fetch_table(
         'SELECT texts[1] AS caption FROM read_parquet(?) GROUP BY caption ORDER BY min("case")',
-        [question_set.store.files([question_set.key], "cases")],
+        [[question_set.cases.path]],
     )["caption"]
     start = max(page - 1, 0) * size
     return distinct.tolist()[start : start + size], len(distinct)
@@ -221,7 +214,7 @@ def item_captions(question_set: QuestionSet, most_items: int) -> dict[str, tuple
     rows = question_set.store.fetch_rows(
         'SELECT item, texts, roles FROM read_parquet(?) WHERE "case" IN '
         '(SELECT min("case") FROM read_parquet(?) GROUP BY "group", kind) ORDER BY "case"',
-        [[path := question_set.store.files([question_set.key], "cases")[0]], [path]],
+        [[path := question_set.cases.path], [path]],
     )
     for item, texts, roles in rows:
         if item in captions or len(captions) < most_items:
@@ -237,7 +230,7 @@ def _triplets(question_set: QuestionSet) -> pd.DataFrame:
     return question_set.store.fetch_table(
         f'SELECT "case", {question_set.cases.unit} AS unit, subtype, texts '
         "FROM read_parquet(?) WHERE kind = 't2t' ORDER BY \"case\"",
-        [question_set.store.files([question_set.key], "cases")],
+        [[question_set.cases.path]],
     )
 
 
@@ -388,7 +381,7 @@ class FirstLists(NamedTuple):
     item: str  # item that the caption belongs to
     original: tuple[str, ...]  # items, best first
     tuned: tuple[str, ...]
-    place_before: int  # rank of the item among the first five; FIVE + 1: further down
+    place_before: int  # rank of the item among the first five; 6: further down
     place_after: int
 
 
@@ -418,7 +411,7 @@ def first_lists(
         "WHERE c.kind = 't2i' AND b.clean_items[1:5] <> a.clean_items[1:5] "
         "GROUP BY caption ORDER BY place_before - place_after DESC, caption LIMIT ?",
         [
-            question_set.store.files([question_set.key], "cases"),
+            [question_set.cases.path],
             *(question_set.store.files([key], rococo_galleries.TABLE) for key in runs),
             count,
         ],
@@ -452,7 +445,7 @@ def crossing(question_set: QuestionSet) -> Crossing:
         "FROM read_parquet($files) AS left_ JOIN read_parquet($files) AS right_ "
         "ON left_.kind = 't2t' AND right_.kind = 'i2t' AND left_.item = right_.item "
         'AND left_.id[:-4] = right_.id[:-4] ORDER BY left_."case"',
-        {"files": question_set.store.files([question_set.key], "cases")},
+        {"files": [question_set.cases.path]},
     )
     texts, pictures = (table[name].to_numpy(np.int64) for name in ("texts", "pictures"))
     return Crossing(texts, pictures, table["subtype"].tolist())
@@ -475,7 +468,7 @@ def crossed_outcomes(question_set: QuestionSet) -> pd.DataFrame:
     item = units[both.texts]
     table, measures = [], []
     for run in question_set.runs:
-        margins = AnswerTable(question_set.store, run.key).margins
+        margins = question_set.answers(run.model).margins
         sides = margins[both.texts], margins[both.pictures]
         is_known = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
         for name in names:

@@ -163,14 +163,15 @@ def locate(store: Store, name: str) -> dict[str, str]:
     return kinds
 
 
-def members(store: Store, case_key: str, name: str) -> np.ndarray:
+def members(question_set: QuestionSet, name: str) -> np.ndarray:
     """Return the case numbers in a saved slice: int32 of shape (n,), ascending.
 
     Raises:
         NotFound: There is no slice with this name.
         InvalidInput: Some cases are missing from the question set or have other texts.
     """
-    table, refusal = _apply(store, case_key, find(store, name))
+    named = find(question_set.store, name)
+    table, refusal = _apply(question_set.store, question_set.key, named)
     if refusal:
         raise InvalidInput(refusal)
     return _numbers(table)
@@ -225,12 +226,12 @@ def applicable(store: Store, case_key: str) -> tuple[dict[str, np.ndarray], tupl
     return by_name, tuple(refusals)
 
 
-def of_kind(store: Store, case_key: str, kind: str) -> dict[str, np.ndarray]:
+def of_kind(question_set: QuestionSet, kind: str) -> dict[str, np.ndarray]:
     """Return the case numbers for each applicable slice that has cases of a kind, by slice name."""
-    of_kind = CaseTable(store, case_key).numbers("kind = ?", [kind])
+    of_kind = question_set.cases.numbers("kind = ?", [kind])
     members = {
         name: np.intersect1d(numbers, of_kind)
-        for name, numbers in applicable(store, case_key)[0].items()
+        for name, numbers in applicable(question_set.store, question_set.key)[0].items()
     }
     return {name: numbers for name, numbers in members.items() if len(numbers)}
 

@@ -71,6 +71,6 @@ def scatter(
         sample = cursor.execute(
             'SELECT "case", margin, other_margin, subtype, source, target '
             'FROM read_parquet(?) JOIN points USING ("case") ORDER BY hash("case") LIMIT ?',
-            [question_set.store.files([question_set.key], "cases"), limit],
+            [[question_set.cases.path], limit],
         ).df()
     return sample.sort_values("case", ignore_index=True), len(points)

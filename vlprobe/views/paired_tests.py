@@ -334,7 +334,7 @@ def compare_models(
     at_chance = examine.models_at_chance(question_set.store)
     numbers = None
     if named_slice:
-        numbers = named_slices.members(question_set.store, question_set.key, named_slice)
+        numbers = named_slices.members(question_set, named_slice)
         of_kind = question_set.cases.numbers("kind = ?", [kind])
         numbers = np.intersect1d(numbers, of_kind)
         if not len(numbers):
@@ -350,7 +350,7 @@ def compare_models(
         of_slice = [replace(row, subtype=name) for row in tests.rows[: len(runs) - 1]]
         of_slice = [replace(row, subtype="") for row in _in_families(of_slice, rankings, whole)]
         return replace(tests, rows=(*of_slice, *of_types))
-    of_slices = named_slices.of_kind(question_set.store, question_set.key, kind)
+    of_slices = named_slices.of_kind(question_set, kind)
     for name in rankings:
         if name.startswith(named_slices.PREFIX):
             members = of_slices[name.removeprefix(named_slices.PREFIX)]
@@ -448,9 +448,7 @@ def rank_by_type(
 
     def rank() -> dict[str, PairedTests]:
         rankings = _rankings(question_set, kind, unit, by_type=True)
-        for name, members in named_slices.of_kind(
-            question_set.store, question_set.key, kind
-        ).items():
+        for name, members in named_slices.of_kind(question_set, kind).items():
             of_slice = _rankings(question_set, kind, unit, numbers=members)
             rankings[named_slices.PREFIX + name] = of_slice[""]
         n_models = len(question_set.runs)
@@ -918,7 +916,7 @@ class _MetricSums:
         }
         wanted = {*self.averagings.items(), *((name, POOLED) for name in self._counting.values())}
         if named_slice:
-            numbers = named_slices.members(question_set.store, question_set.key, named_slice)
+            numbers = named_slices.members(question_set, named_slice)
             self._measures = {
                 run.key: named_slices.measures(question_set, run, numbers, wanted) for run in runs
             }

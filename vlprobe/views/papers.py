@@ -26,7 +26,7 @@ from vlprobe.views import estimates, published, runs
 from vlprobe.views.published import ALL_SLICES, FACT, TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, PrintedCell, RunRow, records
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.tables import AnswerTable, remember
+from vlprobe.views.tables import remember
 
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
 SPREAD_COLUMNS = ["model", "metric", "slice", "n_seeds", "mean", "sd", "lowest", "highest"]
@@ -178,7 +178,7 @@ def _increase(question_set: QuestionSet, rows: pd.DataFrame, column: Column) -> 
         units = question_set.cases.unit_codes
         return increases([(first, second)], max(run.n_units, int(units.max(initial=-1)) + 1))[0]
 
-    version = AnswerTable(question_set.store, run.key).version
+    version = question_set.answers(run.model).version
     drawn = remember(("increase", version, column.metric, *sides), compute)
     if not math.isclose(drawn.value, value, abs_tol=SAME_INCREASE):
         return value, math.nan, math.nan, n_items, 0
@@ -194,7 +194,7 @@ def _margin_measure(
         "list_contains(?, kind) AND list_contains(?, subtype)",
         [tuple(judged.kinds), tuple(subtypes)],
     )
-    margins = AnswerTable(question_set.store, run.key).margins[numbers]
+    margins = question_set.answers(run.model).margins[numbers]
     value = np.where(np.isnan(margins), np.nan, judged.value(pd.DataFrame({"margin": margins})))
     groups = question_set.cases.codes("group")[0][numbers]
     items = question_set.cases.unit_codes[numbers]
@@ -249,7 +249,7 @@ def _by_released_file(question_set: QuestionSet, by_subtype: pd.DataFrame) -> pd
 
 def _shared_identity(question_set: QuestionSet) -> tuple[object, ...]:
     """Return the versions, options and pictures that two question sets must share to appear in one table."""
-    run = question_set.store.run(question_set.runs[0].key).manifest()["run"]
+    run = question_set.newest_run
     items = question_set.store.fetch_rows(
         "SELECT DISTINCT item FROM read_parquet(?) WHERE kind = 'i2t' ORDER BY item",
         [question_set.store.files([question_set.runs[0].key], "scores")],

@@ -38,11 +38,6 @@ class PatternGroups:
     # For caption searches: the altered caption of each row, which must rank first to fool a model.
     captions: np.ndarray | None = None
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the arrays plus the approximate size of the keys, in bytes."""
-        return self.cases.nbytes + self.codes.nbytes + 100 * len(self.keys)
-
 
 NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
 

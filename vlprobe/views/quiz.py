@@ -23,7 +23,7 @@ from vlprobe.views.paired_tests import VERDICTS, row_verdict
 from vlprobe.views.records import CaseRow, records
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.tables import AnswerTable
-from vlprobe.views.wall import ModelVerdict, model_verdict
+from vlprobe.views.wall import ModelVerdict
 
 Draw = Literal["hard", "fair"]
 # Parts of a caption, and whether each differs from the other caption
@@ -200,7 +200,7 @@ def quiz_margins(
             "WHERE kind = ?",
             [
                 question_set.store.files([run_key], "scores"),
-                question_set.store.files([question_set.key], "cases"),
+                [question_set.cases.path],
                 kind,
             ],
         )
@@ -278,7 +278,7 @@ def _question(
         segments=segments,
         true_index=int(swapped),
         verdicts=tuple(
-            model_verdict(model, float(margin), is_scored[model])
+            ModelVerdict(model, float(margin), is_scored[model])
             for model, margin in margins.items()
         ),
     )

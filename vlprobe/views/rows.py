@@ -12,7 +12,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.tables import AnswerTable, CaseTable
+from vlprobe.views.tables import CaseTable
 
 MOST_FILES = 50_000  # maximum number of files that are checked for existence
 # Columns of answers that repeat the question, or have the same value for all answers of a run.
@@ -43,7 +43,7 @@ def answers(
         models: Names of the models to read; empty means all.
     """
     tables = [
-        AnswerTable(question_set.store, run.key)
+        question_set.answers(run.model)
         .rows(numbers, excluded=QUESTION_COLUMNS)
         .assign(model=run.model, is_scored=run.is_scored)
         for run in map(question_set.run, models or question_set.models)
@@ -96,7 +96,7 @@ def case_number(question_set: QuestionSet, case_id: str) -> int | None:
     """Return the number of the case with the given id, or None if there is no such case."""
     rows = question_set.store.fetch_rows(
         'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1',
-        [question_set.store.files([question_set.key], "cases"), case_id],
+        [[question_set.cases.path], case_id],
     )
     return rows[0][0] if rows else None
 
@@ -117,7 +117,7 @@ def count_pictures(question_set: QuestionSet) -> tuple[int, int]:
     """Return the number of pictures in a question set, and how many of them are on this machine."""
     rows = question_set.store.fetch_rows(
         "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
-        [question_set.store.files([question_set.key], "cases")],
+        [[question_set.cases.path]],
     )
     return len(rows), sum(are_here(_located(question_set.store, names)) for names in rows)
 
@@ -185,7 +185,7 @@ def _cases_of_pictures(
     rows = question_set.store.fetch_rows(
         'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images '
         "ORDER BY hash(images), images LIMIT ?",
-        [question_set.store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
+        [[question_set.cases.path], kind, MOST_FILES + 1],
     )
     return [(_located(question_set.store, names), numbers) for names, numbers in rows]
 

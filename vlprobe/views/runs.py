@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 import pandas as pd
 
@@ -95,6 +95,11 @@ class QuestionSet:
         return f"{SHIPPED} · {label}" if self.shipped else label
 
     @property
+    def newest_run(self) -> dict[str, Any]:
+        """The entry `run` in the manifest of the newest run, such as its options."""
+        return self.store.run(self.runs[0].key).manifest()["run"]
+
+    @property
     def cases(self) -> CaseTable:
         """The stored cases."""
         return CaseTable(self.store, self.key)
@@ -165,11 +170,7 @@ def run_rows(store: Store) -> list[RunRow]:
 
 def runs(store: Store) -> pd.DataFrame:
     """Return all stored runs as a table with the columns RUN_COLUMNS, newest first."""
-    rows = run_rows(store)
-    return pd.DataFrame(
-        [[getattr(row, name) for name in RUN_COLUMNS] for row in rows],
-        columns=pd.Index(RUN_COLUMNS),
-    )
+    return pd.DataFrame(run_rows(store), columns=pd.Index(RUN_COLUMNS))
 
 
 def default_model(store: Store, models: Sequence[str]) -> str:
@@ -288,8 +289,7 @@ def case_keys(store: Store) -> list[str]:
 def question_sets(store: Store) -> pd.DataFrame:
     """Return all question sets as a table, in the order of `question_set_rows`."""
     columns = pd.Index([column.name for column in fields(QuestionSetRow)])
-    rows = [[getattr(row, name) for name in columns] for row in question_set_rows(store)]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(question_set_rows(store), columns=columns)
 
 
 def extent(n_items: int, n_units: int) -> str:

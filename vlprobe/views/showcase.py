@@ -67,7 +67,7 @@ def kinds(question_set: QuestionSet) -> tuple[str, ...]:
     with pictures come first; otherwise, the order is the probe's.
     """
     kinds_here = list_kinds(question_set.store, question_set.key, question_set.probe)
-    path = question_set.store.files([question_set.key], "cases")
+    path = [question_set.cases.path]
     ranks = {}
     # Stops at the first row; counting would read all pictures
     statement = f"SELECT 1 FROM read_parquet(?) WHERE {_WITH_PICTURES} LIMIT 1"

@@ -10,6 +10,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from vlprobe.storage.store import Store
 # Of all views: 24 million margins, 150 row groups of texts, patterns and counts
 KEPT_BYTES = 512 << 20
 SMALL = 1_000  # bytes assumed for a value without arrays
+TEXT = 100  # bytes assumed for a text in a tuple
 FEW = 100  # rows that are read from row groups one by one; for more, DuckDB is faster
 
 
@@ -35,6 +37,10 @@ Arguments = ParamSpec("Arguments")
 def _bytes(value: Any) -> int:
     if isinstance(value, Mapping):
         return sum(map(_bytes, value.values()))
+    if is_dataclass(value):
+        return sum(_bytes(getattr(value, column.name)) for column in fields(value))
+    if isinstance(value, tuple):
+        return TEXT * len(value)
     if isinstance(value, pd.DataFrame):
         return int(value.memory_usage().sum())
     if isinstance(value, pa.Table):

@@ -39,11 +39,6 @@ class UnitCells:
     units: np.ndarray  # int32: for each row, the rank of the unit's name among all names
     n_cases: np.ndarray  # number of cases in each row
 
-    @property
-    def nbytes(self) -> int:
-        """Size in memory of the arrays that have one entry per case, in bytes."""
-        return self.cases.nbytes + self.cell.nbytes
-
 
 Columns = dict[str, np.ndarray]  # by column name, each of shape (n_cells,)
 Counts = Mapping[str, np.ndarray | pd.Categorical]  # return type of `unit_counts`

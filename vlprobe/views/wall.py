@@ -32,9 +32,13 @@ class ModelVerdict:
 
     model: str
     margin: float  # NaN: unknown
-    verdict: Verdict  # by the sign of the margin; never "held" for kinds that only measure movement
     is_scored: bool = True  # False: right or wrong only, the margin has no magnitude
     spread: float = math.nan  # similarity spread of the model; NaN or 0: unknown
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict, by the sign of the margin. It is never "held" for kinds that only measure movement."""
+        return verdict_of(self.margin)
 
     @property
     def is_in_one_order(self) -> bool:
@@ -94,13 +98,6 @@ def verdict_of(margin: float) -> Verdict:
     if math.isnan(margin):
         return "unknown"
     return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
-
-
-def model_verdict(
-    model: str, margin: float, is_scored: bool = True, spread: float = math.nan
-) -> ModelVerdict:
-    """Create the verdict on a model's answer to a case from the margin."""
-    return ModelVerdict(model, margin, verdict_of(margin), is_scored, spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +227,7 @@ def cards(
             bodies[index],
             model,
             tuple(
-                model_verdict(run.model, margin, run.is_scored, run.spread)
+                ModelVerdict(run.model, margin, run.is_scored, run.spread)
                 for run, margin in zip(runs, margins[:, index].tolist(), strict=True)
             ),
             answers.get(row.case, {}).get(model),

@@ -150,7 +150,7 @@ def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
 def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     """Say how many models are fooled, and how many cannot decide or are right in one order only.
 
-    >>> answers = [ModelVerdict(name, -1.0, "fooled") for name in ("a", "b")]
+    >>> answers = [ModelVerdict(name, -1.0) for name in ("a", "b")]
     >>> believing(KindPresentation(label=""), answers)
     'Both models believe the lie.'
     >>> believing(KindPresentation(label="", body="pair"), answers[:1])

@@ -43,9 +43,7 @@ def keys_of_types(subject: Subject, kind_name: str) -> dict[str, str]:
     """
     counts = views.showcase.lie_counts(subject.question_set, kind_name)
     types = sorted({count.subtype for count in counts if count.subtype}, key=slice_order)
-    slices = views.named_slices.of_kind(
-        subject.question_set.store, subject.question_set.key, kind_name
-    )
+    slices = views.named_slices.of_kind(subject.question_set, kind_name)
     keys = {name: str(number) for number, name in enumerate(types[:MOST_TYPES])}
     return keys | {PREFIX + name: PREFIX + name for name in slices}
 
@@ -60,7 +58,7 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
         for model in subject.models:
             summary = views.patterns.patterns(question_set, Filter(model, kind_name))
             patterns[model] = summary.patterns[:MOST_PATTERNS]
-    slices = views.named_slices.of_kind(question_set.store, question_set.key, kind_name)
+    slices = views.named_slices.of_kind(question_set, kind_name)
     published = _numbers(subject, kind_name, patterns, list(slices))
     numbers = list(dict.fromkeys([*published, *linked_cases]))
     case_filter = Filter(subject.models[0], kind_name)

@@ -110,11 +110,6 @@ class _Gallery:
     n_mixtures: dict[str, int]  # by rule
     is_complete: bool  # whether every item has a case, so that no pictures are missing
 
-    @property
-    def nbytes(self) -> int:
-        """Approximate size in memory, in bytes, assuming two strings per picture."""
-        return 400 * len(self.pictures)
-
 
 def mixed_case(question_set: QuestionSet, case: int, model: str) -> MixedCase:
     """Return a picture search with its mixture, every model's ranks, and the top candidates for one model.

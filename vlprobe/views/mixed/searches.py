@@ -30,12 +30,6 @@ class Outcomes:
     is_own: np.ndarray  # bool: found, but its own mixture ranks first instead
     pictures: np.ndarray  # int, equal for searches with the same right picture
 
-    @property
-    def nbytes(self) -> int:
-        """Size in memory (bytes)."""
-        arrays = (self.numbers, self.is_found, self.is_lost, self.is_own, self.pictures)
-        return sum(array.nbytes for array in arrays)
-
 
 def outcomes(question_set: QuestionSet, model: str) -> Outcomes:
     """Return the outcomes of all picture searches in a model's run."""
@@ -117,7 +111,7 @@ def strengths(question_set: QuestionSet) -> tuple[str, ...]:
     """Return the subtypes of mixtures in the question set, blends before patches and weakest first."""
     rows = question_set.store.fetch_rows(
         "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
-        [question_set.store.files([question_set.key], "cases"), KIND],
+        [[question_set.cases.path], KIND],
     )
     by_strength = {subtype: parse_strength(subtype) for (subtype,) in rows}
     return tuple(
