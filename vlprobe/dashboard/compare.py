@@ -360,17 +360,13 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
                     f"Of those that fool both, {n_halves:,} fool {name} in only one order of the "
                     "captions; each of these counts as half."
                 )
-        quiet(_describe_marks(contest))
+        # "=" differs between models asked in one order of the captions and in both
+        runs = [contest.question_set.run(model) for model in contest.compared]
+        twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
+        equal = ["equal scores"] if len(twice) < len(runs) else []
+        equal += [f"fooled in one of two orders ({', '.join(twice)})"] if twice else []
+        quiet(f"Marks on the cards: ✕ fooled, ✓ not fooled, = {', or '.join(equal)}.")
     return filters[0]
-
-
-def _describe_marks(contest: PageSubject) -> str:
-    """Explain the marks on the cards. "=" differs between models asked in one order of the captions and in both."""
-    runs = [contest.question_set.run(model) for model in contest.compared]
-    twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
-    equal = [] if len(twice) == len(runs) else ["equal scores"]
-    halves = [f"fooled in one of two orders ({', '.join(twice)})"] if twice else []
-    return f"Marks on the cards: ✕ fooled, ✓ not fooled, = {', or '.join([*equal, *halves])}."
 
 
 def _n_halves(contest: PageSubject, case_filter: Filter) -> int:

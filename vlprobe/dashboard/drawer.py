@@ -159,16 +159,9 @@ def _draw_steps(
         ):
             # The wall behind the drawer turns to the page that contains the case
             opened = {"case": case_id, "page": str(1 + (position - 1) // size)}
-            press(
-                label,
-                st.query_params.update,
-                opened,
-                icon=icon,
-                key=f"case_{label.lower()}",
-                type="tertiary",
-                shortcut=shortcut,
-                disabled=not case_id,
-            )
+            look = {"icon": icon, "key": f"case_{label.lower()}", "type": "tertiary"}
+            keyed = {"shortcut": shortcut, "disabled": not case_id}
+            press(label, st.query_params.update, opened, **look, **keyed)
 
 
 def _has_words(card: WallCard) -> bool:
@@ -652,15 +645,9 @@ def _draw_named(
         with draw_row(f"saved_{noun}_{index}"):
             link_page("explore", label, parameters, width="stretch")
             if may_change:
-                press(
-                    "Remove",
-                    texts.remove,
-                    store(),
-                    name,
-                    key=f"forget_{noun}_{index}",
-                    help=f"Delete the {noun} {plain(name)}",
-                    type="tertiary",
-                )
+                look = {"key": f"forget_{noun}_{index}", "type": "tertiary"}
+                help_ = f"Delete the {noun} {plain(name)}"
+                press("Remove", texts.remove, store(), name, **look, help=help_)
     if may_change:
         with st.form(f"save_{noun}", border=False, clear_on_submit=True):
             st.text_input(prompt, key=f"{noun}_name", max_chars=NAME_LENGTH)

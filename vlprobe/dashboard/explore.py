@@ -334,14 +334,9 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     if "-" in case_filter.contains:
         quiet("Each word of the search must occur in a caption; a minus excludes no word.")
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
-        press(
-            f"Without the filter {plain(active.label)}: {counted(n_cases, 'case')}",
-            filters.drop,
-            active.parameter,
-            active.value,
-            icon="filter_list_off",
-            key="drop_nearest",
-        )
+        label = f"Without the filter {plain(active.label)}: {counted(n_cases, 'case')}"
+        drop, look = (filters.drop, active.parameter, active.value), {"key": "drop_nearest"}
+        press(label, *drop, icon="filter_list_off", **look)
         return
     everything = Filter(case_filter.model, case_filter.kind, outcome="all")
     n_all = n_passing(subject, everything)

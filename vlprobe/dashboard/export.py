@@ -74,11 +74,7 @@ def draw_menu(
 
 
 def _image(figure: go.Figure | Callable[[], go.Figure], suffix: str) -> bytes:
-    return paper.exported(_drawn(figure), suffix)
-
-
-def _drawn(figure: go.Figure | Callable[[], go.Figure]) -> go.Figure:
-    return figure if isinstance(figure, go.Figure) else figure()
+    return paper.exported(figure if isinstance(figure, go.Figure) else figure(), suffix)
 
 
 def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], caption: str) -> None:
@@ -86,7 +82,8 @@ def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], cap
     if st.button("Add to the slides", icon=":material/add_to_queue:", key=f"deck_{key}"):
         title = caption.partition(". ")[0].rstrip(".") + "." if caption else ""
         with st.spinner("Drawing the figure"):  # some seconds
-            attempt(decks.add_figure, _drawn(figure), title)
+            drawn = figure if isinstance(figure, go.Figure) else figure()
+            attempt(decks.add_figure, drawn, title)
         st.rerun()
 
 

@@ -289,7 +289,7 @@ def _outcome(subject: PageSubject, case_filter: Filter) -> str:
 
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     """Return the wall's active filters, apart from the model, the kind and the outcome "fooled"."""
-    words, crossed = case_filter.contains, case_filter.crossed
+    words, crossed, named = case_filter.contains, case_filter.crossed, case_filter.named_slice
     single: tuple[tuple[str, object, dict[str, Any]], ...] = (
         ("words", words and f"caption contains “{words}”", {"contains": ""}),
         ("pictured", case_filter.pictured and "with pictures on this machine", {"pictured": False}),
@@ -299,11 +299,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ("area", case_filter.within and "in the selected area", {"within": ()}),
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
         ("agreement", AGREEMENTS.get(case_filter.agreement), {"agreement": ""}),
-        (
-            "slice",
-            case_filter.named_slice and f"in the slice {case_filter.named_slice}",
-            {"named_slice": ""},
-        ),
+        ("slice", named and f"in the slice {named}", {"named_slice": ""}),
         ("region", region_label(case_filter.region), {"region": ""}),
     )
     several = []
@@ -395,15 +391,8 @@ def draw_chips(case_filter: Filter) -> None:
     active = active_filters(case_filter)
     with draw_row("chips", gap="xsmall"):
         label = f"Facets ({len(active)})" if active else "Facets"
-        flipped = FLIPPED, not st.session_state.get(FLIPPED)
-        press(
-            label,
-            st.session_state.__setitem__,
-            *flipped,
-            icon="tune",
-            key="rail_toggle",
-            type="tertiary",
-        )
+        flip = st.session_state.__setitem__, FLIPPED, not st.session_state.get(FLIPPED)
+        press(label, *flip, icon="tune", key="rail_toggle", type="tertiary")
         for index, each in enumerate(active):
             press(
                 *(plain(each.label), drop, each.parameter, each.value),

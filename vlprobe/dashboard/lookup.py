@@ -84,12 +84,11 @@ def targets() -> dict[str, Target]:
         for name, metric in tables.metrics(probe).items():
             text = f"{heading(metric)} · {presentation.name}"
             if name in presentation.main_metrics or not query:
-                is_up = presentation.trade_off and name in presentation.trade_off.ups
-                side = {"up": name} if is_up else {}
-                entries[text] = (
-                    page,
-                    query | (side if page == "tradeoff" else {"kind": metric.kinds[0]}),
-                )
+                choice = {"kind": metric.kinds[0]}
+                if page == "tradeoff":
+                    sides = presentation.trade_off
+                    choice = {"up": name} if sides and name in sides.ups else {}
+                entries[text] = page, query | choice
             else:
                 entries[text] = "breakdown", query | {"metric": name}
             if name in SHORT:

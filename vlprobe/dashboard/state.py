@@ -54,7 +54,8 @@ LISTED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)", re.MULTILINE)
 DOCS_PAGE = re.compile(r"(?<![\w/])docs/([\w/]+)\.md")
 Arguments = ParamSpec("Arguments")  # arguments of a view, after the store
 Result = TypeVar("Result")
-_unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
+# Slot of the page's warning about unknown names, and the names
+_unknown: contextvars.ContextVar[tuple[DeltaGenerator, list[str]] | None] = contextvars.ContextVar(
     "unknown", default=None
 )
 
@@ -108,7 +109,7 @@ def warn_of_missing() -> Iterator[None]:
     linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
     # Always drawn; otherwise, all elements below would move up and be mounted again
     slot = st.empty()
-    token = _unknown.set(_warning(slot) if linked else None)
+    token = _unknown.set((slot, []) if linked else None)
     try:
         yield
     finally:
@@ -116,11 +117,10 @@ def warn_of_missing() -> Iterator[None]:
         st.session_state.pop("picked", None)
 
 
-def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
-    """Return a function that adds an unknown name, with its label, to the warning in a slot."""
-    unknown_names: list[str] = []
-
-    def add(label: str, value: str) -> None:
+def report_missing(label: str, name: str, value: str) -> None:
+    """Add a name in the URL to the page's warning about results that are not stored here."""
+    if (unknown := _unknown.get()) and name in RESULTS:
+        slot, unknown_names = unknown
         short = plain(printable(shorten(value, NAMED)))
         unknown_names.append(f"{label.lower()} “{short}”")
         slot.warning(
@@ -128,14 +128,6 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
             "page shows the available results instead.",
             icon=":material/link_off:",
         )
-
-    return add
-
-
-def report_missing(label: str, name: str, value: str) -> None:
-    """Add a name in the URL to the page's warning about results that are not stored here."""
-    if (add := _unknown.get()) and name in RESULTS:
-        add(label, value)
 
 
 def mark_picked() -> None:

@@ -125,13 +125,9 @@ def _estimates(subject: PageSubject, slicing: str, *choices: str) -> pd.DataFram
 def draw_headlines(subject: PageSubject, model: str, averaging: str, unit: str) -> None:
     """Draw the headline numbers, one per row. If the probe has a trade-off, draw a link to its page."""
     presentation = subject.presentation
+    query = {"set": subject.key}
     if presentation.trade_off:
-        link_page(
-            "tradeoff",
-            "Open the trade-off chart",
-            {"set": subject.key},
-            icon="scatter_plot",
-        )
+        link_page("tradeoff", "Open the trade-off chart", query, icon="scatter_plot")
     if not presentation.headlines:
         return
     table = _estimates(subject, "all", averaging, unit)
@@ -148,18 +144,13 @@ def draw_headlines(subject: PageSubject, model: str, averaging: str, unit: str) 
 
     left, right = st.columns([5, 2], gap="medium")
     with left:
-        chart(
-            named, "headlines", "One row per metric, one mark per model; the table has the values."
-        )
+        alt = "One row per metric, one mark per model; the table has the values."
+        chart(named, "headlines", alt)
     with right:
         word = "What moves" if presentation.is_movement else "What fools"
         for name in subject.models:
-            link_page(
-                "explore",
-                f"{word} {plain(model_name(name))}",
-                {"set": subject.key, "model": name},
-                icon="image_search",
-            )
+            label = f"{word} {plain(model_name(name))}"
+            link_page("explore", label, query | {"model": name}, icon="image_search")
         quiet(ARMS + GUESSING)
 
 
@@ -243,14 +234,11 @@ def severity(subject: PageSubject) -> None:
     table = view(views.figures.severity, subject.question_set, metric.name)
     table = table.loc[table["slice"].isin(steps)]
     paper = published_severity(edit, metric.name)
-    across = (
-        "Share of the picture taken from another picture"
-        if is_mixture
-        else "Words replaced in a caption"
-    )
-    make = partial(
-        charts.tradeoff.curves, table, metric, "cosine", subject.looks, steps, across, paper
-    )
+    across = "Words replaced in a caption"
+    if is_mixture:
+        across = "Share of the picture taken from another picture"
+    look = subject.looks, steps, across, paper
+    make = partial(charts.tradeoff.curves, table, metric, "cosine", *look)
     alt = f"{metric.label} by strength of the alteration, one line per model."
     chart_of_slices(make, "severity", alt, subject, metric.kinds)
     hollow = " Hollow gray marks: the paper's models, on COCO." if len(paper) else ""
@@ -269,9 +257,8 @@ def severity(subject: PageSubject) -> None:
     if not changes("This dashboard cannot measure the missing strengths."):
         return
     fields = view(views.figures.request_fields, subject.question_set)
-    lists = {"policies": [], "pictures": []} | {
-        "pictures" if is_mixture else "policies": list(missing)
-    }
+    lists = {"policies": [], "pictures": []}
+    lists["pictures" if is_mixture else "policies"] = list(missing)
     fields |= {"probe": subject.probe, "options": fields["options"] | lists}
     press(
         f"Run it with {missing_words}",

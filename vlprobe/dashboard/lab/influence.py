@@ -83,24 +83,15 @@ def word_votes(subject: PageSubject) -> None:
     if len(ready) < FEWEST:
         quiet("At least two text encoders are needed.")
         return
-    all_words = st.toggle(
-        "Any word, not just nouns",
-        key="consensus_all_words",
-        help=(
-            "Runs replace only nouns. The paper considers any word, because if four models "
-            "choose among three nouns, two of them always agree."
-        ),
+    help_ = (
+        "Runs replace only nouns. The paper considers any word, because if four models choose "
+        "among three nouns, two of them always agree."
     )
+    all_words = st.toggle("Any word, not just nouns", key="consensus_all_words", help=help_)
     key = "consensus_asked"
     if not st.session_state.get(key):
-        press(
-            f"Run {len(ready)} models",
-            st.session_state.__setitem__,
-            key,
-            True,
-            icon="how_to_vote",
-            key="ask_consensus",
-        )
+        ask, look = (st.session_state.__setitem__, key, True), {"icon": "how_to_vote"}
+        press(f"Run {len(ready)} models", *ask, **look, key="ask_consensus")
         quiet(
             f"The models encode the captions of the first {N_VOTED} pictures with each "
             "word left out once."

@@ -319,12 +319,8 @@ def _summarize(paper: str, cells: pd.DataFrame, subject: PageSubject | None, mod
         "pictures differ unless you ran the paper's dataset; the model differs unless the row "
         f"says “same weights”. Empty cells were not measured in this run. {AVERAGED[AS_PAPER]}"
     )
-    link_page(
-        "explore",
-        f"The cases of {plain(name)}",
-        {"set": subject.key, "model": model},
-        icon="image_search",
-    )
+    query = {"set": subject.key, "model": model}
+    link_page("explore", f"The cases of {plain(name)}", query, icon="image_search")
 
 
 def _matching(cells: pd.DataFrame, table: str, mark: str, contains: str) -> pd.DataFrame:

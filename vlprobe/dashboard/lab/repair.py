@@ -143,11 +143,9 @@ def changed(models: Three) -> None:
     """Draw how the three models' results differ, and a button that computes missing results."""
     if len(set(models)) < 3 or "" in models:
         st.info(
-            (
-                "Three models are needed: the model before training, a control trained "
-                "equally long without the repair, and the repaired model. Fine-tune them "
-                "below, or choose three different ones."
-            ),
+            "Three models are needed: the model before training, a control trained equally long "
+            "without the repair, and the repaired model. Fine-tune them below, or choose three "
+            "different ones.",
             icon=":material/info:",
         )
         return
@@ -172,9 +170,8 @@ def changed(models: Three) -> None:
         draw_menu("repair_gains", table=moves)
     styles = charts.styles.styles(view(views.runs.models))
     roles = zip(repair.ROLES, models, strict=True)
-    _figures(
-        levels, metrics, {model: f"{role}: {display_name(model)}" for role, model in roles}, styles
-    )
+    names = {model: f"{role}: {display_name(model)}" for role, model in roles}
+    _figures(levels, metrics, names, styles)
     quiet(
         "How to read it: ↑ higher is better, ↓ lower is better. Each row shows, from top to "
         "bottom, the model before training, the control and the repaired model. The effect of "
@@ -357,22 +354,12 @@ def _ask(models: Three, missing: list[str]) -> None:
             quiet(f"{waiting} more such {'job is' if waiting == 1 else 'jobs are'} waiting.")
     if not missing or going:
         return
-    missing_probes = ", ".join(PROBES[probe] for probe in missing)
-    st.info(
-        "Tests that at least one of the three models has not been run on: "
-        f"{plain(missing_probes)}.",
-        icon=":material/info:",
-    )
+    names = plain(", ".join(PROBES[probe] for probe in missing))
+    text = f"Tests that at least one of the three models has not been run on: {names}."
+    st.info(text, icon=":material/info:")
     if changes("These tests have not been run."):
-        press(
-            "Run the missing tests",
-            probe_all,
-            models,
-            tuple(missing),
-            icon="play_arrow",
-            type="primary",
-            key="ask_missing",
-        )
+        look = {"icon": "play_arrow", "type": "primary", "key": "ask_missing"}
+        press("Run the missing tests", probe_all, models, tuple(missing), **look)
         quiet(_work(models, missing))
 
 

@@ -127,21 +127,14 @@ def _pick(ranking: Suspects) -> Suspect:
     st.progress(
         n_judged / len(ranking.suspects), f"{n_judged:,} of {len(ranking.suspects):,} judged"
     )
-    table = pd.DataFrame(
-        {
-            "changed words": [
-                " → ".join(
-                    words or "(nothing)" for words in changed_words(each.true_text, each.wrong_text)
-                )
-                for each in ranking.suspects
-            ],
-            f"of {len(ranking.strong)}": [each.n_rejecting for each in ranking.suspects],
-            "verdict": [
-                CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
-            ],
-            "wrong caption": [each.wrong_text for each in ranking.suspects],
-        }
-    )
+    rows = []
+    for each in ranking.suspects:
+        words = changed_words(each.true_text, each.wrong_text)
+        verdict = CHOICES[each.verdict][0] if each.verdict else ""
+        changed = " → ".join(word or "(nothing)" for word in words)
+        rows.append((changed, each.n_rejecting, verdict, each.wrong_text))
+    heads = ["changed words", f"of {len(ranking.strong)}", "verdict", "wrong caption"]
+    table = pd.DataFrame(rows, columns=pd.Index(heads))
     chosen = {"rows": [ranking.suspects.index(suspect)]}
     st.session_state["suspect_list"] = {"selection": chosen}  # marks the open case
     st.dataframe(
@@ -186,31 +179,18 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
 
 
 def _draw_verdicts(questions: PageSubject, suspect: Suspect) -> None:
+    def judge(verdict: Verdict) -> None:
+        of_case = questions.question_set, suspect.case, suspect.id
+        views.suspects.judge(*of_case, "" if verdict == suspect.verdict else verdict)
+        st.query_params.pop("case", None)
+
     with st.container(horizontal=True, key="suspect_buttons", gap="xsmall"):
         for choice, (label, key) in CHOICES.items():
-            press(
-                label,
-                _judge,
-                questions,
-                suspect,
-                choice,
-                key=f"suspect_{choice}",
-                shortcut=key,
-                type="primary" if choice == suspect.verdict else "secondary",
-            )
+            color = "primary" if choice == suspect.verdict else "secondary"
+            press(label, judge, choice, key=f"suspect_{choice}", shortcut=key, type=color)
     quiet(
         "Verdicts are saved immediately as tags on the case. Choose a verdict again to remove it."
     )
-
-
-def _judge(questions: PageSubject, suspect: Suspect, verdict: Verdict) -> None:
-    views.suspects.judge(
-        questions.question_set,
-        suspect.case,
-        suspect.id,
-        "" if verdict == suspect.verdict else verdict,
-    )
-    st.query_params.pop("case", None)
 
 
 def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:

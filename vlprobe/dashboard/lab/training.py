@@ -319,15 +319,9 @@ def _buttons(job: Job, request: TrainRequest) -> None:
         if any(request.tuned in going.models for going in jobs.unfinished_jobs(store())):
             quiet("Its tests are running: see the top of this page.")
         elif changes("Install vlprobe to test this model."):
-            press(
-                "Probe it",
-                _probe_tuned,
-                request,
-                icon="play_arrow",
-                type="primary",
-                key="train_probe",
-                help="Run all tests on this model and on the two other models selected above.",
-            )
+            look = {"icon": "play_arrow", "type": "primary", "key": "train_probe"}
+            help_ = "Run all tests on this model and on the two other models selected above."
+            press("Probe it", _probe_tuned, request, **look, help=help_)
     elif not changes("Training runs cannot be started or stopped here."):
         return
     elif not job.ended:

@@ -117,14 +117,9 @@ def playground() -> None:
             )
         return
     known_models = view(views.runs.models)
-    styles = charts.styles.styles(
-        known_models
-        | {
-            player.name: player.model.digest
-            for player in players
-            if player.name not in known_models
-        }
-    )
+    digests = {player.name: player.model.digest for player in players}
+    # Stored models come first, with their own digests
+    styles = charts.styles.styles(known_models | digests | known_models)
     st.header("Every edit of your caption", anchor=tryit.ALL_EDITS)
     quiet(
         "Type a caption that is true of the picture. vlprobe rewords it and makes it "

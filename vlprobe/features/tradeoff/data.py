@@ -158,14 +158,9 @@ class TradeOffData:
             return self.frame
         known = [*self.known, *(self.other.known if self.other else ())]
         marks = [point for point in known if point.model in self.fit] or known
-        return (
-            _range(
-                [end for mark in marks for end in (mark.x, mark.x_low, mark.x_high)], self.x_unit
-            ),
-            _range(
-                [end for mark in marks for end in (mark.y, mark.y_low, mark.y_high)], self.y_unit
-            ),
-        )
+        xs = [end for mark in marks for end in (mark.x, mark.x_low, mark.x_high)]
+        ys = [end for mark in marks for end in (mark.y, mark.y_low, mark.y_high)]
+        return _range(xs, self.x_unit), _range(ys, self.y_unit)
 
     @property
     def rings(self) -> list[PrintedRow]:
@@ -681,12 +676,6 @@ def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
     corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top"}
     figure.add_annotation(text=f"<b>{BETTER}</b>", **corner)
-
-
-def wide_names(figure: go.Figure) -> list[int]:
-    """Return the positions of the names that a narrow page hides, among the figure's annotations."""
-    annotations = figure.to_plotly_json()["layout"]["annotations"]
-    return [place for place, each in enumerate(annotations) if each.get("name") == WIDE_ONLY]
 
 
 def short_name(printed: str) -> str:

@@ -167,12 +167,10 @@ def trade_off_subject() -> PageSubject:
     if linked in set(table["case_key"]) - set(keys):
         _lead_on(linked, keys)
     if not keys:
-        st.html(
-            tag(
-                "h1",
-                "Which model keeps its score when a caption is reworded, and notices when it is wrong?",
-            )
+        question = (
+            "Which model keeps its score when a caption is reworded, and notices when it is wrong?"
         )
+        st.html(tag("h1", question))
         frame.begin(probes_with_trade_off()[0])
     before = st.session_state.get("carried_set", "")
     if not linked:
@@ -282,15 +280,8 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
             "Gray rings: as published, on other pictures. A model is fooled where the wrong caption scores at least as "
             "high as the true one."
         )
-    return view(
-        data.trade_off_data,
-        subject.question_set,
-        up,
-        averaging,
-        unit,
-        shows_published,
-        side == "both",
-    )
+    choices = up, averaging, unit, shows_published, side == "both"
+    return view(data.trade_off_data, subject.question_set, *choices)
 
 
 def _pick_published(subject: PageSubject, unit: str) -> bool:
@@ -327,9 +318,11 @@ def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collectio
         printed=figure_of,
         caption=data.caption(trade_off, subject.names),
     )
+    annotations = figure.to_plotly_json()["layout"]["annotations"]
     rules = [
         f'.st-key-tradeoff .annotation[data-index="{place}"] {{ display: none; }}'
-        for place in data.wide_names(figure)
+        for place, each in enumerate(annotations)
+        if each.get("name") == data.WIDE_ONLY
     ]
     st.html(f"<style>@media (max-width: 900px) {{ {' '.join(rules)} }}</style>")
     for note in data.edge_notes(trade_off, subject.names):
