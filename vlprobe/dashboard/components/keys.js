@@ -15,10 +15,9 @@ class Line {
   constructor(root) {
     this.root = root;
     this.typed = null; // letters typed after T, until the field has the focus
-    this.listen = (event) => this.key(event);
-    document.addEventListener("keydown", this.listen, true);
-    this.release = (event) => this.releaseTab(event);
-    document.addEventListener("click", this.release, true);
+    const { signal } = (this.stop = new AbortController());
+    document.addEventListener("keydown", (event) => this.key(event), { capture: true, signal });
+    document.addEventListener("click", (event) => this.releaseTab(event), { capture: true, signal });
   }
 
   draw({ ways, opened }) {
@@ -112,8 +111,7 @@ class Line {
   }
 
   leave() {
-    document.removeEventListener("keydown", this.listen, true);
-    document.removeEventListener("click", this.release, true);
+    this.stop.abort();
     clearTimeout(this.timer);
   }
 }

@@ -99,14 +99,13 @@ class Wall {
     this.current = "";
     this.chosen = new Set();
     this.observer = null;
-    this.turn = (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null);
-    document.addEventListener("click", this.turn);
+    const { signal } = (this.stop = new AbortController());
+    document.addEventListener("click", (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null), { signal });
+    document.addEventListener("keydown", (event) => this.toggleRail(event), { signal });
     root.addEventListener("mousedown", (event) => this.selects && event.shiftKey && event.preventDefault()); // otherwise Shift+click selects text
     root.addEventListener("click", (event) => this.click(event));
     root.addEventListener("keydown", (event) => this.key(event));
     root.addEventListener("focusin", (event) => this.visit(event));
-    this.fold = (event) => this.toggleRail(event);
-    document.addEventListener("keydown", this.fold);
   }
 
   draw(data, send) {
@@ -320,8 +319,7 @@ class Wall {
 
   leave() {
     this.observer?.disconnect();
-    document.removeEventListener("click", this.turn);
-    document.removeEventListener("keydown", this.fold);
+    this.stop.abort();
   }
 }
 
