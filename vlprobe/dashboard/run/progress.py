@@ -58,7 +58,7 @@ def panel(job: Job) -> None:
 
 
 def draw_line(job: Job, text: str, when: str = "") -> None:
-    """Draw a line with a job's state, what it does, and when it started."""
+    """Draw a line with a job's state, its task and, if it is given, its start."""
     icon, word = STATES[job.state]
     more = f" {tag('small', when, class_='vp-quiet')}" if when else ""
     line = f"{tag('strong', f'{icon} {word}')} {tag('span', text)}{more}"
