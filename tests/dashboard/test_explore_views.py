@@ -40,6 +40,7 @@ from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter, region_cases, region_label
+from vlprobe.views.runs import QuestionSet
 
 ONE, OTHER = "control:random", "guess"
 FLIPS = Filter("demo:softmax", "flip")
@@ -218,8 +219,8 @@ def test_names_with_markdown_are_shown_as_typed_next_to_the_map_and_the_search(
 def test_the_explanation_of_a_failure_omits_an_unknown_rate(show_page, published, monkeypatch):
     real = views.facets.model_rates
 
-    def rates(place: Store, question_set: object, case_filter: Filter) -> dict[str, float]:
-        known = real(place, question_set, case_filter)
+    def rates(question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
+        known = real(question_set, case_filter)
         return dict.fromkeys(known, math.nan) if case_filter.subtype else known
 
     monkeypatch.setattr(views.facets, "model_rates", rates)
