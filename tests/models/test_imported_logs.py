@@ -116,10 +116,8 @@ def test_an_unparsable_reply_is_counted_and_excluded(tmp_path: Path, dataset: st
     value, _, _ = accuracy(f"scores:{path}+verdict", dataset, tmp_path / "cache")
     assert value == pytest.approx(np.mean(RIGHT[1:]))
     note = views.runs.run_rows(Store(tmp_path / "cache"))[0].note
-    assert (
-        "1 of 6 replies name no caption, or several, and are unknown (first: 'I cannot say')"
-        in note
-    )
+    said = "1 of 6 replies name no caption, or several, and are unknown (first: 'I cannot say')"
+    assert said in note
 
 
 def test_a_log_of_other_questions_is_refused_in_one_line(tmp_path: Path, dataset: str):

@@ -103,10 +103,8 @@ def test_a_file_without_a_tag_is_refused_if_all_published_tags_override_the_defa
 
 
 def test_the_note_of_a_file_without_a_tag_lists_the_assumptions(weights: Path):
-    assert (
-        "default preprocessing and test-tiny's activation"
-        in family.load(f"openclip:test-tiny@{weights}", "cpu").note
-    )
+    model = family.load(f"openclip:test-tiny@{weights}", "cpu")
+    assert "default preprocessing and test-tiny's activation" in model.note
 
 
 def test_the_digest_depends_on_weights_architecture_preprocessing_and_precision(

@@ -98,10 +98,8 @@ def test_a_plugin_with_the_name_of_a_built_in_is_reported_and_never_used(
     install(entries, {"trap.py": TRAP.format(mark=mark)})
     for group, name in shadows.items():
         result = call(tmp_path, "list", group)
-        assert (
-            f"Left out: Plug-in '{name}' (acme 1.0) has the name of one of vlprobe's {group}"
-            in result.stderr
-        )
+        line = f"Left out: Plug-in '{name}' (acme 1.0) has the name of one of vlprobe's {group}"
+        assert line in result.stderr
         result = call(tmp_path, "--plugin", name, "list", group, code=1)
         assert "has the name of one of" in result.stderr
     assert registry.load_probe("lgip").version and not os.path.exists(mark)

@@ -67,13 +67,8 @@ def plain_turn(wins: list[bool]) -> int:
 def test_the_crossover_share_matches_a_plain_search(seed: int):
     wins = (np.random.default_rng(seed).random(26) < (0.2, 0.9, 0.98)[seed % 3]).tolist()
     assert turn(wins).share == plain_turn(wins)
-    assert (
-        turn(wins).n_changes
-        == len(
-            "".join("LW"[won] for won in wins).replace("LW", "L|W").replace("WL", "W|L").split("|")
-        )
-        - 1
-    )
+    runs = "".join("LW"[won] for won in wins).replace("LW", "L|W").replace("WL", "W|L").split("|")
+    assert turn(wins).n_changes == len(runs) - 1
 
 
 def test_the_crossover_share_covers_never_and_always():

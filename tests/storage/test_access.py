@@ -242,9 +242,8 @@ def test_invalid_server_options_are_refused_in_one_line(options, message, tmp_pa
 def test_a_port_out_of_range_is_refused_in_one_line(port: str):
     answer = CliRunner().invoke(main, ["dashboard", "--port", port])
     assert answer.exit_code == 1
-    assert (
-        answer.stderr == f"Error: Port {port} is out of range. Expected 1 to 65535, such as 8501.\n"
-    )
+    line = f"Error: Port {port} is out of range. Expected 1 to 65535, such as 8501.\n"
+    assert answer.stderr == line
 
 
 def test_the_error_for_a_port_in_use_names_the_option():

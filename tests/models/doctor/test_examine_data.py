@@ -49,11 +49,8 @@ def test_no_picture_or_caption_is_sampled_twice(data):
     ]
     twins.append(Item("same caption", Picture(Path("elsewhere.png")), first.captions))
     chosen = examine.sample(twins, controls.load("control:random"))
-    assert (
-        len({item.image for item in chosen})
-        == len({item.captions[0] for item in chosen})
-        == len(chosen)
-    )
+    images, captions = zip(*((item.image, item.captions[0]) for item in chosen), strict=True)
+    assert len(set(images)) == len(set(captions)) == len(chosen)
     assert len(chosen) >= len(data.items) - 1
     assert examine.sample(twins[::-1], controls.load("control:random")) == chosen
 
@@ -132,10 +129,8 @@ def test_a_pair_scorer_is_checked_on_pairs(data, tmp_path):
     assert failed(found) == set()
     assert (found["matched_auc"].value, found["r1_forth"].value) == (1, 1)
     assert "over 24 items" in found["matched_auc"].detail
-    assert (
-        examine.load(examine.Store(tmp_path), monkey.digest)[0].passport["embedding"]
-        == "none: it scores pairs"
-    )
+    (examination,) = examine.load(examine.Store(tmp_path), monkey.digest)
+    assert examination.passport["embedding"] == "none: it scores pairs"
 
 
 def test_a_pair_scorer_that_depends_on_the_batch_fails_the_batch_checks(data):
