@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import call, tiers
+from tests.conftest import call, case_key_of, tiers
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import component_values, figure_of, marks_of, wall
 from tests.surfaces.test_site import PIXEL, tables
@@ -241,7 +241,7 @@ def test_the_paper_s_averaging_can_be_chosen_and_is_named_next_to_its_number(
 def test_home_and_show_agree_for_every_probe_with_a_comparable_metric(
     probe: str, metric: str, bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
 ):
-    key = next(row.case_key for row in views.runs.question_set_rows(bundled) if row.probe == probe)
+    key = case_key_of(bundled, probe)
     run = views.runs.question_set(bundled, key).runs[0].key
     rows = json.loads(call(bundled.root, "show", run, "--format", "json").stdout)
     values = {row["model"]: 100 * row["value"] for row in rows if row["metric"] == metric}

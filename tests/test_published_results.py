@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.conftest import question_set_of
 from tools import ship_published
 from vlprobe import registry, views
 from vlprobe.datasets import bundled, credits, photographs
@@ -66,8 +67,7 @@ VALSE = {  # percent of 7,702 with the caption scored above the foil
 
 @cache
 def question_set(name: str) -> views.runs.QuestionSet:
-    (key,) = [row.case_key for row in views.runs.question_set_rows(STORE) if row.dataset == name]
-    return views.runs.question_set(STORE, key)
+    return question_set_of(STORE, dataset=name)
 
 
 @cache

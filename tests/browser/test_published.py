@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.conftest import browsing, choose, idle, serving, visit
+from tests.conftest import case_key_of
 from vlprobe import views
 from vlprobe.render.words import presentations
 from vlprobe.storage import shipped
@@ -29,8 +30,7 @@ def fresh(driver, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
 
 def swaps_that_fool_gpt4v_only() -> set[str]:
     store = Store(shipped.PUBLISHED_FOLDER)
-    rows = views.runs.question_set_rows(store)
-    key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
+    key = case_key_of(store, dataset="bundled:SugarCrepe")
     chosen = Filter(GPT4V, "foil", "swap_obj", other=TUNED, other_outcome="held")
     question_set = views.runs.question_set(store, key)
     return set(views.cases.failures(question_set, chosen, 1, 1000)[0]["id"])

@@ -11,7 +11,7 @@ import plotly.io
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import question_set_of
+from tests.conftest import case_key_of, question_set_of
 from tests.dashboard.test_pages import bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)
@@ -189,8 +189,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 def published_key(above: Store) -> str:
     """Return the key of the published answers to SugarCrepe."""
-    rows = views.runs.question_set_rows(above)
-    return next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
+    return case_key_of(above, dataset="bundled:SugarCrepe")
 
 
 def test_a_missing_map_links_to_a_map_of_another_question_set(show_page, published):

@@ -10,6 +10,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
+from tests.conftest import case_key_of, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import dashboard, views
 from vlprobe.dashboard import export
@@ -53,13 +54,7 @@ GPT, TROHN = "published:GPT-4V", "published:CLIP_TROHN-Text"
 def question_set(tmp_path_factory):
     """The question set of published answers to SugarCrepe, in the bundled results."""
     roots = tmp_path_factory.mktemp("scorecard"), shipped.PUBLISHED_FOLDER, shipped.FOLDER
-    store = StoreAboveShipped(*roots)
-    (key,) = [
-        row.case_key
-        for row in views.runs.question_set_rows(store)
-        if row.dataset == "bundled:SugarCrepe"
-    ]
-    return views.runs.question_set(store, key)
+    return question_set_of(StoreAboveShipped(*roots), dataset="bundled:SugarCrepe")
 
 
 @pytest.fixture(scope="module")
@@ -152,9 +147,7 @@ def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
 def test_a_model_is_called_best_only_if_no_other_is_tied_with_it(question_set):
     """Check VALSE; ALBEF 14M was once bold and "best" in a column in which ten models are tied with it."""
     store = question_set.store
-    rows = views.runs.question_set_rows(store)
-    (valse,) = [row.case_key for row in rows if row.dataset == "bundled:VALSE"]
-    shown = leaderboard(views.runs.question_set(store, valse), by="edit")
+    shown = leaderboard(question_set_of(store, dataset="bundled:VALSE"), by="edit")
     scorecard = card(shown)
     (hard,) = [column for column in shown if column.subtype == "coreference-hard"]
     assert scorecard._top(hard) == ["published:ALBEF 14M"] and len(hard.cells) > 10
@@ -329,7 +322,7 @@ def test_the_first_of_many_question_sets_are_shown_and_a_line_counts_all(monkeyp
 def test_movements_have_separate_wording(monkeypatch, question_set, columns):
     store = question_set.store
     foils = columns
-    (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "prsm"]
+    key = case_key_of(store, "prsm")
     columns = leaderboard(views.runs.question_set(store, key), by="edit")
     assert {(column.metric.name, column.metric.label) for column in columns} == {
         ("moved", "Movement")
@@ -440,7 +433,7 @@ def test_a_type_of_edit_has_one_name(question_set, columns):
 
 def test_kinds_with_the_same_types_of_edit_have_separate_group_heads(question_set, columns):
     store = question_set.store
-    (key,) = [row.case_key for row in views.runs.question_set_rows(store) if row.probe == "lgip"]
+    key = case_key_of(store, "lgip")
     question_set = views.runs.question_set(store, key)
     heads = r'<th scope="colgroup" colspan="(\d+)">.*?<small>(.*?)</small>'
     drawn = leaderboard(question_set, by="edit")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
 from tests.dashboard.walls import figure_of
 from tests.features.test_tradeoff_data import boxes
@@ -42,14 +42,9 @@ AXES = {
 }
 
 
-def question_set(probe: str) -> views.runs.QuestionSet:
-    rows = views.runs.question_set_rows(STORE)
-    return views.runs.question_set(STORE, next(r.case_key for r in rows if r.probe == probe))
-
-
 @pytest.mark.parametrize(("probe", "up"), AXES)
 def test_marks_have_the_estimates_and_the_better_side_is_right(probe: str, up: str):
-    questions = question_set(probe)
+    questions = question_set_of(STORE, probe)
     trade_off = trade_off_data(questions, up)
     x, y = AXES[probe, up]
     assert (trade_off.down.name, trade_off.up.name) == (x, y)
@@ -72,18 +67,18 @@ def test_only_sets_with_both_axes_are_offered_and_others_have_a_note(monkeypatch
     keys = views.tradeoff.sets_with_trade_off(STORE)
     probes = {row.probe for row in views.runs.question_set_rows(STORE) if row.case_key in keys}
     assert probes == {"lgip", "rococo", "eqben", "visla"}
-    at = open_page(monkeypatch, STORE, "tradeoff", set=question_set("visla").key)
+    at = open_page(monkeypatch, STORE, "tradeoff", set=question_set_of(STORE, "visla").key)
     assert not at.exception
     assert at.selectbox(key="trade_off_of").value == "visla"
     assert "lookalikes rejected with the picture" in str(at.get("plotly_chart")[0].proto.spec)
     at.selectbox(key="trade_off_of").set_value("eqben").run()
-    assert at.query_params["set"] == question_set("eqben").key and not at.exception
-    at = open_page(monkeypatch, STORE, "tradeoff", set=question_set("prsm").key)
+    assert at.query_params["set"] == question_set_of(STORE, "eqben").key and not at.exception
+    at = open_page(monkeypatch, STORE, "tradeoff", set=question_set_of(STORE, "prsm").key)
     assert "measures only one thing" in bodies(at)
 
 
 def test_no_interval_and_no_other_text_crosses_the_name_of_a_mark():
-    questions = question_set("lgip")
+    questions = question_set_of(STORE, "lgip")
     drawn = trade_off_data(questions)
     names = sentence_names(questions.models, {})
     figure = trade_off_figure(drawn, styles(questions.models), names)
@@ -116,7 +111,7 @@ def test_no_interval_and_no_other_text_crosses_the_name_of_a_mark():
 
 
 def test_panels_by_type_share_the_axes_of_the_test():
-    questions = question_set("visla")
+    questions = question_set_of(STORE, "visla")
     by_type = trade_offs_by_type(questions, trade_off_data(questions))
     assert {"spatial", "generic"} == set(by_type)
     assert len({each.frame for each in by_type.values()}) == 1
@@ -124,7 +119,7 @@ def test_panels_by_type_share_the_axes_of_the_test():
 
 
 def test_the_exported_table_has_each_mark_of_the_figure_with_its_metrics():
-    questions = question_set("lgip")
+    questions = question_set_of(STORE, "lgip")
     names = {model: f"Name of {model}" for model in questions.models}
     drawn = trade_off_data(questions)
     table = figure_table(questions, drawn, names)
@@ -228,7 +223,7 @@ def test_the_page_shows_both_sides_or_one(monkeypatch, both_sides: Store):
 
 
 def test_metrics_with_equal_names_on_both_sides_get_different_labels():
-    questions = question_set("rococo")
+    questions = question_set_of(STORE, "rococo")
     data = trade_off_data(questions)
     labels = [label for label, _ in data.rows(questions.models[0])]
     assert len({*labels}) == 4 and labels[2] == "R@1, clean gallery (mixed pictures as decoys)"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.conftest import question_set_of
 from vlprobe import views
 from vlprobe.metrics import blind
 from vlprobe.storage import shipped
@@ -12,15 +13,9 @@ from vlprobe.views import caption_bins
 STORE = Store(shipped.FOLDER)
 
 
-def question_set(probe: str, dataset: str) -> views.runs.QuestionSet:
-    rows = views.runs.question_set_rows(STORE)
-    key = next(row.case_key for row in rows if (row.probe, row.dataset) == (probe, dataset))
-    return views.runs.question_set(STORE, key)
-
-
 @pytest.mark.full
 def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
-    demo = question_set("lgip", "demo")
+    demo = question_set_of(STORE, "lgip", "demo")
     cases = STORE.cases(demo.key).table("cases").to_pandas()
     pairs = [
         blind.Pair(row.item, "", *row.texts) for row in cases.itertuples() if row.kind == "flip"
@@ -41,14 +36,14 @@ def test_the_best_guess_on_bundled_flips_is_the_best_of_all_methods():
     ],
 )
 def test_questions_other_than_pairs_of_captions_have_no_guess(probe, dataset, kind):
-    assert views.estimates.best_guess(question_set(probe, dataset), kind) is None
+    assert views.estimates.best_guess(question_set_of(STORE, probe, dataset), kind) is None
 
 
 def test_a_case_is_decided_by_its_text_if_the_best_guess_is_right(monkeypatch):
     monkeypatch.setattr(
         blind, "margins", lambda true, wrong, unit: {"length": lengths(wrong) - lengths(true)}
     )
-    demo = question_set("lgip", "demo")
+    demo = question_set_of(STORE, "lgip", "demo")
     table = demo.cases
     codes = caption_bins._text_alone_codes(table)
     cases = STORE.cases(demo.key).table("cases").to_pylist()
@@ -67,9 +62,7 @@ def lengths(texts: list[str]) -> np.ndarray:
 @pytest.mark.full
 def test_cases_that_the_text_does_not_decide_are_harder_for_published_models():
     published = Store(shipped.PUBLISHED_FOLDER)
-    rows = views.runs.question_set_rows(published)
-    key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
-    sugar_crepe = views.runs.question_set(published, key)
+    sugar_crepe = question_set_of(published, dataset="bundled:SugarCrepe")
     assert "text_alone" in views.estimates.slices(sugar_crepe)
     table = views.estimates.estimates(sugar_crepe, "text_alone")
     of_bins = table[table["metric"] == "foil_accuracy"].pivot_table(
@@ -85,4 +78,4 @@ def test_cases_that_the_text_does_not_decide_are_harder_for_published_models():
 @pytest.mark.parametrize("dataset", ["demo-pairs", "demo-triplets"])
 def test_datasets_without_pairs_of_captions_have_no_breakdown_by_text_alone(dataset):
     probe = {"demo-pairs": "eqben", "demo-triplets": "visla"}[dataset]
-    assert "text_alone" not in views.estimates.slices(question_set(probe, dataset))
+    assert "text_alone" not in views.estimates.slices(question_set_of(STORE, probe, dataset))

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import mixing
-from tests.conftest import question_set_of, tiers
+from tests.conftest import case_key_of, question_set_of, tiers
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
@@ -303,7 +303,7 @@ def test_the_stored_outcomes_of_a_search_at_other_strengths_are_returned(
 
 def test_an_item_has_the_caption_of_its_first_search():
     store = Store(shipped.FOLDER)
-    key = next(row.case_key for row in views.runs.question_set_rows(store) if row.probe == "rococo")
+    key = case_key_of(store, "rococo")
     table = store.cases(key).table("cases").to_pandas()
     searched = table[table["kind"] == "t2i"]
     expected = {item: rows["texts"].iloc[0][0] for item, rows in searched.groupby("item")}

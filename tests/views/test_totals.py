@@ -10,7 +10,7 @@ import open_clip
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import make_foils, tiers
+from tests.conftest import case_key_of, make_foils, tiers
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import NotFound
@@ -132,11 +132,7 @@ def test_sugarcrepe_as_foil_sets_is_compared_with_the_published_totals(
 ):
     monkeypatch.delenv(shipped.SETTING)
     store = shipped.opened(tmp_path / "cache")
-    (key,) = [
-        row.case_key
-        for row in views.runs.question_set_rows(store)
-        if row.dataset == "bundled:SugarCrepe"
-    ]
+    key = case_key_of(store, dataset="bundled:SugarCrepe")
     (comparison,) = totals.compare(store, "published:CLIP ViT-B/32", key)
     # 5,754 of 7,511 by mteb; 5,751 of the 7,512 bundled questions by the authors of BiVLC.
     assert comparison.sentence == (
