@@ -287,20 +287,20 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
 
 def test_a_photograph_downloaded_into_the_cache_is_shown(tmp_path: Path):
     store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
-    questions = question_set("bundled:SugarCrepe")
-    before, n_before = store.version(), views.rows.with_pictures(store, questions, "foil")[0]
+    questions = question_set_of(store, dataset="bundled:SugarCrepe")
+    before, n_before = store.version(), views.rows.with_pictures(questions, "foil")[0]
     chosen = Filter("published:GPT-4V", "foil", outcome="all", sort="dataset")
-    card = views.wall.wall(store, questions, chosen, 1, 60)[0][40]
+    card = views.wall.wall(questions, chosen, 1, 60)[0][40]
     assert not views.rows.are_here(card.images) and card.images[0].startswith("pictures/coco/")
     file = tmp_path / card.images[0]
     photographs.download(store, {}, lambda done, total: None)
     assert store.version() != before
     file.parent.mkdir(parents=True)
     Image.new("RGB", (64, 48), "teal").save(file)
-    (shown,) = views.wall.cards(store, questions, chosen, [card.case])
+    (shown,) = views.wall.cards(questions, chosen, [card.case])
     assert shown.images == (str(file),) and views.rows.are_here(shown.images)
     assert thumbnails.address(tmp_path, shown.images[0]).startswith("data:image/webp")
-    n_after = views.rows.with_pictures(store, questions, "foil")[0]
+    n_after = views.rows.with_pictures(questions, "foil")[0]
     assert n_after == n_before + 1 + card.more
 
 
