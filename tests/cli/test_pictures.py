@@ -96,7 +96,7 @@ def test_missing_photographs_are_downloaded_after_a_yes(tmp_path: Path, dataset:
     )
 
 
-def test_nothing_is_downloaded_after_a_no(tmp_path: Path, dataset: str, coco: str):
+def test_no_photograph_is_downloaded_after_a_no(tmp_path: Path, dataset: str, coco: str):
     assert run(tmp_path, dataset, "--from", coco, answer="n").exit_code == 1
     assert Coco.requested == [] and picture_names(tmp_path) == NAMES[:1]
 

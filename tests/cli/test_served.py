@@ -250,7 +250,7 @@ def test_without_sign_in_all_visitors_can_upload_and_a_signal_ends_the_dashboard
         for each, expected in ((guarded, b"2"), (unguarded, b"5")):
             variables = Path(f"/proc/{each.process.pid}/environ").read_bytes().split(b"\0")
             assert b"MALLOC_ARENA_MAX=" + expected in variables
-    ended(unguarded, signal.SIGTERM)
+    check_end(unguarded, signal.SIGTERM)
 
 
 UNDER_NOHUP = pytest.mark.skipif(
@@ -263,7 +263,7 @@ UNDER_NOHUP = pytest.mark.skipif(
 def test_a_closed_terminal_ends_the_guarded_dashboard_and_frees_its_port(tmp_path):
     with serving(tmp_path, "--sign-in", "*") as served:
         served.wait()
-        ended(served, signal.SIGHUP)
+        check_end(served, signal.SIGHUP)
         assert "Traceback" not in served.log.read_text()
 
 
@@ -280,11 +280,11 @@ def test_the_browser_opens_the_first_page_and_ctrl_c_ends_the_server(tmp_path):
         while not (opened.exists() and opened.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert opened.read_text().split() == [served.url, "200"]
-        ended(served, signal.SIGINT)
+        check_end(served, signal.SIGINT)
         assert "Traceback" not in served.log.read_text()
 
 
-def ended(served: Served, number: signal.Signals) -> None:
+def check_end(served: Served, number: signal.Signals) -> None:
     """Signal the started process; check that it ends and that its port is free again."""
     served.process.send_signal(number)
     served.process.wait(timeout=120)

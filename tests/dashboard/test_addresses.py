@@ -55,7 +55,7 @@ def opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
     return show
 
 
-def one(at: AppTest, name: str) -> str:
+def read_parameter(at: AppTest, name: str) -> str:
     """Return a parameter of the current address."""
     value = at.query_params.get(name, "")
     return value if isinstance(value, str) else value[0]
@@ -70,7 +70,7 @@ def test_forty_stored_addresses_open_cases():
 @pytest.mark.parametrize("row", tiers(CASES, CASES[::5]), ids=lambda row: row["address"][:60])
 def test_an_old_address_opens_the_same_cases(opened: Opened, row: dict):
     at = opened(row["address"])
-    assert one(at, "set") == row["set"]
+    assert read_parameter(at, "set") == row["set"]
     if row["address"].startswith("/failures"):
         check_wall(at, row)
     else:
@@ -84,7 +84,7 @@ def test_an_old_address_opens_the_same_cases(opened: Opened, row: dict):
 
 def check_wall(at: AppTest, row: dict) -> None:
     """Check that the page which replaced Failures has every case, in order."""
-    page = int(one(at, "page") or 1)
+    page = int(read_parameter(at, "page") or 1)
     if "?" not in row["address"]:  # no choice in the address: today's default wall
         assert card_ids(at)[0] == row["cases"][0]
         return
@@ -101,7 +101,7 @@ def check_compared(at: AppTest, row: dict) -> None:
         assert not {"bucket", "area", "sort"} & set(at.query_params)
         assert [card["id"] for card in values_of(at, "left_cards")["cards"]] == row["cases"]
         return
-    page = int(one(at, "page") or 1)
+    page = int(read_parameter(at, "page") or 1)
     ids = [card["id"] for card in values_of(at, "map_cards")["cards"]]
     assert ids == row["cases"][PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
 

@@ -55,7 +55,7 @@ def test_compare_draws_a_bar_per_model_with_shares_of_failures(show_page, two_to
     }
 
 
-def test_the_drawer_says_which_tower_hardly_moved(show_page, two_towers):
+def test_the_drawer_names_the_tower_that_hardly_moved(show_page, two_towers):
     (row,) = views.runs.question_set_rows(two_towers)
     question_set = views.runs.question_set(two_towers, row.case_key)
     chosen = views.filter.Filter(MODEL, "pair", unseen_by=("words",))

@@ -37,7 +37,7 @@ def one(at: AppTest, name: str) -> str:
     return value if isinstance(value, str) else value[0]
 
 
-def shown_cases(at: AppTest, part: str) -> list[str]:
+def read_cases(at: AppTest, part: str) -> list[str]:
     return [card["id"] for card in values_of(at, part).get("cards", [])]
 
 
@@ -75,7 +75,7 @@ def test_the_heading_is_the_finding(show_compare, filled: Store, key: str):
     assert len(re.findall("<h1", bodies(at))) == 1
 
 
-def opened(at: AppTest) -> tuple[str, str]:
+def read_open_row(at: AppTest) -> tuple[str, str]:
     """Return the row whose pictures are shown; the plot marks the band of its type."""
     subtype, model = at.session_state["row_type"], at.session_state["row_model"]
     styles = " ".join(element.proto.body for element in at.get("html"))
@@ -132,11 +132,11 @@ def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove
     assert "<h1>Pair-tuned is fooled less often than Tiny CLIP. It counts better.</h1>" in bodies(
         at
     )
-    assert opened(at) == ("number", "demo:eqsim")
+    assert read_open_row(at) == ("number", "demo:eqsim")
     text = words(at)
     assert "133 fooled Tiny CLIP, not Pair-tuned" in text
     assert "48 fooled Pair-tuned, not Tiny CLIP" in text
-    assert opened(complete) == ("object", "demo:weak")
+    assert read_open_row(complete) == ("object", "demo:weak")
 
 
 def test_a_tie_whose_uncorrected_interval_excludes_0_is_marked_as_corrected(monkeypatch, bundled):
@@ -164,7 +164,7 @@ def test_a_clicked_row_shows_its_pictures_and_see_all_opens_the_counted_cases(
     subtype = next(subtype for subtype, _ in marks_of(figure_of(at, "forest")) if subtype)
     at = select_marks(at, "forest", (subtype, MODELS[2]))
     assert (one(at, "type"), one(at, "other")) == (subtype, MODELS[2])
-    assert opened(at) == (subtype, MODELS[2])
+    assert read_open_row(at) == (subtype, MODELS[2])
     compared = views.paired_tests.compare_models(
         views.runs.question_set(filled, key), MODELS, "flip"
     )
@@ -189,13 +189,13 @@ def test_a_clicked_row_shows_its_pictures_and_see_all_opens_the_counted_cases(
 def test_the_pickers_of_the_row_do_what_a_click_on_the_plot_does(show_compare):
     at = show_compare(**ALL)
     types = [subtype for subtype, _ in marks_of(figure_of(at, "forest"))]
-    other = next(subtype for subtype in types if subtype not in ("", opened(at)[0]))
+    other = next(subtype for subtype in types if subtype not in ("", read_open_row(at)[0]))
     at.selectbox(key="row_type").set_value(other).run()
     assert one(at, "type") == other
     at.selectbox(key="row_model").set_value(MODELS[2]).run()
-    assert opened(at) == (other, MODELS[2])
+    assert read_open_row(at) == (other, MODELS[2])
     at.selectbox(key="row_type").set_value("").run()
-    assert opened(at) == ("", MODELS[2]) and at.query_params["type"] in ("", [""])
+    assert read_open_row(at) == ("", MODELS[2]) and at.query_params["type"] in ("", [""])
 
 
 def test_each_column_has_the_cases_that_fool_only_its_model_with_one_card_per_picture(
@@ -221,7 +221,7 @@ def test_each_column_has_the_cases_that_fool_only_its_model_with_one_card_per_pi
 def test_a_clicked_card_opens_its_case_from_either_column(show_compare):
     at = show_compare(**ALL, type="")
     for part in ("right_cards", "left_cards"):
-        case = shown_cases(at, part)[0]
+        case = read_cases(at, part)[0]
         opened = send_to(show_compare(**ALL, type=""), part, "open", case)
         assert one(opened, "case") == case
         assert "Picture 1 of " in words(opened)
@@ -259,7 +259,7 @@ def test_the_chosen_model_is_the_baseline_and_the_others_keep_their_order(show_c
     assert one(at, "with") == f"{MODELS[1]}|{MODELS[0]}"
 
 
-def map_titles(at) -> tuple[str, str]:
+def read_map_titles(at) -> tuple[str, str]:
     """Return the titles of the axes of the map of margins."""
     layout = json.loads(at.get("plotly_chart")[-1].proto.spec)["layout"]
     return layout["xaxis"]["title"]["text"], layout["yaxis"]["title"]["text"]
@@ -270,11 +270,11 @@ def test_the_url_selects_the_models_to_compare(show_compare):
     assert at.selectbox(key="model").value == MODELS[2]
     assert "base" not in at.query_params
     assert at.multiselect(key="with").value == [MODELS[0]]
-    across, up = map_titles(at)
+    across, up = read_map_titles(at)
     assert NAMES[2] in across and NAMES[0] in up
     at.multiselect(key="with").set_value([MODELS[1], MODELS[0]]).run()
     assert one(at, "with") == f"{MODELS[1]}|{MODELS[0]}"
-    across, up = map_titles(at)
+    across, up = read_map_titles(at)
     assert NAMES[2] in across and NAMES[1] in up
 
 

@@ -30,11 +30,11 @@ def figure(at: AppTest) -> dict:
     return json.loads(at.get("plotly_chart")[-1].proto.spec)
 
 
-def shown_cases(at: AppTest) -> list[str]:
+def read_cases(at: AppTest) -> list[str]:
     return [card["id"] for card in values_of(at, "map_cards").get("cards", [])]
 
 
-def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:
+def list_expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:
     table, _ = views.cases.failures(views.runs.question_set(store, key), chosen, 1, compare.CARDS)
     return table["id"].tolist()
 
@@ -163,7 +163,7 @@ def test_a_marked_box_fills_the_gallery_with_every_case_inside(
         ]
     )
     assert f"{counts['all']} of" in words(at)
-    assert shown_cases(at) == expected_cases(filled, key, chosen)
+    assert read_cases(at) == list_expected_cases(filled, key, chosen)
     assert figure(at)["layout"]["shapes"][0]["path"].startswith("M -0.1,-0.1 L 0.3,-0.1")
     at.button(key="unmark").click().run()
     assert "area" not in at.query_params
@@ -198,8 +198,8 @@ def test_a_link_to_a_bucket_shows_the_cases_in_which_only_that_model_is_fooled(
         within=turned,
         outcome="fooled",
     )
-    assert expected_cases(filled, key, chosen)
-    assert shown_cases(at) == expected_cases(filled, key, chosen)
+    assert list_expected_cases(filled, key, chosen)
+    assert read_cases(at) == list_expected_cases(filled, key, chosen)
 
 
 def test_the_scorecard_lists_all_models_with_intervals_and_letters_for_ties(

@@ -226,7 +226,7 @@ def test_a_note_that_is_too_long_shows_an_error_in_the_drawer_and_is_not_stored(
     assert annotations.read(store_copy, key).current == ()
 
 
-def test_a_saved_tag_keeps_what_another_person_wrote_meanwhile_and_can_be_undone(
+def test_a_saved_tag_keeps_the_note_of_another_person_and_can_be_undone(
     show_page, store_copy: Store, key: str
 ):
     question_set = views.runs.question_set(store_copy, key)
@@ -351,7 +351,7 @@ def test_clicks_on_a_facet_row_require_exclude_and_clear_it(show_page, compared:
     assert "type" not in at.query_params and "not" not in at.query_params
 
 
-def test_quick_presses_on_rows_before_the_page_is_drawn_again_all_count(
+def test_quick_clicks_on_rows_before_a_redraw_all_count(
     monkeypatch: pytest.MonkeyPatch,
 ):
     link, before = st.query_params, views.filter.Filter(ONE)
@@ -423,7 +423,7 @@ def test_each_model_must_or_must_not_be_fooled(show_page, compared: Store, key: 
         assert len(card_ids(at)) == len(ids_of(compared, question_set, chosen)[:60])
 
 
-def test_any_stays_when_the_next_model_is_pressed_before_the_facets_are_drawn_again(
+def test_any_remains_when_the_next_model_is_clicked_before_a_redraw(
     show_page, compared: Store, key: str
 ):
     models = ordered(views.runs.question_set(compared, key).models)

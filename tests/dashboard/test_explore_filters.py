@@ -94,7 +94,7 @@ def test_the_first_listed_model_with_results_becomes_the_second_model(show_page,
     assert not at.error
 
 
-def forget(monkeypatch: pytest.MonkeyPatch, answers: SingleFlightCache | None = None) -> None:
+def clear_cache(monkeypatch: pytest.MonkeyPatch, answers: SingleFlightCache | None = None) -> None:
     """Replace the cache of page answers by an empty one or by `answers`."""
     monkeypatch.setattr(tables, "_cache", answers or SingleFlightCache(1 << 29, tables._bytes))
     monkeypatch.setattr(state, "_answers", SingleFlightCache(1000))
@@ -114,7 +114,7 @@ def guessed(
     letters = lambda texts: np.array([len(text) for text in texts], dtype=float)  # noqa: E731
     guess = lambda true, wrong, unit: {blind.LENGTH: letters(wrong) - letters(true)}  # noqa: E731
     monkeypatch.setattr(blind, "margins", guess)
-    forget(monkeypatch, guesses)
+    clear_cache(monkeypatch, guesses)
     return bundled
 
 
@@ -134,7 +134,7 @@ def test_one_click_shows_only_the_cases_that_the_text_does_not_give_away(show_pa
 def test_above_the_limit_of_pairs_the_button_for_cases_beyond_text_is_hidden(
     show_page, guessed, monkeypatch
 ):
-    forget(monkeypatch)
+    clear_cache(monkeypatch)
     monkeypatch.setattr(caption_bins, "MOST_PAIRS", 2)
     at = show_page(guessed, "explore", cards="every", outcome="all")
     assert not at.exception and "hard" not in {button.key for button in at.button}

@@ -95,7 +95,7 @@ def test_a_failed_search_keeps_the_typed_text(show_page, bundled, scenes_key, mo
 
 
 @pytest.mark.full  # embeds 500 scenes
-def test_pictures_are_found_by_what_they_show_and_the_map_shows_them(
+def test_a_search_by_content_finds_pictures_and_marks_them_on_the_map(
     show_page, bundled, scenes_key
 ):
     at = show_page(
@@ -356,7 +356,7 @@ def test_a_search_keeps_at_most_a_quarter_of_the_pictures(monkeypatch, n_picture
 
 
 @pytest.mark.full  # embeds parts of two pictures, above 7,500 searches
-def test_a_mixed_picture_shows_its_parts_and_leads_to_its_slider(show_page, bundled):
+def test_a_mixed_picture_shows_its_parts_and_links_to_its_slider(show_page, bundled):
     sets = views.runs.question_sets(bundled)
     key = sets.loc[sets["probe"] == "rococo", "case_key"].iloc[0]
     searched = Filter("demo:softmax", "t2i")

@@ -135,7 +135,7 @@ def test_the_door_to_mixed_pictures_opens_one_that_loses_to_its_mixture(show_pag
     assert json.loads(scores.loc[number, "top"])["path"].endswith("demo-00275.png")
 
 
-def test_without_searches_among_mixed_pictures_there_is_no_door_to_them(show_page, filled_with_one):
+def test_without_searches_among_mixed_pictures_home_has_no_door_to_them(show_page, filled_with_one):
     titles = [door["title"] for door in figures(show_page(filled_with_one))["doors"]]
     assert titles == ["Explore", "Compare", "Present", "Try it"]
 
@@ -256,7 +256,7 @@ def test_if_every_model_failed_its_checks_the_failure_is_marked_as_a_possible_gu
 
 @pytest.mark.full  # tests/browser/test_walk.py opens every page
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_shows_the_shipped_results(show_page, bundled, page):
+def test_every_page_shows_the_bundled_results(show_page, bundled, page):
     at = show_page(bundled, page)
     assert not at.error
     assert not [one for one in at.info if "Nothing has been run" in one.value]

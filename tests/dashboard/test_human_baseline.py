@@ -29,7 +29,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch, filled: Store) -> Rooms:
     return of_server
 
 
-def voted(rooms: Rooms, quiz: QuizRound, n_people: int = 8) -> None:
+def play_room(rooms: Rooms, quiz: QuizRound, n_people: int = 8) -> None:
     """Play a room in which all people answer every question correctly and every answer is revealed."""
     host = new_secret()
     code = rooms.open(quiz, host)
@@ -53,7 +53,7 @@ def test_people_are_compared_with_models_on_enough_randomly_drawn_lies(
     quiz = views.quiz.quiz_round(subject.question_set, kind, "fair", 1, count)
     assert len(quiz.questions) == count
     assert page.human_sentences(subject, MODELS) == []
-    voted(rooms, dataclasses.replace(quiz, draw=draw))
+    play_room(rooms, dataclasses.replace(quiz, draw=draw))
     sentences = page.human_sentences(subject, MODELS)
     assert bool(sentences) is says
     at = open_page(monkeypatch, filled, "compare", set=key, base=MODELS[0])
@@ -71,7 +71,7 @@ def test_without_rooms_compare_omits_people(
     assert page.human_sentences(state.page_subject(key), MODELS) == []
 
 
-def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ()) -> HumanBaseline:
+def poll(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ()) -> HumanBaseline:
     models = tuple(
         ModelBesidePeople(f"m{place}", 0.5, CrossedMean(0.1, 0.0, 0.2, 0.01), 0.02, verdict)
         for place, verdict in enumerate(verdicts)
@@ -80,13 +80,13 @@ def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ())
 
 
 @pytest.mark.parametrize(("given", "expected"), [
-    (typed(n_cases=29, verdicts=("better",)), ""),
-    (typed(), "12 people are right 90.0 % of the time (95 % interval 85.0 % to 95.0 %), "
+    (poll(n_cases=29, verdicts=("better",)), ""),
+    (poll(), "12 people are right 90.0 % of the time (95 % interval 85.0 % to 95.0 %), "
      "based on 400 first votes on 40 lies"),
-    (typed(verdicts=("",)), "drawn at random."),
-    (typed(verdicts=("better", "tied", "worse")), "than A (50.0 %); right less often than C (50.0 %); tied with B"),
-    (typed(1, verdicts=("tied",)), "On the same lies, this person is tied with A (50.0 %)."),
-    (typed(1), "One person is right 90.0 % of the time"),
+    (poll(verdicts=("",)), "drawn at random."),
+    (poll(verdicts=("better", "tied", "worse")), "than A (50.0 %); right less often than C (50.0 %); tied with B"),
+    (poll(1, verdicts=("tied",)), "On the same lies, this person is tied with A (50.0 %)."),
+    (poll(1), "One person is right 90.0 % of the time"),
 ])  # fmt: skip
 def test_the_sentence_states_only_what_the_votes_support(given: HumanBaseline, expected: str):
     sentence = human_sentence(given, {"m0": "A", "m1": "B", "m2": "C"})
@@ -94,5 +94,5 @@ def test_the_sentence_states_only_what_the_votes_support(given: HumanBaseline, e
 
 
 def test_an_unknown_interval_is_not_printed():
-    votes = dataclasses.replace(typed(), right=CrossedMean(0.9, math.nan, math.nan, math.nan))
+    votes = dataclasses.replace(poll(), right=CrossedMean(0.9, math.nan, math.nan, math.nan))
     assert "interval" not in human_sentence(votes, {}) and "nan" not in human_sentence(votes, {})

@@ -93,7 +93,7 @@ def looked(at: AppTest) -> Seen:
     return seen
 
 
-def left(store: Store, number: int, request: Request | TrainRequest, state: str) -> None:
+def write_job(store: Store, number: int, request: Request | TrainRequest, state: str) -> None:
     """Write a job as its process leaves it on disk."""
     folder, now = store.root / "jobs" / f"{number:x}", time.time()
     folder.mkdir(parents=True)
@@ -108,7 +108,7 @@ def left(store: Store, number: int, request: Request | TrainRequest, state: str)
         request.path.touch()
 
 
-def ranked(folder: Path) -> Store:
+def make_ranked_store(folder: Path) -> Store:
     """Return a store with rankings of sixteen pictures; a figure needs at least eleven."""
     make_tiny(folder)
     for path in OLD.glob("*.png"):
@@ -130,18 +130,18 @@ def opened(
     folder = tmp_path_factory.mktemp("inventory")
     shutil.copytree(OLD, folder / "old")
     old = Store(folder / "old" / "stored")
-    left(old, 1, Request(("demo:weak",), "demo", "eqben"), "running")
+    write_job(old, 1, Request(("demo:weak",), "demo", "eqben"), "running")
     for number, state in ((2, "running"), (3, "done")):
         output = str(old.root / "trained" / f"{number}.safetensors")
         train = TrainRequest("demo:softmax", ("demo-train",), output, "clip+eqsim", 4, device="cpu")
-        left(old, number, train, state)
+        write_job(old, number, train, state)
     stores = {
         "old": old,
         "empty": Store(folder / "none"),
         "shipped": Store(folder / "none"),
         "repaired": filled,
     }
-    stores["ranked"] = ranked(folder / "ranked")
+    stores["ranked"] = make_ranked_store(folder / "ranked")
     known: dict[str, Seen] = {}
 
     def show(view: View) -> Seen:

@@ -63,7 +63,7 @@ def seconds_and_seed(number: int) -> tuple[str, int]:
     return f"{number % N_TABLES}.csv", 42 + number // N_TABLES
 
 
-def test_explore_offers_every_question_set_newest_first_by_its_pictures_and_what_differs(show_page):
+def test_explore_lists_question_sets_newest_first_with_their_differences(show_page):
     at = show_page("explore")
     picker = at.selectbox(key="set")
     assert len(set(picker.options)) == N_SETS
@@ -78,7 +78,7 @@ def test_explore_offers_every_question_set_newest_first_by_its_pictures_and_what
     assert card_ids(at)
 
 
-def test_another_table_on_explore_leads_to_its_newest_questions(show_page):
+def test_another_table_on_explore_opens_its_newest_questions(show_page):
     at = show_page("explore")
     picker = at.selectbox(key="dataset")
     assert len(picker.options) == N_TABLES

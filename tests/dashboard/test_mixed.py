@@ -64,7 +64,7 @@ def values(at: AppTest) -> dict:
     return given
 
 
-def one(at: AppTest, name: str) -> str:
+def read_parameter(at: AppTest, name: str) -> str:
     """Return a parameter of the current address."""
     value = at.query_params.get(name, "")
     return value if isinstance(value, str) else value[0]
@@ -132,7 +132,7 @@ def test_next_and_previous_change_the_case_in_the_address(
     assert button(at, "mixed_previous").disabled
     button(at, "mixed_next").click().run()
     second = values(at)["id"]
-    assert second != first and one(at, "case") == second
+    assert second != first and read_parameter(at, "case") == second
     number = views.rows.case_number(question_set, second)
     place = searches.place(question_set, ONE, "mix:0.8", number)
     assert (place.place, place.previous) == (2, first) and "case 2 of" in words(at)
@@ -146,14 +146,14 @@ def test_another_mixture_or_another_model_shows_its_own_cases(
     at = show_search(model=ONE)
     at.selectbox("mixture").set_value("patch:0.8").run()
     place = searches.place(question_set, ONE, "patch:0.8", None)
-    assert values(at)["id"] == place.next and one(at, "mixture") == "patch:0.8"
+    assert values(at)["id"] == place.next and read_parameter(at, "mixture") == "patch:0.8"
     assert "A patch of another picture over a fifth of the right one is enough" in words(at)
     boxes = values(at)["boxes"]
     assert len(boxes) == 26 and boxes[0] == [0, 0, 0, 0]
     areas = [(right - left) * (bottom - top) for left, top, right, bottom in boxes]
     assert areas == sorted(areas) and areas[-1] == pytest.approx(0.5, abs=0.03)
     at.selectbox("model").set_value("hue:2").run()
-    assert one(at, "model") == "hue:2"
+    assert read_parameter(at, "model") == "hue:2"
     assert values(at)["id"] and not at.exception
 
 
@@ -178,7 +178,7 @@ def test_all_cases_opens_exactly_these_cases_on_the_wall(
     everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
     assert len(card_ids(at)) == views.cases.outcomes(question_set, everything)["fooled"]
     button(at, "clear_filters").click().run()
-    assert card_ids(at) and one(at, "wall") == "1"
+    assert card_ids(at) and read_parameter(at, "wall") == "1"
     assert component_values(at, "mixed") == []
 
 
@@ -269,7 +269,7 @@ def test_a_run_without_stored_first_candidates_asks_to_be_run_again(
     assert "Run it again to see them." in words(at)
 
 
-def test_the_wall_is_shown_where_a_link_narrows_it(show_search, at_hand: list[str]):
+def test_a_link_with_a_filter_opens_the_wall(show_search, at_hand: list[str]):
     for query in ({"outcome": "all"}, {"type": "mix:0.8"}, {"words": "dog"}, {"wall": "1"}):
         at = show_search(model=ONE, **query)
         assert component_values(at, "mixed") == [] and card_ids(at), query

@@ -242,7 +242,7 @@ def test_a_link_to_stored_results_and_a_changed_picker_show_no_warning(show_page
     assert not at.warning
 
 
-def test_the_outcome_counts_are_those_of_the_view(show_page, filled: Store):
+def test_the_outcome_counts_match_those_of_the_view(show_page, filled: Store):
     at = show_page(filled, "failures", model=RANDOM)
     counts = views.cases.outcomes(question_set_of(filled), views.filter.Filter(RANDOM))
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []

@@ -36,7 +36,7 @@ def key(every_probe: Store) -> dict[str, str]:
     return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
 
 
-def _embedded(model, texts):
+def _embed(model, texts):
     return model.encode_texts(model.tokenize(texts))
 
 
@@ -112,7 +112,7 @@ def test_a_click_computes_the_least_influential_words_and_altered_captions_can_b
     assert {"consensus", "source_words"} <= chart_keys(at)
     items = views.figures.item_captions(views.runs.question_set(every_probe, key["rococo"]), 100)
     models = [registry.load_model(name) for name in (RANDOM, CONSTANT)]
-    encoders = [partial(_embedded, model) for model in models]
+    encoders = [partial(_embed, model) for model in models]
     for all_words in (False, True):
         votes = consensus(items, encoders, all_words=all_words)
         assert f"**{100 * votes.share_of_two:.1f} %** of {votes.n_captions:,} captions" in "".join(

@@ -88,7 +88,7 @@ def test_a_finished_job_links_to_results_and_a_failed_one_can_resume(show_page, 
     assert any(button.label == "Resume" for button in at.button)
 
 
-def waiting(store: Store, models: tuple[str, ...], state: str, **facts: object) -> str:
+def write_job(store: Store, models: tuple[str, ...], state: str, **facts: object) -> str:
     """Write the files of a job in this state; this process runs it."""
     job_id = jobs.write(Request(models, "demo", "lgip", device="cpu"), store)
     folder = store.root / "jobs" / job_id
@@ -107,7 +107,7 @@ def alive(monkeypatch: pytest.MonkeyPatch, compared: Store) -> Iterator[None]:
 def test_a_running_job_is_shown_at_the_bottom_of_every_page_and_can_be_stopped_there(
     show_page, compared: Store, alive: None
 ):
-    job_id = waiting(
+    job_id = write_job(
         compared, (RANDOM, CONSTANT), "running", label=f"{CONSTANT}: edits", done=2.0, total=4.0
     )
     at = show_page(compared, "lab")
@@ -128,7 +128,7 @@ def test_a_running_job_is_shown_at_the_bottom_of_every_page_and_can_be_stopped_t
 def test_a_queued_job_shows_all_its_models_as_waiting_and_names_the_device(
     show_page, compared: Store, alive: None
 ):
-    job_id = waiting(compared, (RANDOM, CONSTANT), "queued", label="Waiting for cpu")
+    job_id = write_job(compared, (RANDOM, CONSTANT), "queued", label="Waiting for cpu")
     job = jobs.read(compared, job_id)
     assert [progress.model_state(job, place)[0] for place in range(2)] == ["waiting"] * 2
     assert "Waiting for cpu. " in words(show_page(compared, "run", job=job_id))
@@ -136,7 +136,7 @@ def test_a_queued_job_shows_all_its_models_as_waiting_and_names_the_device(
 
 def test_each_model_of_a_job_is_done_running_or_waiting(show_page, compared: Store, alive: None):
     models = ("demo:softmax", RANDOM, CONSTANT)
-    job_id = waiting(compared, models, "running", label=f"{RANDOM}: edits", done=1.0, total=4.0)
+    job_id = write_job(compared, models, "running", label=f"{RANDOM}: edits", done=1.0, total=4.0)
     job = jobs.read(compared, job_id)
     states = [progress.model_state(job, place) for place in range(3)]
     assert states == [("done", 1.0), ("running", 0.25), ("waiting", 0.0)]
@@ -155,7 +155,7 @@ def test_the_finished_parts_of_a_run_show_how_often_the_model_was_fooled_so_far(
     n_asked = int((cases["kind"] == "flip")[:40].sum())
     compared.run(row.key).write_part("000000000-000000040", scores.slice(0, 40))
     keys = {"run_key": row.key, "case_key": row.case_key}
-    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0, **keys)
+    job_id = write_job(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0, **keys)
     try:
         at = show_page(compared, "run", job=job_id)
         assert f"so far fooled by {n_fooled} of {n_asked} wrong captions" in words(at)
@@ -190,7 +190,7 @@ def test_a_model_s_result_is_shown_as_soon_as_it_is_done(show_page, compared: St
 
 
 def test_an_earlier_run_opens_below_its_row(show_page, compared: Store, alive: None):
-    job_id = waiting(compared, (RANDOM,), "failed", label=RANDOM)
+    job_id = write_job(compared, (RANDOM,), "failed", label=RANDOM)
     at = show_page(compared, "run")
     at.button(key=f"open_{job_id}").click().run()
     assert at.query_params["job"] in (job_id, [job_id])
@@ -200,7 +200,8 @@ def test_an_earlier_run_opens_below_its_row(show_page, compared: Store, alive: N
 
 def test_only_running_and_queued_jobs_are_unfinished(store: Store, alive: None):
     ids = {
-        state: waiting(store, (RANDOM,), state) for state in ("running", "queued", "done", "failed")
+        state: write_job(store, (RANDOM,), state)
+        for state in ("running", "queued", "done", "failed")
     }
     assert {job.id for job in jobs.unfinished_jobs(store)} == {ids["running"], ids["queued"]}
     (store.root / "jobs" / ids["queued"] / "status.json").write_text("[")
@@ -248,7 +249,7 @@ def test_a_limit_on_pictures_is_an_upper_limit(show_page, compared: Store, alive
     assert "(at most 1,000 pictures)" in words(show_page(compared, "run", job=job_id))
 
 
-def end(store: Store, job_id: str, **facts: object) -> None:
+def end_job(store: Store, job_id: str, **facts: object) -> None:
     """End a waiting job."""
     write_json(
         store.root / "jobs" / job_id / "status.json", {"updated": time.time(), "label": "", **facts}
@@ -259,10 +260,10 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
     show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
-    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
+    job_id = write_job(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
     at = show_page(compared, "lab")
     assert not [button for button in at.button if button.label == "Dismiss"]
-    end(compared, job_id, state="done", keys=[row.key])
+    end_job(compared, job_id, state="done", keys=[row.key])
     at.run()
     counted = views.cases.outcomes(
         views.runs.question_set(compared, row.case_key),
@@ -286,9 +287,9 @@ def test_run_announces_the_end_of_its_job_because_the_panel_may_be_out_of_view(
     show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
-    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
+    job_id = write_job(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
     at = show_page(compared, "run", job=job_id)
-    end(compared, job_id, state="done", keys=[row.key])
+    end_job(compared, job_id, state="done", keys=[row.key])
     at.run()
     assert "Done: Coin flip is fooled by" in words(at)
     assert "Done: Coin flip is fooled by" in words(at.run())
@@ -299,9 +300,9 @@ def test_run_announces_the_end_of_its_job_because_the_panel_may_be_out_of_view(
 def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
     show_page, compared: Store, alive: None
 ):
-    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM)
+    job_id = write_job(compared, (RANDOM,), "running", label=RANDOM)
     at = show_page(compared, "lab")
-    end(compared, job_id, state="failed", error="The disk is full.")
+    end_job(compared, job_id, state="failed", error="The disk is full.")
     assert "The disk is full." in words(at.run())
     (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
     assert link.proto.page == "run" and job_id in link.proto.query_string
@@ -310,7 +311,7 @@ def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
 
 
 def test_visiting_another_page_keeps_the_progress_and_form(show_page, compared: Store, alive: None):
-    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
+    job_id = write_job(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
     at = show_page(compared, "run", job=job_id)
     at.checkbox(key="run_model_demo:weak").check()
     at.checkbox(key="run_probe_visla").check()
@@ -335,7 +336,7 @@ def test_a_finished_run_is_listed_as_an_earlier_run_while_its_progress_is_shown(
     show_page, compared: Store, alive: None
 ):
     (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
-    job_id = waiting(compared, (RANDOM,), "done", label="Done", keys=[row.key])
+    job_id = write_job(compared, (RANDOM,), "done", label="Done", keys=[row.key])
     at = show_page(compared, "run", job=job_id)
     earlier = words(at).partition("See the numbers")[2] or words(at)
     assert "No earlier run was started" not in words(at)

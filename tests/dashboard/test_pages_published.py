@@ -18,11 +18,11 @@ RANDOM = "control:random"
 
 
 def table_of(at) -> pd.DataFrame:
-    """Return the values of the page's table; `displayed` returns the texts of its cells."""
+    """Return the values of the page's table; `read_texts` returns the texts of its cells."""
     return at.dataframe[0].value
 
 
-def displayed(at) -> pd.DataFrame:
+def read_texts(at) -> pd.DataFrame:
     """Return the texts of the table's cells, as the browser draws them."""
     return convert_arrow_bytes_to_pandas_df(at.dataframe[0].proto.arrow_data.styler.display_values)
 
@@ -38,7 +38,7 @@ def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
     assert question_set.probe == paper
     cells = views.papers.beside(question_set, RANDOM)
     assert f"**{len(cells):,}** printed numbers" in " ".join(e.value for e in at.markdown)
-    table, texts = table_of(at), displayed(at)
+    table, texts = table_of(at), read_texts(at)
     assert len(table) == len(cells)
     for row, values, text in zip(
         records(PrintedCell, cells), table.to_dict("records"), texts.to_dict("records"), strict=True
@@ -64,14 +64,14 @@ def test_the_table_number_the_remark_and_words_filter_the_rows(open_probe):
     assert "No printed number" in open_probe("published", words="zebra").info[0].value
 
 
-def test_every_row_has_its_own_remark(open_probe):
+def test_every_row_has_a_separate_remark(open_probe):
     table = table_of(open_probe("published", paper="lgip", table="2", words="siglip base-p16-384"))
     assert table["Remark"].str.contains("pads text to the longest").sum() == 3
 
 
 def test_without_a_run_the_page_shows_the_printed_numbers(monkeypatch, store: Store):
     at = open_page(monkeypatch, store, "published", paper="prsm")
-    assert "0.642" in set(displayed(at)["Printed"])
+    assert "0.642" in set(read_texts(at)["Printed"])
     assert "not been run" in at.info[0].value
     config = json.loads(at.dataframe[0].proto.columns)
     assert config["This run"]["hidden"] and config["95 % interval"]["hidden"]

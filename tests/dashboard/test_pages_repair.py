@@ -53,7 +53,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list:
     return started
 
 
-def left(store: Store, request: jobs.JobRequest, state: str) -> str:
+def write_job(store: Store, request: jobs.JobRequest, state: str) -> str:
     """Write a job as its process leaves it on disk."""
     job_id = f"{len(jobs.jobs(store)) + 1:x}"
     folder, now = store.root / "jobs" / job_id, time.time()
@@ -72,14 +72,14 @@ def left(store: Store, request: jobs.JobRequest, state: str) -> str:
     return job_id
 
 
-def training(store: Store, state: str, loss: str = "clip+eqsim") -> tuple[str, TrainRequest]:
+def write_training(store: Store, state: str, loss: str = "clip+eqsim") -> tuple[str, TrainRequest]:
     """Write the job of a training, with its log and its weights."""
     output = str(store.root / "trained" / "t.safetensors")
     request = TrainRequest("demo:softmax", ("demo-train",), output, loss, 4, device="cpu")
     request.path.parent.mkdir(parents=True)
     request.path.with_suffix(".jsonl").write_text("\n".join(map(json.dumps, LOG)))
     request.path.touch()
-    return left(store, request, state), request
+    return write_job(store, request, state), request
 
 
 def labels(at: AppTest) -> list[str]:
@@ -108,10 +108,10 @@ def test_one_click_evaluates_the_default_bundled_models(monkeypatch, store: Stor
 
 
 def test_a_control_with_other_training_options_shows_a_warning(monkeypatch, store: Store):
-    training(store, "done")
+    write_training(store, "done")
     output = str(store.root / "trained" / "c.safetensors")
     control = TrainRequest("demo:softmax", ("demo-train",), output, "clip", 8, device="cpu")
-    left(store, control, "done")
+    write_job(store, control, "done")
     control.path.touch()
     for request in (control, jobs.jobs(store)[-1].request):
         request.path.with_suffix(".json").write_text(json.dumps(asdict(request)))
@@ -161,7 +161,7 @@ def test_the_table_and_the_words_have_the_numbers_of_the_views(
 def test_queued_jobs_are_shown_and_not_offered_again(monkeypatch, store: Store):
     picked = {"before": "demo:softmax", "control": "demo:sigmoid", "after": "demo:weak"}
     for probe in ("lgip", "prsm"):
-        left(store, Request(tuple(picked.values()), "demo", probe), "queued")
+        write_job(store, Request(tuple(picked.values()), "demo", probe), "queued")
     monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     at = open_page(monkeypatch, store, "repair", **picked)
     assert not at.error
@@ -243,7 +243,7 @@ def test_the_same_choices_name_the_same_file_and_others_another(monkeypatch, sto
 def test_a_finished_training_shows_losses_and_can_be_evaluated(
     monkeypatch, store: Store, begun: list
 ):
-    _, request = training(store, "done")
+    _, request = write_training(store, "done")
     at = open_page(monkeypatch, store, "repair")
     assert not at.error
     assert at.selectbox(key="after").value == request.tuned  # the newest one that is not a control
@@ -271,7 +271,7 @@ def test_other_seeds_are_trainings_that_differ_only_by_the_seed(monkeypatch, sto
             output = str(store.root / f"{loss}-{seed}-{steps}.safetensors")
             request = TrainRequest("demo:softmax", ("demo-train",), output, loss, steps, seed=seed)
             made[loss, seed, steps] = request.tuned
-            left(store, request, "failed" if (loss, seed) == ("clip", 2) else "done")
+            write_job(store, request, "failed" if (loss, seed) == ("clip", 2) else "done")
     pair = (made["clip", 0, 4], made["clip+eqsim", 0, 4])
     assert dashboard_training.other_seeds(*pair) == [(made["clip", 1, 4], made["clip+eqsim", 1, 4])]
     assert dashboard_training.other_seeds("demo:plain", pair[1]) == []
@@ -324,7 +324,7 @@ def test_gains_losses_and_unclear_changes_are_listed_separately():
 
 
 def test_a_plain_training_is_the_control(monkeypatch, store: Store, begun: list):
-    _, request = training(store, "done", loss="clip")
+    _, request = write_training(store, "done", loss="clip")
     at = open_page(monkeypatch, store, "repair")
     assert at.selectbox(key="control").value == request.tuned
     at.button(key="train_probe").click().run()
@@ -332,7 +332,7 @@ def test_a_plain_training_is_the_control(monkeypatch, store: Store, begun: list)
 
 
 def test_a_running_training_shows_its_speed_and_can_be_cancelled(monkeypatch, store: Store):
-    job_id, _ = training(store, "running")
+    job_id, _ = write_training(store, "running")
     monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     at = open_page(monkeypatch, store, "repair")
     assert "2 of 4 steps · 0.5 s a step · about 1 s left" in words(at)
@@ -346,7 +346,7 @@ def test_a_running_training_shows_its_speed_and_can_be_cancelled(monkeypatch, st
 
 
 def test_panel_and_table_agree_on_a_training_that_starts_meanwhile(monkeypatch, store: Store):
-    job_id, _ = training(store, "queued")
+    job_id, _ = write_training(store, "queued")
     monkeypatch.setattr(jobs, "_reason_of_death", lambda _: "")
     status = store.root / "jobs" / job_id / "status.json"
 
@@ -362,7 +362,7 @@ def test_panel_and_table_agree_on_a_training_that_starts_meanwhile(monkeypatch, 
 
 
 def test_a_read_only_repair_page_has_no_buttons(monkeypatch, store: Store):
-    training(store, "done")
+    write_training(store, "done")
     monkeypatch.setenv(access.READ_ONLY, "1")
     at = open_page(monkeypatch, store, "repair", control="demo:weak", after="demo:sigmoid")
     assert not at.error

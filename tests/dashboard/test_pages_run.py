@@ -620,7 +620,7 @@ def test_rejected_files_show_one_line_and_keep_the_chosen_dataset(
     assert not (store.root / "dropped").exists()
 
 
-def photographed(shared_data: Path, folder: Path) -> str:
+def write_photographs(shared_data: Path, folder: Path) -> str:
     """Write the first 6 photographs of COCO, 160 pixels wide, with their captions; return the dataset."""
     folder.mkdir()
     coco = shared_data / "coco_real"
@@ -640,7 +640,7 @@ def test_all_picture_changes_and_half_truths_run_from_the_form_and_their_failure
     monkeypatch, store: Store, unspawned: None, shared_data: Path, tmp_path: Path
 ):
     photographs, models = (
-        photographed(shared_data, tmp_path / "data"),
+        write_photographs(shared_data, tmp_path / "data"),
         ["demo:weak", "demo:softmax"],
     )
     at = open_form(monkeypatch, store)

@@ -59,7 +59,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     return requests
 
 
-def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
+def open_check(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
     at = open_page(monkeypatch, store, "lab")
     at.button(key="check_stored").click().run()
     assert not at.exception
@@ -79,7 +79,7 @@ def run_of(store: Store, model: str) -> Path:
 
 
 def test_matching_checksums_are_reported(monkeypatch, verified_run):
-    at = checked(monkeypatch, verified_run[1])
+    at = open_check(monkeypatch, verified_run[1])
     assert re.fullmatch(r"\d\d \w+, \d\d:\d\d: all checksums match\.", at.success[0].value)
     assert not [button for button in at.button if button.key == "mend_stored"]
 
@@ -91,7 +91,7 @@ def test_damaged_files_are_named_and_removed_and_a_new_run_restores_the_results(
     damaged = run_of(copied, "control:constant") / "scores.parquet"
     damage_file(damaged, "flipped")
     damage_file(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     assert at.warning[0].value.endswith(": 2 stored files are damaged.")
     assert 'data-title="Repair"' in bodies(at)  # a narrow screen shows no table head
     text = words(at)
@@ -116,7 +116,7 @@ def test_a_damaged_question_set_is_rebuilt_for_all_its_models_in_one_job(
     monkeypatch, verified_run, copied, started
 ):
     damage_file(next(copied.root.glob("cases/*/cases.parquet")), "truncated")
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     assert f"Questions of {verified_run[0].dataset} · lgip" in words(at)
     at.button(key="mend_stored").click().run()
     assert [sorted(one.models) for one in started] == [["control:constant", "control:random"]]
@@ -133,12 +133,12 @@ def test_a_damaged_manifest_shows_a_link_to_the_repair_button(
     assert "press 'Check stored results'" in at.warning[0].value
     assert "verify" not in at.warning[0].value
     assert links_to_lab(at) == ["Check stored results and compute them again"]
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     assert "Answers of control:random to" in words(at)  # its key identifies the run
     at.button(key="mend_stored").click().run()
     assert [one.models for one in started] == [("control:random",)]
     manifest.write_text("{")
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     assert "the run that made it is unknown" in words(at)
     at.button(key="mend_stored").click().run()
     assert len(started) == 1
@@ -175,7 +175,7 @@ def test_a_file_restored_after_the_check_is_not_removed(monkeypatch, copied, sta
     damaged = run_of(copied, "control:random") / "sums.parquet"
     kept = damaged.read_bytes()
     damage_file(damaged, "truncated")
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     damaged.write_bytes(kept)
     at.button(key="mend_stored").click().run()
     assert damaged.read_bytes() == kept
@@ -185,7 +185,7 @@ def test_a_file_restored_after_the_check_is_not_removed(monkeypatch, copied, sta
 def test_a_second_click_keeps_the_work_of_the_first_click_s_job(monkeypatch, copied, started):
     run = run_of(copied, "control:random")
     (run / "scores.parquet").unlink()
-    first, second = checked(monkeypatch, copied), checked(monkeypatch, copied)
+    first, second = open_check(monkeypatch, copied), open_check(monkeypatch, copied)
     first.button(key="mend_stored").click().run()
     copied.run(run.name).write_part("0-1", pa.table({"x": [1]}))
     second.button(key="mend_stored").click().run()
@@ -225,7 +225,7 @@ def test_a_stale_click_keeps_the_files_that_another_machine_restored_in_a_bucket
 def test_runs_of_a_queued_job_are_not_removed(monkeypatch, verified_run, copied):
     run = run_of(copied, "control:random")
     (run / "scores.parquet").unlink()
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     job_id = jobs.write(verified_run[0], copied)
     write_json(copied.root / "jobs" / job_id / "status.json", {"state": "queued"})
     at.button(key="mend_stored").click().run()
@@ -240,7 +240,7 @@ def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(
     execute(replace(verified_run[0], models=("control:random",), limit=1), copied)
     for path in copied.root.glob("runs/*/scores.parquet"):
         path.unlink()
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
 
     def refuse(store: Store, job_id: str) -> None:
         raise InvalidInput(f"Job '{job_id}' cannot be started (no memory).")
@@ -257,10 +257,10 @@ def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(
     assert "being rebuilt" not in at.success[0].value
 
 
-def test_nothing_is_removed_if_the_job_cannot_be_written(monkeypatch, copied):
+def test_no_file_is_removed_if_the_job_cannot_be_written(monkeypatch, copied):
     run = run_of(copied, "control:random")
     (run / "scores.parquet").unlink()
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
 
     def full(request: Request, store: Store) -> str:
         raise InvalidInput("Cannot write the job (no space).")
@@ -274,7 +274,7 @@ def test_nothing_is_removed_if_the_job_cannot_be_written(monkeypatch, copied):
 def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copied):
     new = next(copied.root.glob("embeddings/*/texts/*.npy"))
     new.rename(new.with_name(f"{new.stem[:24]}.npy"))
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     assert not at.warning
     assert "1 stored file is from an older version of vlprobe" in " ".join(
         one.value for one in at.info
@@ -285,7 +285,7 @@ def test_repair_never_deletes_annotations(monkeypatch, copied, started):
     file = copied.root / "mine" / "annotations" / f"{copied.runs()[0]['case_key']}.jsonl"
     file.parent.mkdir(parents=True)
     file.write_text("<b>half of a li\n")
-    at = checked(monkeypatch, copied)
+    at = open_check(monkeypatch, copied)
     assert "Tags and notes" in html.unescape(words(at))
     assert not [button for button in at.button if button.key == "mend_stored"]
 

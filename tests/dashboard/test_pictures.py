@@ -21,7 +21,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "_addresses", SingleFlightCache(1 << 24, len))
 
 
-def opened(address: str) -> Image.Image:
+def open_address(address: str) -> Image.Image:
     head, _, content = address.partition(",")
     assert head == "data:image/webp;base64"
     return Image.open(io.BytesIO(base64.b64decode(content))).convert("RGB")
@@ -35,8 +35,8 @@ def write(path: Path, color: str, size: tuple[int, int] = (90, 60), time: int = 
 
 def test_a_picture_fits_its_place_and_a_small_one_is_not_made_larger(tmp_path: Path):
     name = write(tmp_path / "wide.png", "red", (900, 600))
-    assert opened(large_picture(name, 300)).size == (300, 200)
-    assert opened(large_picture(name, 2000)).size == (900, 600)
+    assert open_address(large_picture(name, 300)).size == (300, 200)
+    assert open_address(large_picture(name, 2000)).size == (900, 600)
 
 
 def test_a_large_picture_is_compressed_below_the_size_limit(tmp_path: Path):
@@ -49,8 +49,8 @@ def test_a_large_picture_is_compressed_below_the_size_limit(tmp_path: Path):
 
 def test_a_drawn_scene_is_drawn_at_the_requested_size(tmp_path: Path):
     (scene,) = folder_of_scenes(tmp_path, 1)
-    assert opened(large_picture(scene.name, 860, 672)).size == (672, 672)
-    assert opened(large_picture(scene.name, 300)).size == (300, 300)
+    assert open_address(large_picture(scene.name, 860, 672)).size == (672, 672)
+    assert open_address(large_picture(scene.name, 300)).size == (300, 300)
 
 
 def test_a_changed_picture_file_is_read_again(tmp_path: Path):
@@ -58,7 +58,7 @@ def test_a_changed_picture_file_is_read_again(tmp_path: Path):
     before = large_picture(name, 60)
     assert large_picture(name, 60) is before
     write(tmp_path / "a.png", "blue", time=2)
-    assert opened(large_picture(name, 60)).getpixel((5, 5))[2] > 200
+    assert open_address(large_picture(name, 60)).getpixel((5, 5))[2] > 200
 
 
 def test_a_mixed_picture_is_mixed_again_when_its_partner_changes(tmp_path: Path):
@@ -66,9 +66,9 @@ def test_a_mixed_picture_is_mixed_again_when_its_partner_changes(tmp_path: Path)
     write(tmp_path / "b.png", "red")
     edit = PictureEdit("mix", tmp_path / "b.png", lam=0.5, seed=0)
     name = Picture(tmp_path / "a.png", edit).name
-    assert opened(large_picture(name, 60)).getpixel((5, 5))[2] < 50
+    assert open_address(large_picture(name, 60)).getpixel((5, 5))[2] < 50
     write(tmp_path / "b.png", "blue", time=2)
-    assert opened(large_picture(name, 60)).getpixel((5, 5))[2] > 80
+    assert open_address(large_picture(name, 60)).getpixel((5, 5))[2] > 80
 
 
 @pytest.mark.parametrize("name", ["gone.png", "text.png"])

@@ -225,7 +225,7 @@ def test_a_question_set_that_the_quiz_cannot_use_stays_selected_on_other_pages(
     assert at.selectbox(key="set").value == key["lgip"]
 
 
-def test_a_picture_that_cannot_be_read_is_named_and_the_captions_stay(
+def test_an_unreadable_picture_is_named_and_the_captions_remain(
     show_quiz, screen: Screen, monkeypatch
 ):
     monkeypatch.setattr(page, "large_picture", lambda name, *sides: "")
@@ -434,7 +434,7 @@ def test_the_quiz_and_try_it_share_no_url_parameters():
         ("playground", {"caption": "Two dogs"}, "try", {"caption": ["Two dogs"]}),
     ],
 )
-def test_former_addresses_lead_to_the_quiz_and_to_try_it(
+def test_former_addresses_redirect_to_the_quiz_and_to_try_it(
     monkeypatch: pytest.MonkeyPatch, old: str, query: dict, page: str, expected: dict
 ):
     opened: list[tuple] = []

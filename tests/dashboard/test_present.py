@@ -114,7 +114,7 @@ def test_a_deck_keeps_its_first_case_when_the_url_names_a_case_of_another_kind(
 ):
     name = f"{views.runs.question_sets(store_copy)['case_key'].iloc[0]} flip"
     at = show_page(store_copy, "present", kind="flip")
-    sent_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Thanks"}})
+    send_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Thanks"}})
     at.button(key="another").click().run()
     opening, first = decks.read(name).opening, talk(at)["slides"][0]
     assert opening == first_of(at.query_params["case"])
@@ -124,7 +124,7 @@ def test_a_deck_keeps_its_first_case_when_the_url_names_a_case_of_another_kind(
     )[0]["id"].iloc[0]
     at = show_page(store_copy, "present", kind="flip", case=foreign)
     assert talk(at)["slides"][0] == first
-    sent_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Bye"}})
+    send_deck(at, {"order": [], "included": {}, "titles": {}, "notes": {"closing": "Bye"}})
     assert decks.read(name).opening == opening
 
 
@@ -136,7 +136,7 @@ def test_after_another_one_the_deck_has_two_cases(show_page, compared: Store):
         assert pictures["more"][0]["alt"] != pictures["reveal"][0]["alt"]
 
 
-def sent_deck(at: AppTest, sent: dict) -> AppTest:
+def send_deck(at: AppTest, sent: dict) -> AppTest:
     """Send an arrangement from the slides, with the keys of all their slides."""
     known = [slide["id"] for slide in talk(at)["slides"]]
     return send(at, "slides", "deck", {**sent, "known": known})
@@ -150,7 +150,7 @@ def test_a_deck_keeps_its_order_ticks_titles_notes_and_added_cases(
     keys = [slide["key"] for slide in talk(at)["slides"]]
     suggested = talk(at)["suggestions"][0]["id"]
     order = [ids[1], ids[0], suggested, *ids[2:]]
-    sent_deck(
+    send_deck(
         at,
         {
             "order": order,
@@ -178,13 +178,13 @@ def test_a_deck_is_reset_and_the_reset_is_undone(show_page, store_copy: Store):
     ids = [slide["id"] for slide in slides]
     order = [ids[1], talk(at)["suggestions"][0]["id"], ids[0], *ids[2:]]
     texts = {slides[0]["key"]: "Ours"}
-    sent_deck(at, {"order": order, "included": {ids[0]: False}, "titles": texts, "notes": texts})
+    send_deck(at, {"order": order, "included": {ids[0]: False}, "titles": texts, "notes": texts})
     changed = talk(at)["slides"]
     assert [slide["id"] for slide in changed] == order
     # Another page changes the deck meanwhile: Undo restores what is stored, not what was drawn
     elsewhere = show_page(store_copy, "present", kind="flip")
     again = {"order": order, "included": {ids[0]: False}, "titles": {}, "notes": {}}
-    sent_deck(elsewhere, again | {"known": order})
+    send_deck(elsewhere, again | {"known": order})
     changed = talk(elsewhere)["slides"]
     for label, expected in (("Reset the deck", slides), ("Undo the reset", changed)):
         assert at.button(key="reset").label == label
@@ -197,14 +197,14 @@ def test_a_slide_with_text_has_a_title_and_lines_and_is_removed(show_page, store
     at = show_page(store_copy, "present", kind="flip")
     ids = [slide["id"] for slide in talk(at)["slides"]]
     order = ["text:1", *ids]
-    sent_deck(at, {"order": order, "included": {}, "titles": {}, "notes": {}})
+    send_deck(at, {"order": order, "included": {}, "titles": {}, "notes": {}})
     assert talk(at)["slides"][0]["heading"] == [["Your title", ""]]
     titles = {"text:1": "What models see\nA talk\n26 November"}
-    sent_deck(at, {"order": order, "included": {}, "titles": titles, "notes": {}})
+    send_deck(at, {"order": order, "included": {}, "titles": titles, "notes": {}})
     added = talk(show_page(store_copy, "present", kind="flip"))["slides"][0]
     assert added["heading"] == [["What models see", ""]] and added["on"]
     assert added["detail"] == "A talk\n26 November"
-    sent_deck(at, {"order": ids, "included": {}, "titles": {}, "notes": {}})
+    send_deck(at, {"order": ids, "included": {}, "titles": {}, "notes": {}})
     assert [
         slide["id"] for slide in talk(show_page(store_copy, "present", kind="flip"))["slides"]
     ] == ids
@@ -223,7 +223,7 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
         slides = talk(at)["slides"]
         sent = {"order": [slide["id"] for slide in slides], "included": {}}
         texts = {slides[0]["key"]: title}
-        sent_deck(at, {**sent, "titles": texts, "notes": texts})
+        send_deck(at, {**sent, "titles": texts, "notes": texts})
 
     give("Ours")
     assert first_two() == [("Ours", "Ours"), (None, None)]
@@ -249,7 +249,7 @@ def test_after_another_one_the_previous_case_returns_with_its_title_order_and_no
     texts = {slides[0]["key"]: "Ours"}
     assert "browsers" not in talk(at)["detail"]
     order = [slide["id"] for slide in (slides[2], *slides[:2], *slides[3:])]
-    sent_deck(at, {"order": order, "included": {}, "titles": texts, "notes": texts})
+    send_deck(at, {"order": order, "included": {}, "titles": texts, "notes": texts})
     edited = talk(at)["slides"]
     assert talk(at)["detail"].endswith(" All browsers on this computer share your changes.")
     assert edited[1]["titled"] == "Ours" and "previous" not in [each.key for each in at.button]
@@ -301,7 +301,7 @@ def test_an_added_case_is_before_the_last_slide_and_a_damaged_or_too_long_deck_i
 
 
 @pytest.mark.parametrize("server", ["read-only", "sign-in", "another computer"])
-def test_a_visitor_s_deck_is_kept_for_the_session_only(
+def test_a_visitor_s_deck_is_stored_for_the_session_only(
     show_page, compared: Store, monkeypatch: pytest.MonkeyPatch, server: str
 ):
     if server == "another computer":
@@ -316,7 +316,7 @@ def test_a_visitor_s_deck_is_kept_for_the_session_only(
     assert talk(at)["saved"] == saved
     ids = [slide["id"] for slide in talk(at)["slides"]]
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
-    sent_deck(at, sent)
+    send_deck(at, sent)
     assert [slide["id"] for slide in talk(at)["slides"]] == ids[::-1]
     assert "browsers" not in talk(at)["detail"]
     assert not (compared.root / "mine" / "decks.json").exists()
@@ -328,21 +328,21 @@ def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its
     at = show_page(store_copy, "present", kind="flip")
     ids = [slide["id"] for slide in talk(at)["slides"]]
     sent = {"order": ids[::-1], "included": {}, "titles": {}, "notes": {}}
-    sent_deck(at, sent | {"titles": {talk(at)["slides"][0]["key"]: "The presenter's title"}})
+    send_deck(at, sent | {"titles": {talk(at)["slides"][0]["key"]: "The presenter's title"}})
     assert talk(at)["kept"] is None
     monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())
     phone = show_page(store_copy, "present", kind="flip")
     assert [slide["id"] for slide in talk(phone)["slides"]] == ids
     assert "The presenter's title" not in json.dumps(talk(phone))
     assert talk(phone)["kept"]["text"] == ""
-    sent_deck(phone, sent | {"order": [*ids[:2], f"{TEXT}1", *ids[2:]]})
+    send_deck(phone, sent | {"order": [*ids[:2], f"{TEXT}1", *ids[2:]]})
     kept = talk(phone)["kept"]
     files: list[Callable[[], str]] = []
     monkeypatch.setattr(present, "file_button", lambda *given, **_: files.append(given[1]))
     phone.run()
     assert kept["text"] and '"kept":null' in files[-1]()
     again = show_page(store_copy, "present", kind="flip")  # after a reload
-    sent_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # a slide added before the deck arrived
+    send_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # a slide added before the deck arrived
     send(again, "slides", "kept", json.loads(kept["text"]))
     expected = [*ids[:2], f"{TEXT}1", *ids[2:-1], f"{TEXT}2", ids[-1]]
     assert [slide["id"] for slide in talk(again)["slides"]] == expected
@@ -380,10 +380,10 @@ def test_a_figure_of_a_page_is_a_slide_until_it_is_removed(
     assert Image.open(io.BytesIO(content)).size == drawn.size
     order = [one["id"] for one in slides]
     sent = {"order": order[::-1], "included": {}, "titles": {slide["key"]: "Ours"}, "notes": {}}
-    sent_deck(at, sent)
+    send_deck(at, sent)
     assert [one["id"] for one in talk(at)["slides"]] == order[::-1]
     assert [one["titled"] for one in talk(at)["slides"] if one["id"] == slide["id"]] == ["Ours"]
-    sent_deck(at, {**sent, "order": [each for each in order if each != slide["id"]]})
+    send_deck(at, {**sent, "order": [each for each in order if each != slide["id"]]})
     assert slide["id"] not in [one["id"] for one in talk(at)["slides"]]
     (text,) = at.session_state[decks.DECK].values()
     assert "data:image" not in text
@@ -399,7 +399,7 @@ def test_a_deck_accepts_a_limited_number_of_figures_and_only_embedded_pictures()
     assert not arrangements.parse(hostile).figures
 
 
-def test_a_deck_is_saved_as_the_one_that_was_drawn_and_keeps_what_was_added_since(
+def test_a_deck_is_saved_for_the_drawn_case_and_keeps_later_additions(
     compared: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store = Store(tmp_path / "cache")

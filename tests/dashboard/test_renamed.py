@@ -88,7 +88,7 @@ def assert_renamed(at: AppTest) -> None:
     assert [text for text in texts if STORED in text] == []
 
 
-def opened(monkeypatch: pytest.MonkeyPatch, store: Store, page: str, probe: str, **query: str):
+def open_model(monkeypatch: pytest.MonkeyPatch, store: Store, page: str, probe: str, **query: str):
     """Open a page about the renamed model."""
     if probe:
         sets = views.runs.question_sets(store).set_index("probe")["case_key"]
@@ -99,7 +99,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, store: Store, page: str, probe: str,
 @pytest.mark.parametrize(("page", "probe"), addresses())
 def test_every_page_shows_the_display_name_of_a_model(renamed, monkeypatch, page, probe):
     folds = {"open": FOLDS[page]} if page in FOLDS else {}
-    assert_renamed(opened(monkeypatch, renamed, page, probe, **folds))
+    assert_renamed(open_model(monkeypatch, renamed, page, probe, **folds))
 
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("lgip", "prsm")))
@@ -107,18 +107,18 @@ def test_the_drawer_shows_the_display_name_of_a_model(renamed, monkeypatch, prob
     sets = views.runs.question_sets(renamed).set_index("probe")["case_key"]
     question_set = views.runs.question_set(renamed, sets[probe])
     case = views.rows.questions(question_set, [0])["id"][0]
-    at = opened(monkeypatch, renamed, "explore", probe, case=case, other="control:random")
+    at = open_model(monkeypatch, renamed, "explore", probe, case=case, other="control:random")
     assert at.get("dialog")
     assert_renamed(at)
 
 
 def test_the_view_of_mixed_pictures_shows_the_display_name_of_a_model(renamed, monkeypatch):
-    at = opened(monkeypatch, renamed, "explore", "rococo", kind="t2i")
+    at = open_model(monkeypatch, renamed, "explore", "rococo", kind="t2i")
     assert_renamed(at)
 
 
 def test_pages_that_load_a_model_show_its_display_name(renamed, monkeypatch):
-    at = opened(monkeypatch, renamed, "try", "", models=STORED)
+    at = open_model(monkeypatch, renamed, "try", "", models=STORED)
     assert_renamed(at)
-    at = opened(monkeypatch, renamed, "retrieval", "rococo", reader=STORED, looker=STORED)
+    at = open_model(monkeypatch, renamed, "retrieval", "rococo", reader=STORED, looker=STORED)
     assert_renamed(at.button(key="load_encode_texts").click().run())

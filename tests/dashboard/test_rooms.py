@@ -61,7 +61,7 @@ def rooms(clock: Clock) -> Rooms:
     return Rooms(clock)
 
 
-def joined(rooms: Rooms, code: str, count: int) -> list[str]:
+def join_people(rooms: Rooms, code: str, count: int) -> list[str]:
     secrets = [new_secret() for _ in range(count)]
     for secret in secrets:
         rooms.join(code, secret)
@@ -71,7 +71,7 @@ def joined(rooms: Rooms, code: str, count: int) -> list[str]:
 def test_people_vote_and_all_see_the_outcome_once_the_host_reveals_it(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
-    ann, bob = joined(rooms, code, 2)
+    ann, bob = join_people(rooms, code, 2)
     rooms.vote(code, ann, 0, 0, 0)
     rooms.vote(code, bob, 0, 0, 1)
     before = rooms.tally(code, ann)
@@ -90,7 +90,7 @@ def test_people_vote_and_all_see_the_outcome_once_the_host_reveals_it(rooms: Roo
 def test_a_person_has_one_vote_per_question_and_can_change_it_until_the_answer(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
-    (ann,) = joined(rooms, code, 1)
+    (ann,) = join_people(rooms, code, 1)
     rooms.vote(code, ann, 0, 0, 0)
     rooms.join(code, ann)  # a reload: the browser still has its secret
     rooms.vote(code, ann, 0, 0, 1)
@@ -105,7 +105,7 @@ def test_a_person_has_one_vote_per_question_and_can_change_it_until_the_answer(r
 def test_a_vote_after_the_answer_is_refused(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)
-    (ann,) = joined(rooms, code, 1)
+    (ann,) = join_people(rooms, code, 1)
     rooms.reveal(code, host)
     with pytest.raises(InvalidInput, match="answer was revealed"):
         rooms.vote(code, ann, 0, 0, 0)
@@ -117,7 +117,7 @@ def test_a_vote_after_the_answer_is_refused(rooms: Rooms):
 
 def test_only_the_host_can_reveal_advance_close_and_start_a_round(rooms: Rooms):
     code = rooms.open(quiz(), new_secret())
-    (ann,) = joined(rooms, code, 1)
+    (ann,) = join_people(rooms, code, 1)
     for action in (rooms.reveal, rooms.advance, rooms.close):
         with pytest.raises(InvalidInput, match="Only the person who opened"):
             action(code, ann)
@@ -171,7 +171,7 @@ def test_an_invalid_secret_is_refused(rooms: Rooms, secret: str):
 )
 def test_an_invalid_vote_is_refused_and_changes_nothing(rooms: Rooms, vote: tuple):
     code = rooms.open(quiz(), new_secret())
-    (ann,) = joined(rooms, code, 1)
+    (ann,) = join_people(rooms, code, 1)
     with pytest.raises(InvalidInput):
         rooms.vote(code, ann, *vote)
     assert rooms.tally(code, ann).n_votes == 0
@@ -222,7 +222,7 @@ def test_an_idle_room_is_replaced_when_all_rooms_are_open(rooms: Rooms, clock: C
 
 def test_the_number_of_people_in_all_rooms_is_limited(rooms: Rooms):
     codes = [rooms.open(quiz(), new_secret()) for _ in range(2)]
-    known = joined(rooms, codes[0], play_rooms.MAX_PEOPLE - 2)
+    known = join_people(rooms, codes[0], play_rooms.MAX_PEOPLE - 2)
     with pytest.raises(InvalidInput, match="All rooms are full"):
         rooms.join(codes[1], new_secret())
     with pytest.raises(InvalidInput, match="All rooms are full"):
@@ -234,7 +234,7 @@ def test_the_number_of_people_in_all_rooms_is_limited(rooms: Rooms):
 def test_a_closed_page_frees_its_place_and_its_vote_still_counts(rooms: Rooms, clock: Clock):
     host = new_secret()
     code = rooms.open(quiz(), host)
-    voter, watcher, *gone = joined(rooms, code, play_rooms.MAX_PEOPLE - 1)
+    voter, watcher, *gone = join_people(rooms, code, play_rooms.MAX_PEOPLE - 1)
     rooms.vote(code, voter, 0, 0, 1)
     clock.now = play_rooms.AWAY
     rooms.tally(code, watcher)  # as an open page does regularly
@@ -266,7 +266,7 @@ def test_ballots_are_the_first_votes_on_revealed_questions_drawn_at_random(rooms
     host = new_secret()
     code = rooms.open(quiz(), host)
     hard = rooms.open(quiz(draw="hard"), new_secret())
-    ann, bob = joined(rooms, code, 2)
+    ann, bob = join_people(rooms, code, 2)
     rooms.join(hard, ann)
     rooms.vote(hard, ann, 0, 0, 0)
     rooms.vote(code, ann, 0, 0, 0)

@@ -49,7 +49,7 @@ def marks_by_model(at: AppTest) -> dict[str, dict]:
     return {model: mark for (model,), mark in marks_of(figure_of(at, "tradeoff")).items()}
 
 
-def pinned(at: AppTest) -> str:
+def read_pinned(at: AppTest) -> str:
     """Return the model whose worst mistake is shown."""
     return at.session_state["pinned"]
 
@@ -113,23 +113,23 @@ def test_a_click_shows_the_worst_mistake_of_a_model_and_is_stored_in_the_link(
 ):
     at = select_marks(show_tradeoff(set=key), "tradeoff", (SECOND,))
     assert at.query_params["model"] in (SECOND, [SECOND])
-    assert pinned(at) == SECOND
+    assert read_pinned(at) == SECOND
     question_set = views.runs.question_set(filled, key)
     (worst, *_), _, _ = views.wall.wall(question_set, Filter(SECOND, "flip"), 1, 1)
     text = html.unescape(re.sub(r"<[^>]*>", "", bodies(at)))
     assert worst.true_text in text and worst.wrong_text in text
     assert 'src="data:image/webp;base64,' in bodies(at)
     again = show_tradeoff(set=key, model=SECOND)
-    assert pinned(again) == SECOND
+    assert read_pinned(again) == SECOND
     published = select_marks(again, "tradeoff", ())
-    assert pinned(published) == SECOND  # a published model has no cases
+    assert read_pinned(published) == SECOND  # a published model has no cases
 
 
 def test_a_button_of_a_model_does_what_a_click_on_its_mark_does(show_tradeoff, key: str):
     at = show_tradeoff(set=key, model=FIRST)
     (buttons,) = [each for each in at.button_group if each.key == "pinned"]
     buttons.set_value(SECOND).run()
-    assert at.query_params["model"] in (SECOND, [SECOND]) and pinned(at) == SECOND
+    assert at.query_params["model"] in (SECOND, [SECOND]) and read_pinned(at) == SECOND
 
 
 def test_the_link_opens_the_counted_wrong_captions(show_tradeoff, filled: Store, key: str):
@@ -165,7 +165,7 @@ def test_the_picker_shows_the_chosen_models_and_an_empty_choice_shows_all(show_t
     assert set(marks_by_model(at)) == {FIRST, SECOND}
     model_picker(at).set_value([SECOND]).run()
     assert at.query_params["shown"] in (SECOND, [SECOND])
-    assert set(marks_by_model(at)) == {SECOND} and pinned(at) == SECOND
+    assert set(marks_by_model(at)) == {SECOND} and read_pinned(at) == SECOND
     model_picker(at).set_value([]).run()
     assert len(model_picker(at).value) == len(MODELS)
 
@@ -173,7 +173,7 @@ def test_the_picker_shows_the_chosen_models_and_an_empty_choice_shows_all(show_t
 def test_a_link_to_a_missing_model_shows_a_warning_and_the_stored_models(show_tradeoff, key: str):
     at = show_tradeoff(set=key, model="nobody", shown="nobody|else")
     assert "model “nobody”" in at.warning[0].value.replace("\\", "")
-    assert pinned(at) in MODELS and len(model_picker(at).value) == len(MODELS)
+    assert read_pinned(at) in MODELS and len(model_picker(at).value) == len(MODELS)
 
 
 def test_an_overview_link_to_another_probe_opens_its_numbers(
@@ -243,7 +243,7 @@ def test_a_fold_is_drawn_only_if_the_link_opens_it(show_tradeoff, key: str, fold
     assert set(charts) == {"tradeoff"} | (expected if fold == "kinds" else set())
 
 
-def test_a_panel_s_links_and_marks_lead_to_the_failures_of_that_type(
+def test_a_panel_s_links_and_marks_open_the_failures_of_its_type(
     show_tradeoff, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     opened: list[tuple[str, dict]] = []

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COLORS = ("red", "blue", "green", "white", "black")
 
 
-def colored(n_pictures: int, n_pairs: int = 1) -> list[Pair]:
+def make_pairs(n_pictures: int, n_pairs: int = 1) -> list[Pair]:
     """Return pairs in which the wrong caption always contains the word "not"."""
     rng = np.random.default_rng(0)
     pairs = []
@@ -31,12 +31,12 @@ def colored(n_pictures: int, n_pairs: int = 1) -> list[Pair]:
     return pairs
 
 
-def of_method(pairs: list[Pair]) -> dict[str, blind.BlindAccuracy]:
+def map_methods(pairs: list[Pair]) -> dict[str, blind.BlindAccuracy]:
     return {row.method: row for row in check_pairs(pairs) if not row.subset}
 
 
 def test_a_telltale_word_is_learned_and_equal_lengths_are_ties():
-    by_method = of_method(colored(60))
+    by_method = map_methods(make_pairs(60))
     assert by_method[WORDS].accuracy.value == by_method[CLASSIFIER].accuracy.value == 1
     assert by_method[LENGTH].accuracy.value == 0
     assert by_method[LENGTH].n_tied == by_method[LENGTH].n_pairs == 60
@@ -48,7 +48,7 @@ def test_captions_of_a_picture_are_not_used_to_guess_on_the_same_picture():
         for picture in range(60)
         for _ in range(4)
     ]
-    by_method = of_method(pairs)
+    by_method = map_methods(pairs)
     assert by_method[WORDS].accuracy.value == 0
     assert by_method[WORDS].n_tied == 240, "a fold was trained on captions of its pictures"
 
@@ -57,7 +57,7 @@ def test_the_weights_match_those_of_scikit_learn():
     linear_model = pytest.importorskip(
         "sklearn.linear_model", reason="needs requirements-models.txt"
     )
-    pairs = colored(80, 3)
+    pairs = make_pairs(80, 3)
     true, wrong = [pair.true for pair in pairs], [pair.wrong for pair in pairs]
     differences, n_features = blind._feature_differences(true, wrong, blind._features)
     rng = np.random.default_rng(1)
@@ -76,7 +76,7 @@ def test_the_weights_match_those_of_scikit_learn():
 
 def test_fewer_than_fifty_pictures_are_refused_in_one_line():
     with pytest.raises(InvalidInput, match=r"at least 50 pictures.* Found 49\.$"):
-        check_pairs(colored(49, 4))
+        check_pairs(make_pairs(49, 4))
 
 
 def test_a_dataset_without_wrong_captions_is_refused_in_one_line(tiny, tmp_path):

@@ -78,7 +78,7 @@ def test_the_interval_covers_the_truth_in_about_nineteen_of_twenty_samples():
     assert 0.90 <= covered <= 0.98
 
 
-def test_two_models_on_the_same_items_are_resampled_alike():
+def test_two_models_on_the_same_items_use_the_same_resamples():
     first = resample_counts(10, 0, 4)
     again = np.concatenate([resample_counts(10, 0, 2), resample_counts(10, 2, 4)])
     assert (first == again).all()

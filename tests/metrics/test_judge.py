@@ -47,7 +47,7 @@ def cases(n_items: int = 40, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def judged(blocks: list[pd.DataFrame], n_items: int = 40) -> Judge:
+def judge_blocks(blocks: list[pd.DataFrame], n_items: int = 40) -> Judge:
     found = Judge([RATE, GAP], n_items, ["many"])
     for block in blocks:
         found.add(block)
@@ -61,7 +61,7 @@ def test_blocks_that_are_cut_between_items_change_no_number(cuts: list[int]):
         block for _, block in rows.groupby(np.searchsorted(cuts, rows["item_code"], side="right"))
     ]
     assert len(blocks) > 1
-    whole, parts = judged([rows]), judged(blocks)
+    whole, parts = judge_blocks([rows]), judge_blocks(blocks)
     pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
     pd.testing.assert_frame_equal(whole.sums(), parts.sums(), rtol=1e-12)
 
@@ -70,14 +70,14 @@ def test_an_item_that_occurs_again_in_a_later_block_counts_once():
     rows = cases(6)
     # one group per case, so that blocks can be cut anywhere
     rows["group_code"] = np.arange(len(rows))
-    whole, parts = judged([rows], 6), judged([rows[start::5] for start in range(5)], 6)
+    whole, parts = judge_blocks([rows], 6), judge_blocks([rows[start::5] for start in range(5)], 6)
     pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
     assert whole.estimates()["n_items"].max() == 6
 
 
 def test_every_estimate_matches_a_plain_loop():
     rows = cases()
-    found = judged([rows]).estimates().set_index(["metric", "averaging", "by", "slice"])
+    found = judge_blocks([rows]).estimates().set_index(["metric", "averaging", "by", "slice"])
     assert "tag:many" not in found.index.get_level_values("by")
     known = rows.dropna(subset="margin")
     for by, name in (("all", ""), ("subtype", "color"), ("rule", "rule 3")):
@@ -109,7 +109,7 @@ def test_every_estimate_matches_a_plain_loop():
 def test_the_interval_is_that_of_resampled_items():
     rows = cases().query("kind == 'flip'").dropna(subset="margin")
     line = (
-        judged([rows])
+        judge_blocks([rows])
         .estimates()
         .query("metric == 'rate' and averaging == 'micro' and by == 'all'")
         .iloc[0]
@@ -172,11 +172,13 @@ def test_a_metric_with_equal_subset_weights_resamples_the_mean_of_each_subset():
 
 def test_a_slice_with_too_many_values_is_dropped_in_any_block():
     rows = cases()
-    names = judged([rows[: len(rows) // 8]]).estimates()["by"].unique()
+    names = judge_blocks([rows[: len(rows) // 8]]).estimates()["by"].unique()
     assert "tag:many" in names
     assert (
         "tag:many"
-        not in judged([rows[: len(rows) // 8], rows[len(rows) // 8 :]]).estimates()["by"].unique()
+        not in judge_blocks([rows[: len(rows) // 8], rows[len(rows) // 8 :]])
+        .estimates()["by"]
+        .unique()
     )
 
 

@@ -93,13 +93,13 @@ FOILS = pd.DataFrame(
 )
 
 
-def judged(rows: pd.DataFrame) -> pd.Series:
+def judge_foils(rows: pd.DataFrame) -> pd.Series:
     found = estimates(rows, 4).query("by == 'all' and averaging == 'micro'")
     return found.set_index("metric")["value"]
 
 
 def test_valses_measures_of_probabilities():
-    found = judged(FOILS.assign(probability=True))
+    found = judge_foils(FOILS.assign(probability=True))
     # captions above .5: 2 of 4; foils below .5: 3 of 4; strictly above their foil: 3 of 4
     assert found["caption_accepted"] == 0.5
     assert found["foil_rejected"] == 0.75
@@ -109,13 +109,13 @@ def test_valses_measures_of_probabilities():
 
 
 def test_a_model_that_always_accepts_has_a_weaker_side_of_0():
-    found = judged(FOILS.assign(probability=True, score_0=0.9, score_1=0.8))
+    found = judge_foils(FOILS.assign(probability=True, score_0=0.9, score_1=0.8))
     assert (found["caption_accepted"], found["foil_rejected"], found["weaker_side"]) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("rows", [FOILS, FOILS.assign(probability=False)])
 def test_scores_that_are_not_probabilities_have_no_threshold_of_one_half(rows):
-    found = judged(rows)
+    found = judge_foils(rows)
     for name in ("caption_accepted", "foil_rejected", "judged_rightly", "weaker_side"):
         assert math.isnan(found[name])
     assert found["foil_accuracy"] == 0.75
@@ -132,7 +132,7 @@ def test_matching_in_both_orders_needs_both_and_a_tie_fails():
 
 
 def test_a_case_that_the_model_cannot_answer_is_not_counted():
-    found = judged(FOILS.assign(margin=[0.8, 0.1, math.nan, math.nan]))
+    found = judge_foils(FOILS.assign(margin=[0.8, 0.1, math.nan, math.nan]))
     assert found["foil_accuracy"] == 1.0
     line = estimates(FOILS.assign(margin=math.nan), 4).query("metric == 'foil_accuracy'")
     assert line["value"].isna().all() and (line["n_items"] == 0).all() and (line["ties"] == 0).all()

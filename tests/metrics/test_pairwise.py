@@ -31,7 +31,7 @@ def rows(*cases) -> pd.DataFrame:
     )
 
 
-def judged(rows: pd.DataFrame, n_items: int = 3, tags: tuple[str, ...] = ()) -> Judge:
+def judge_rows(rows: pd.DataFrame, n_items: int = 3, tags: tuple[str, ...] = ()) -> Judge:
     judge = Judge(pairwise.METRICS, n_items, tags)
     judge.add(rows)
     return judge
@@ -56,7 +56,7 @@ CASES = rows(
     (1, 2, "flip", "number", 0.30, 0.7),
     (1, 2, "combined", "number", -0.01, 0.7),
 )
-FOUND = judged(CASES).estimates()
+FOUND = judge_rows(CASES).estimates()
 
 
 def test_invariance_error_is_the_mean_change_of_the_score():
@@ -152,7 +152,7 @@ def test_combined_edits_are_measured_separately_from_plain_flips():
 
 
 def test_a_metric_of_a_missing_kind_is_unknown():
-    found = judged(CASES[CASES["kind"] == "flip"]).estimates()
+    found = judge_rows(CASES[CASES["kind"] == "flip"]).estimates()
     line = value(found, "invariance_error")
     assert math.isnan(line["value"])
     assert line["n_items"] == 0
@@ -165,7 +165,7 @@ def test_a_tag_with_a_different_value_for_every_item_gives_no_slices():
             for i in range(99)
         ]
     )
-    found = judged(many, 99, ("id", "place")).estimates()
+    found = judge_rows(many, 99, ("id", "place")).estimates()
     assert set(found["by"]) == {"all", "subtype", "rule", "strength_bin", "tag:place"}
 
 
@@ -184,7 +184,7 @@ def test_every_metric_has_a_direction_unit_help_and_source(metric):
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 def test_the_sums_of_the_items_reproduce_every_mean(averaging: str):
-    found, sums = judged(CASES).estimates(), judged(CASES).sums()
+    found, sums = judge_rows(CASES).estimates(), judge_rows(CASES).sums()
     whole = found[(found["by"] == "all") & (found["averaging"] == averaging)].set_index("metric")
     by_metric = sums[sums["averaging"] == averaging].groupby("metric")[["total", "weight"]].sum()
     assert len(by_metric)

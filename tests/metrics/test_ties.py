@@ -29,7 +29,7 @@ def ties(metrics: tuple, rows: pd.DataFrame) -> dict[str, int]:
     return found[found["by"] == "all"].groupby("metric")["ties"].first().to_dict()
 
 
-def denied(rows: pd.DataFrame, wins: Callable) -> int:
+def count_lost(rows: pd.DataFrame, wins: Callable) -> int:
     """Count the cases for which `wins(row, above)` differs between "at least" and "above"."""
     return sum(wins(row, operator.ge) != wins(row, operator.gt) for row in rows.itertuples())
 
@@ -38,7 +38,7 @@ def check_ties(metrics: tuple, rows: pd.DataFrame, expected: dict[str, Callable]
     """Compare the ties of each metric with the cases lost by equality, and return the ties of all metrics."""
     found = ties(metrics, rows)
     assert {name: found[name] for name in expected} == {
-        name: denied(rows, wins) for name, wins in expected.items()
+        name: count_lost(rows, wins) for name, wins in expected.items()
     }
     return found
 

@@ -45,7 +45,7 @@ class PairsOnly(PairScorer):
         return (tokens[:, 0] / 100).astype(np.float32)
 
 
-def scored(model, cases: pa.Table, margin=lambda rows: np.zeros(len(rows))) -> pa.Table:
+def score_cases(model, cases: pa.Table, margin=lambda rows: np.zeros(len(rows))) -> pa.Table:
     return scoring_cases.case_scorer(CachedEncoder(model), margin)(cases)
 
 
@@ -68,7 +68,7 @@ def cases(tmp_path):
 
 def test_scores_are_the_products_of_the_embeddings_by_image(cases):
     encoder = CachedEncoder(RANDOM)
-    found = scored(RANDOM, cases, lambda rows: rows["text_01"].to_numpy())
+    found = score_cases(RANDOM, cases, lambda rows: rows["text_01"].to_numpy())
     for row in cases.to_pylist():
         images = [encoder.images([Picture.from_name(name)])[0] for name in row["images"]]
         texts = [encoder.texts([text])[0] for text in row["texts"]]
@@ -84,12 +84,12 @@ def test_scores_are_the_products_of_the_embeddings_by_image(cases):
 
 
 def test_a_case_has_the_same_score_with_any_neighbors(cases):
-    whole, single = scored(RANDOM, cases), scored(RANDOM, cases.slice(1, 1))
+    whole, single = score_cases(RANDOM, cases), score_cases(RANDOM, cases.slice(1, 1))
     assert whole["scores"][1] == single["scores"][0]
 
 
 def test_a_constant_model_ties_everything_to_the_bit(cases):
-    found = scored(controls.load("control:constant"), cases)
+    found = score_cases(controls.load("control:constant"), cases)
     values = np.concatenate([np.array(row) for row in found["scores"].to_pylist()])
     assert (values == values[0]).all()
 
@@ -101,8 +101,8 @@ def test_the_name_of_an_edited_picture_stores_its_edit():
 
 
 def test_a_text_encoder_has_unknown_scores_and_known_text_similarities(cases):
-    found = scored(TextsOnly(), cases, lambda rows: rows["score_0"].to_numpy())
-    both = scored(RANDOM, cases)
+    found = score_cases(TextsOnly(), cases, lambda rows: rows["score_0"].to_numpy())
+    both = score_cases(RANDOM, cases)
     assert np.isnan([score for row in found["scores"].to_pylist() for score in row]).all()
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4, 0]
     assert np.isnan(found["margin"].to_numpy()).all()
@@ -111,7 +111,7 @@ def test_a_text_encoder_has_unknown_scores_and_known_text_similarities(cases):
 
 def test_a_pair_scorer_scores_pairs_and_has_no_text_similarities(cases):
     cases = cases.slice(0, 2)
-    found = scored(PairsOnly(), cases, lambda rows: rows["text_01"].to_numpy())
+    found = score_cases(PairsOnly(), cases, lambda rows: rows["text_01"].to_numpy())
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
     assert found["scores"][0].as_py() == pytest.approx([0.01, 0.01, 0.01])
     assert np.isnan([score for row in found["text_scores"].to_pylist() for score in row]).all()
@@ -123,6 +123,6 @@ def test_only_an_edit_that_the_tokenizer_undoes_is_erased(cases):
     table = cases.slice(0, 2).set_column(
         4, "texts", pa.array([["A Dog", "a dog"], ["a dog", "a cat"]])
     )
-    found = scored(model, table)
+    found = score_cases(model, table)
     assert found["erased"].to_pylist() == [True, False]
     assert found["scores"][0].as_py()[0] == found["scores"][0].as_py()[1]

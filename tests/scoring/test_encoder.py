@@ -191,7 +191,7 @@ def test_padding_columns_do_not_change_the_identity_of_a_text(tmp_path):
     assert sizes == [1] and (again[0] == first[0]).all()
 
 
-def keyed(n: int, first: int = 0) -> tuple[list[bytes], np.ndarray]:
+def make_keyed(n: int, first: int = 0) -> tuple[list[bytes], np.ndarray]:
     keys = [number.to_bytes(16) for number in range(first, first + n)]
     return keys, np.repeat(np.arange(first, first + n, dtype=np.float32)[:, None], 3, axis=1)
 
@@ -201,11 +201,11 @@ def test_embeddings_are_found_in_memory_and_on_disk(tmp_path, monkeypatch, on_di
     monkeypatch.setattr(scoring_vectors, "FILE_BYTES", 5 * 28)  # five rows
     vectors = VectorStore(3, tmp_path if on_disk else None)
     for start in range(0, 22, 2):
-        vectors.put(*keyed(2, start))
+        vectors.put(*make_keyed(2, start))
     # files of six rows; four rows still wait
     assert len(list(tmp_path.glob("*.npy"))) == (3 if on_disk else 0)
     order = np.random.default_rng(0).permutation(22)
-    keys, expected = keyed(22)
+    keys, expected = make_keyed(22)
     assert (vectors.get([keys[number] for number in order]) == expected[order]).all()
     assert keys[3] in vectors and b"x" * 16 not in vectors
 
@@ -213,25 +213,25 @@ def test_embeddings_are_found_in_memory_and_on_disk(tmp_path, monkeypatch, on_di
 def test_small_files_are_merged_while_another_process_still_reads_them(tmp_path):
     for start in range(0, 40, 2):
         vectors = VectorStore(3, tmp_path)
-        vectors.put(*keyed(2, start))
+        vectors.put(*make_keyed(2, start))
         vectors.flush()
         if start == 20:
             reader = VectorStore(3, tmp_path)
     assert len(list(tmp_path.glob("*.npy"))) == 20
     vectors.close()
     assert len(list(tmp_path.glob("*.npy"))) == 1
-    keys, expected = keyed(40)
+    keys, expected = make_keyed(40)
     assert (VectorStore(3, tmp_path).get(keys) == expected).all()
     assert (reader.get(keys[:20]) == expected[:20]).all()
 
 
 def test_waiting_embeddings_are_written_after_a_while(tmp_path, monkeypatch):
     vectors = VectorStore(3, tmp_path)
-    vectors.put(*keyed(2))
+    vectors.put(*make_keyed(2))
     assert not list(tmp_path.glob("*.npy"))
     monkeypatch.setattr(scoring_vectors, "FLUSH_SECONDS", 0)
-    vectors.put(*keyed(2, 2))
-    assert (VectorStore(3, tmp_path).get(keyed(4)[0]) == keyed(4)[1]).all()
+    vectors.put(*make_keyed(2, 2))
+    assert (VectorStore(3, tmp_path).get(make_keyed(4)[0]) == make_keyed(4)[1]).all()
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,17 @@ from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.retrieval import retrieve
 
 
-def unit(rng, n: int, dim: int = 8) -> np.ndarray:
+def draw_units(rng, n: int, dim: int = 8) -> np.ndarray:
     made = rng.normal(size=(n, dim)).astype(np.float32)
     return made / np.linalg.norm(made, axis=1, keepdims=True)
 
 
 def world(seed: int = 0, items: int = 12, each: int = 3):
     rng = np.random.default_rng(seed)
-    captions, altered = unit(rng, items * each), unit(rng, items * each)
+    captions, altered = draw_units(rng, items * each), draw_units(rng, items * each)
     owner = np.tile(np.repeat(np.arange(items), each), 2)
     return (
-        unit(rng, items),
+        draw_units(rng, items),
         np.concatenate([captions, altered]),
         owner,
         np.repeat([False, True], items * each),
@@ -40,7 +40,7 @@ def test_ranks_match_a_plain_sort():
         assert found.best_own[query] == pytest.approx(own, abs=1e-6)
 
 
-def test_the_size_of_a_block_changes_nothing(monkeypatch):
+def test_the_size_of_a_block_does_not_change_the_ranks(monkeypatch):
     queries, vectors, owner, altered = world(1)
     whole = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
     monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
@@ -59,10 +59,10 @@ def test_a_constant_model_finds_no_candidate_and_ranks_an_altered_one_first():
 
 def test_candidates_with_equal_embeddings_tie_to_the_bit():
     rng = np.random.default_rng(3)
-    vectors = np.repeat(unit(rng, 40, 64), 50, axis=0)[rng.permutation(2000)]
+    vectors = np.repeat(draw_units(rng, 40, 64), 50, axis=0)[rng.permutation(2000)]
     found = Gallery(vectors)
     assert len(found.representatives) == 40
-    for _, scores in found.similarities(unit(rng, 30, 64)):
+    for _, scores in found.similarities(draw_units(rng, 30, 64)):
         assert all(len(np.unique(row)) <= 40 for row in scores)
 
 
@@ -126,7 +126,7 @@ def test_a_clean_rank_by_a_matching_head_uses_only_the_originals(monkeypatch, al
         assert both.rank_clean[query] == 1 + (scores[~own] >= scores[own].max()).sum()
 
 
-def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(monkeypatch):
+def test_ties_at_the_end_of_the_short_list_are_included_for_any_block_size(monkeypatch):
     monkeypatch.setattr(gallery, "SHORT_LIST", 2)
     cosines = np.array([[0.5, 0.4, 0.4, 0.1], [0.1, 0.2, 0.3, 0.4]], np.float32)
     candidates = Gallery(np.eye(4, dtype=np.float32))
@@ -170,7 +170,7 @@ def test_a_gallery_in_a_file_has_the_ranks_and_ties_of_one_in_memory(monkeypatch
 
 
 def test_a_gallery_within_its_share_of_memory_is_encoded_in_one_chunk():
-    vectors = unit(np.random.default_rng(5), 50)
+    vectors = draw_units(np.random.default_rng(5), 50)
     chunks = []
     Gallery.encode(
         lambda part: chunks.append(part) or vectors[part], 50, 8, gallery.MEMORY_SHARES * 4 * 8 * 50
@@ -179,7 +179,7 @@ def test_a_gallery_within_its_share_of_memory_is_encoded_in_one_chunk():
 
 
 def test_equal_candidates_do_not_enlarge_the_blocks():
-    queries = unit(np.random.default_rng(6), 40)
+    queries = draw_units(np.random.default_rng(6), 40)
     alike = Gallery(np.ones((5000, 8), dtype=np.float32))
-    assert alike.block == Gallery(unit(np.random.default_rng(7), 5000)).block
+    assert alike.block == Gallery(draw_units(np.random.default_rng(7), 5000)).block
     assert sum(len(scores) for _, scores in alike.similarities(queries)) == 40

@@ -16,7 +16,7 @@ from vlprobe.storage import memo
 from vlprobe.types import Picture
 
 
-def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
+def encode_image(image: Image.Image, kind: str, **options: object) -> bytes:
     out = io.BytesIO()
     image.save(out, kind, **options)
     return out.getvalue()
@@ -27,7 +27,7 @@ def noise(mode: str = "RGB", width: int = 60, height: int = 40) -> Image.Image:
     return Image.fromarray(values).convert(mode)
 
 
-def decoded(data: bytes) -> np.ndarray:
+def decode_array(data: bytes) -> np.ndarray:
     return np.asarray(pictures.decode(data, "x"))
 
 
@@ -39,18 +39,18 @@ def pixel(data: bytes, place: tuple[int, int] = (0, 0)) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("kind", pictures.FORMATS)
 def test_every_format_gives_an_rgb_image_of_the_same_size(kind: str):
-    image = pictures.decode(encoded(noise(), kind), "x")
+    image = pictures.decode(encode_image(noise(), kind), "x")
     assert (image.mode, image.size) == ("RGB", (60, 40))
 
 
 @pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF"])
 def test_lossless_pixels_are_unchanged(kind: str):
-    np.testing.assert_array_equal(decoded(encoded(noise(), kind)), np.asarray(noise()))
+    np.testing.assert_array_equal(decode_array(encode_image(noise(), kind)), np.asarray(noise()))
 
 
 def test_a_jpeg_is_decoded_at_full_size_as_pil_does():
-    data = encoded(noise(width=640, height=480), "JPEG")
-    np.testing.assert_array_equal(decoded(data), np.asarray(Image.open(io.BytesIO(data))))
+    data = encode_image(noise(width=640, height=480), "JPEG")
+    np.testing.assert_array_equal(decode_array(data), np.asarray(Image.open(io.BytesIO(data))))
 
 
 TURNED = {
@@ -68,7 +68,7 @@ TURNED = {
 def test_a_photograph_is_rotated_by_its_exif_orientation(orientation: int):
     exif = Image.Exif()
     exif[0x0112] = orientation
-    found = decoded(encoded(noise(), "PNG", exif=exif.tobytes()))
+    found = decode_array(encode_image(noise(), "PNG", exif=exif.tobytes()))
     expected = noise().transpose(TURNED[orientation]) if orientation > 1 else noise()
     np.testing.assert_array_equal(found, np.asarray(expected))
 
@@ -76,7 +76,7 @@ def test_a_photograph_is_rotated_by_its_exif_orientation(orientation: int):
 def test_transparency_is_blended_with_white():
     half_red = Image.new("RGBA", (2, 1), (255, 0, 0, 128))
     half_red.putpixel((1, 0), (0, 0, 0, 0))
-    data = encoded(half_red, "PNG")
+    data = encode_image(half_red, "PNG")
     assert pixel(data) == (255, 127, 127)
     assert pixel(data, (1, 0)) == (255, 255, 255)
 
@@ -85,22 +85,26 @@ def test_a_transparent_palette_color_is_blended_with_white():
     image = Image.new("P", (2, 1))
     image.putpalette([10, 20, 30, 200, 100, 50])
     image.putpixel((1, 0), 1)
-    data = encoded(image, "PNG", transparency=0)
+    data = encode_image(image, "PNG", transparency=0)
     assert pixel(data) == (255, 255, 255)
     assert pixel(data, (1, 0)) == (200, 100, 50)
-    assert pixel(encoded(image, "PNG")) == (10, 20, 30)
+    assert pixel(encode_image(image, "PNG")) == (10, 20, 30)
 
 
 def test_transparent_gray_is_blended_with_white():
-    assert pixel(encoded(Image.new("LA", (1, 1), (40, 0)), "PNG")) == (255, 255, 255)
-    assert pixel(encoded(Image.new("L", (1, 1), 40), "PNG", transparency=40)) == (255, 255, 255)
-    assert pixel(encoded(Image.new("L", (1, 1), 40), "PNG", transparency=41)) == (40, 40, 40)
+    assert pixel(encode_image(Image.new("LA", (1, 1), (40, 0)), "PNG")) == (255, 255, 255)
+    assert pixel(encode_image(Image.new("L", (1, 1), 40), "PNG", transparency=40)) == (
+        255,
+        255,
+        255,
+    )
+    assert pixel(encode_image(Image.new("L", (1, 1), 40), "PNG", transparency=41)) == (40, 40, 40)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
 def test_sixteen_bits_are_scaled_to_eight_and_not_clipped(kind: str):
     values = np.array([[0, 257, 128 * 257, 65535]], dtype=np.uint16)
-    found = decoded(encoded(Image.fromarray(values), kind))
+    found = decode_array(encode_image(Image.fromarray(values), kind))
     np.testing.assert_array_equal(found[0, :, 0], [0, 1, 128, 255])
 
 
@@ -111,12 +115,12 @@ def test_sixteen_bits_are_scaled_to_eight_and_not_clipped(kind: str):
 )
 def test_numbers_whose_range_is_unknown_are_refused(values: np.ndarray):
     with pytest.raises(InvalidInput, match="'x' has more than 16 bits per channel"):
-        pictures.decode(encoded(Image.fromarray(values), "TIFF"), "x")
+        pictures.decode(encode_image(Image.fromarray(values), "TIFF"), "x")
 
 
 def test_one_bit_and_cmyk_pictures_become_rgb():
-    assert pixel(encoded(Image.new("1", (1, 1), 1), "PNG")) == (255, 255, 255)
-    red, green, blue = pixel(encoded(Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG"))
+    assert pixel(encode_image(Image.new("1", (1, 1), 1), "PNG")) == (255, 255, 255)
+    red, green, blue = pixel(encode_image(Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG"))
     assert red > 250 and green < 5 and blue < 5
 
 
@@ -124,18 +128,18 @@ def test_one_bit_and_cmyk_pictures_become_rgb():
 def test_an_animation_is_decoded_to_its_first_frame(kind: str):
     frames = [Image.new("RGB", (4, 4), color) for color in ("red", "blue")]
     options = {"lossless": True} if kind == "WEBP" else {}
-    data = encoded(frames[0], kind, save_all=True, append_images=frames[1:], **options)
+    data = encode_image(frames[0], kind, save_all=True, append_images=frames[1:], **options)
     assert pixel(data) == (255, 0, 0)
 
 
 def test_a_picture_of_one_pixel_is_a_picture():
-    assert pixel(encoded(Image.new("RGB", (1, 1), "blue"), "PNG")) == (0, 0, 255)
+    assert pixel(encode_image(Image.new("RGB", (1, 1), "blue"), "PNG")) == (0, 0, 255)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_a_truncated_file_is_damaged_and_not_half_a_picture(kind: str, share: float):
-    data = encoded(noise(width=300, height=200), kind)
+    data = encode_image(noise(width=300, height=200), kind)
     with pytest.raises(InvalidInput, match=r"(Image 'x' is damaged|'x' is not an image)"):
         pictures.decode(data[: int(share * len(data))], "x")
 
@@ -143,7 +147,7 @@ def test_a_truncated_file_is_damaged_and_not_half_a_picture(kind: str, share: fl
 @pytest.mark.parametrize("side", [9_500, 14_000], ids=["PIL only warns", "PIL refuses"])
 def test_a_decompression_bomb_is_refused_before_it_is_decoded(side: int):
     limit = Image.MAX_IMAGE_PIXELS
-    data = encoded(Image.new("1", (side, side)), "PNG")
+    data = encode_image(Image.new("1", (side, side)), "PNG")
     assert len(data) < 100_000
     with pytest.raises(InvalidInput, match=r"too large .*Expected at most 89,000,000 pixels"):
         pictures.decode(data, "x")
@@ -153,9 +157,9 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded(side: int):
     assert limit == Image.MAX_IMAGE_PIXELS
 
 
-def test_whatever_bytes_change_in_a_file_there_is_an_image_or_one_line():
+def test_a_file_with_changed_bytes_gives_an_image_or_one_line():
     draw = random.Random(0)
-    whole = {kind: encoded(noise(), kind) for kind in pictures.FORMATS}
+    whole = {kind: encode_image(noise(), kind) for kind in pictures.FORMATS}
     outcomes = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PIL also warns of odd metadata
@@ -204,7 +208,7 @@ def test_the_error_names_a_file_that_is_not_an_image(tmp_path: Path):
 def test_pictures_opened_in_threads_match_those_opened_one_by_one(tmp_path: Path):
     files = [tmp_path / f"{n}.png" for n in range(16)]
     for number, file in enumerate(files):
-        file.write_bytes(encoded(noise(width=20 + number), "PNG"))
+        file.write_bytes(encode_image(noise(width=20 + number), "PNG"))
     single = [pictures.open_picture(Picture(file)) for file in files]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(pictures.open_picture, map(Picture, files))) == single

@@ -27,13 +27,15 @@ def noise(width: int, height: int, seed: int = 0) -> Image.Image:
     return Image.fromarray(values)
 
 
-def saved(folder: Path, image: Image.Image, name: str = "picture.png", **options: object) -> Path:
+def save_image(
+    folder: Path, image: Image.Image, name: str = "picture.png", **options: object
+) -> Path:
     path = folder / name
     image.save(path, **options)
     return path
 
 
-def opened(content: bytes) -> Image.Image:
+def open_content(content: bytes) -> Image.Image:
     image = Image.open(io.BytesIO(content))
     assert image.format == "WEBP"
     return image
@@ -64,9 +66,11 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def test_a_thumbnail_is_the_whole_picture_in_240_pixels(
     tmp_path: Path, size: tuple[int, int], small: tuple[int, int]
 ):
-    content = thumbnails.thumbnail(tmp_path, str(saved(tmp_path, Image.new("RGB", size, "red"))))
-    assert opened(content).size == small
-    pixels = np.asarray(opened(content).convert("RGB")).astype(int)
+    content = thumbnails.thumbnail(
+        tmp_path, str(save_image(tmp_path, Image.new("RGB", size, "red")))
+    )
+    assert open_content(content).size == small
+    pixels = np.asarray(open_content(content).convert("RGB")).astype(int)
     assert np.abs(pixels - [255, 0, 0]).max() < 12
 
 
@@ -75,7 +79,7 @@ def test_the_corners_of_a_picture_are_in_its_thumbnail(tmp_path: Path):
     corners = {(0, 0): "red", (600, 0): "green", (0, 200): "blue", (600, 200): "black"}
     for corner, color in corners.items():
         image.paste(color, (*corner, corner[0] + 200, corner[1] + 200))
-    small = opened(thumbnails.encode(image)).convert("RGB")
+    small = open_content(thumbnails.encode(image)).convert("RGB")
     for (left, top), color in corners.items():
         expected = Image.new("RGB", (1, 1), color).getpixel((0, 0))
         found = small.getpixel(((left + 100) * 240 // 800, (top + 100) * 240 // 800))
@@ -85,7 +89,7 @@ def test_the_corners_of_a_picture_are_in_its_thumbnail(tmp_path: Path):
 def test_the_least_compressible_picture_takes_at_most_12_kilobytes():
     content = thumbnails.encode(noise(1000, 1000))
     assert len(content) <= stored.MAX_BYTES <= 15_000
-    assert opened(content).width >= 100
+    assert open_content(content).width >= 100
 
 
 def test_sixty_of_the_largest_thumbnails_stay_below_a_megabyte():
@@ -98,9 +102,9 @@ def test_a_rotated_photograph_is_upright_and_loses_its_exif_data(tmp_path: Path)
     exif[0x010E] = "taken at home"
     image = Image.new("RGB", (600, 300), "red")
     image.paste("blue", (0, 0, 300, 300))
-    path = saved(tmp_path, image, "turned.jpg", exif=exif)
+    path = save_image(tmp_path, image, "turned.jpg", exif=exif)
     content = thumbnails.thumbnail(tmp_path, str(path))
-    small = opened(content)
+    small = open_content(content)
     assert small.size == (120, 240) and not small.getexif() and b"home" not in content
     top = small.convert("RGB").getpixel((60, 20))
     assert top[2] > 150 > top[0]
@@ -109,15 +113,15 @@ def test_a_rotated_photograph_is_upright_and_loses_its_exif_data(tmp_path: Path)
 def test_a_large_photograph_looks_like_one_decoded_at_full_size(tmp_path: Path):
     rng = np.random.default_rng(1)
     rough = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8))
-    path = saved(tmp_path, rough.resize((2000, 1500), Image.Resampling.BICUBIC), "large.jpg")
-    small = opened(thumbnails.thumbnail(tmp_path, str(path))).convert("RGB")
+    path = save_image(tmp_path, rough.resize((2000, 1500), Image.Resampling.BICUBIC), "large.jpg")
+    small = open_content(thumbnails.thumbnail(tmp_path, str(path))).convert("RGB")
     whole = Image.open(path).resize(small.size, Image.Resampling.LANCZOS)
     difference = np.asarray(small).astype(int) - np.asarray(whole).astype(int)
     assert np.abs(difference).mean() < 6
 
 
 def test_two_files_of_the_same_bytes_share_a_thumbnail(tmp_path: Path, forget: Callable[[], None]):
-    first = saved(tmp_path, noise(300, 200))
+    first = save_image(tmp_path, noise(300, 200))
     second = tmp_path / "copy.png"
     second.write_bytes(first.read_bytes())
     assert thumbnails.thumbnail(tmp_path, str(first)) == thumbnails.thumbnail(tmp_path, str(second))
@@ -126,14 +130,14 @@ def test_two_files_of_the_same_bytes_share_a_thumbnail(tmp_path: Path, forget: C
 
 
 def test_a_changed_file_gets_another_thumbnail(tmp_path: Path, forget: Callable[[], None]):
-    path = saved(tmp_path, Image.new("RGB", (300, 200), "red"))
+    path = save_image(tmp_path, Image.new("RGB", (300, 200), "red"))
     red = thumbnails.thumbnail(tmp_path, str(path))
-    saved(tmp_path, Image.new("RGB", (301, 200), "blue"))
+    save_image(tmp_path, Image.new("RGB", (301, 200), "blue"))
     assert thumbnails.thumbnail(tmp_path, str(path)) != red
 
 
 def test_a_damaged_thumbnail_is_rebuilt(tmp_path: Path, forget: Callable[[], None]):
-    path = saved(tmp_path, noise(300, 200))
+    path = save_image(tmp_path, noise(300, 200))
     content = thumbnails.thumbnail(tmp_path, str(path))
     file = next(stored.paths(tmp_path))
     for damage in (b"", b"<script>", content[:-5], content + bytes(stored.MAX_BYTES)):
@@ -143,11 +147,11 @@ def test_a_damaged_thumbnail_is_rebuilt(tmp_path: Path, forget: Callable[[], Non
 
 
 def test_the_thumbnail_of_a_mixed_picture_is_mixed(tmp_path: Path, forget: Callable[[], None]):
-    red = saved(tmp_path, Image.new("RGB", (300, 200), "red"), "red.png")
-    blue = saved(tmp_path, Image.new("RGB", (300, 200), "blue"), "blue.png")
+    red = save_image(tmp_path, Image.new("RGB", (300, 200), "red"), "red.png")
+    blue = save_image(tmp_path, Image.new("RGB", (300, 200), "blue"), "blue.png")
     picture = Picture(red, PictureEdit("mix", blue, 0.5, 10))
     content = thumbnails.thumbnail(tmp_path, picture.name)
-    middle = opened(content).convert("RGB").getpixel((100, 100))
+    middle = open_content(content).convert("RGB").getpixel((100, 100))
     assert all(
         abs(value - expected) < 15 for value, expected in zip(middle, (127, 0, 127), strict=True)
     )
@@ -159,7 +163,7 @@ def test_the_thumbnail_of_a_mixed_picture_is_mixed(tmp_path: Path, forget: Calla
 
 
 def test_an_address_embeds_the_picture(tmp_path: Path):
-    name = str(saved(tmp_path, noise(50, 50)))
+    name = str(save_image(tmp_path, noise(50, 50)))
     head, _, body = thumbnails.address(tmp_path, name).partition(",")
     assert head == "data:image/webp;base64"
     assert base64.b64decode(body) == thumbnails.thumbnail(tmp_path, name)
@@ -186,7 +190,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", [*HOSTILE, "gone.png", "folder.png", "cut.jpg"])
 def test_an_invalid_picture_has_no_thumbnail(tmp_path: Path, name: str):
-    whole = saved(tmp_path, noise(100, 100), "whole.jpg").read_bytes()
+    whole = save_image(tmp_path, noise(100, 100), "whole.jpg").read_bytes()
     if name == "folder.png":
         (tmp_path / name).mkdir()
     elif name != "gone.png":
@@ -202,7 +206,7 @@ def test_an_invalid_picture_has_no_thumbnail(tmp_path: Path, name: str):
 def test_a_picture_outside_the_roots_is_not_shown_even_with_a_stored_thumbnail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    path = str(saved(tmp_path, noise(100, 100)))
+    path = str(save_image(tmp_path, noise(100, 100)))
     assert thumbnails.address(tmp_path, path)
     (tmp_path / "root").mkdir()
     monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path / "root"))
@@ -214,9 +218,9 @@ def test_a_picture_outside_the_roots_is_not_shown_even_with_a_stored_thumbnail(
 def test_a_read_only_server_creates_thumbnails_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
 ):
-    path = saved(tmp_path, noise(300, 200))
+    path = save_image(tmp_path, noise(300, 200))
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    assert opened(thumbnails.thumbnail(tmp_path, str(path))).size == (240, 160)
+    assert open_content(thumbnails.thumbnail(tmp_path, str(path))).size == (240, 160)
     assert sorted(tmp_path.iterdir()) == [path]
 
 
@@ -231,7 +235,7 @@ def test_a_drawn_picture_in_memory_is_not_searched_among_files(
 
 
 def test_a_run_stores_the_thumbnail_of_a_picture_once(tmp_path: Path, forget: Callable[[], None]):
-    path = saved(tmp_path, noise(300, 200))
+    path = save_image(tmp_path, noise(300, 200))
     picture = Picture(path)
     contents = pictures.read(picture)
     thumbnails.keep(tmp_path, picture, contents)

@@ -22,7 +22,7 @@ from vlprobe.views.paired_tests import PairedTest, PairedTests, compare_models
 CONTROLS = ("control:random", "control:constant")
 
 
-def compared(store: Store, key: str, models: tuple[str, str], kind: str) -> PairedTests:
+def compare(store: Store, key: str, models: tuple[str, str], kind: str) -> PairedTests:
     return compare_models(views.runs.question_set(store, key), models, kind)
 
 
@@ -32,7 +32,7 @@ def counts_of(row: PairedTest) -> dict[str, int]:
     return dict(zip(BUCKETS, counts, strict=True))
 
 
-def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
+def count_by_loop(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
     """Count the buckets case by case."""
     counts = dict.fromkeys(BUCKETS, 0)
     for one, other in zip(rows[first], rows[second], strict=True):
@@ -50,8 +50,8 @@ def test_fooled_models_are_counted_as_in_a_loop(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     of_kind = rows[rows["kind"] == kind]
-    test = compared(filled, key, (MODELS[0], MODELS[2]), kind).rows[0]
-    assert counts_of(test) == loops(of_kind, MODELS[0], MODELS[2])
+    test = compare(filled, key, (MODELS[0], MODELS[2]), kind).rows[0]
+    assert counts_of(test) == count_by_loop(of_kind, MODELS[0], MODELS[2])
     assert min(counts_of(test).values()) > 0
     codes = pd.factorize(of_kind["item"])[0]
     sides = tuple(
@@ -63,7 +63,7 @@ def test_fooled_models_are_counted_as_in_a_loop(
 
 def test_with_one_case_per_picture_p_is_that_of_mcnemars_test(every_probe: Store):
     key = case_key_of(every_probe, "eqben")
-    tests = compared(every_probe, key, CONTROLS, "pair")
+    tests = compare(every_probe, key, CONTROLS, "pair")
     row = tests.rows[0]
     split = (row.only_base, row.only_model)
     assert row.p == pytest.approx(
@@ -79,7 +79,7 @@ def test_triplets_that_share_a_picture_are_not_independent(
     every_probe: Store, tmp_path: Path, column: str
 ):
     key = case_key_of(every_probe, "visla")
-    unshared = compared(every_probe, key, CONTROLS, "t2t").rows[0]
+    unshared = compare(every_probe, key, CONTROLS, "t2t").rows[0]
     assert unshared.n_pictures == unshared.n_lies
     runs = pd.DataFrame(views.runs.question_set(every_probe, key).runs)
     shared = Store(tmp_path / "cache")
@@ -101,7 +101,7 @@ def test_triplets_that_share_a_picture_are_not_independent(
         shared.run(run).finish(
             {name: entry.table(name) for name in ("scores", "estimates", "sums")}, facts
         )
-    row = compared(shared, key, CONTROLS, "t2t").rows[0]
+    row = compare(shared, key, CONTROLS, "t2t").rows[0]
     assert row.n_pictures == -(-unshared.n_pictures // 2)
     assert counts_of(row) == counts_of(unshared)
 
@@ -116,14 +116,14 @@ def test_a_case_with_an_unknown_answer_is_in_no_bucket(every_probe: Store):
         for model in ("control:random", "control:constant")
     ]
     unknown = int((margins[0].isna() | margins[1].isna()).sum())
-    tests = compared(every_probe, key, CONTROLS, "ranking")
+    tests = compare(every_probe, key, CONTROLS, "ranking")
     assert tests.n_cases == len(margins[0])
     assert tests.rows[0].n_lies == len(margins[0]) - unknown
 
 
 def test_a_kind_without_cases_is_unknown(every_probe: Store):
     key = case_key_of(every_probe, "eqben")
-    row = compared(every_probe, key, CONTROLS, "foil").rows[0]
+    row = compare(every_probe, key, CONTROLS, "foil").rows[0]
     assert sum(counts_of(row).values()) == 0
     assert math.isnan(row.p)
 
@@ -136,7 +136,7 @@ def test_each_bucket_counts_the_cases_that_its_filter_passes(
     counts = buckets(views.runs.question_set(filled, key), chosen)
     if not within:
         of_kind = rows[rows["kind"] == "flip"]
-        assert counts == loops(of_kind, MODELS[0], MODELS[2]) | {"all": len(of_kind)}
+        assert counts == count_by_loop(of_kind, MODELS[0], MODELS[2]) | {"all": len(of_kind)}
     assert counts["all"] > 0
     seen: set[int] = set()
     for name, count in counts.items():

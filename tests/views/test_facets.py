@@ -34,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     )
 
 
-def opened(store: Store, dataset: str):
+def open_set(store: Store, dataset: str):
     rows = [row for row in views.runs.question_set_rows(store) if row.dataset == dataset]
     row = next(row for row in rows if row.probe in ("eqben", "lgip"))
     question_set = views.runs.question_set(store, row.case_key)
@@ -42,7 +42,7 @@ def opened(store: Store, dataset: str):
     return question_set, Filter(model or question_set.rated_models[0], kind)
 
 
-def joined(store: Store, question_set, case_filter: Filter) -> pd.DataFrame:
+def join_answers(store: Store, question_set, case_filter: Filter) -> pd.DataFrame:
     """Return every case of the kind with the margin of each model, by a separate DuckDB query over the files."""
     cases = store.files([question_set.key], "cases")[0]
     table = duckdb.execute(f"SELECT * FROM '{cases}' WHERE kind = '{case_filter.kind}'").df()
@@ -69,8 +69,8 @@ def values_of(table: pd.DataFrame, name: str) -> pd.Series:
 
 @pytest.mark.parametrize("dataset", tiers(SETS, ("bundled:SugarCrepe", "demo")))
 def test_rows_of_facets_match_a_join_in_counts_and_filtered_cases(store, dataset):
-    question_set, case_filter = opened(store, dataset)
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, dataset)
+    table = join_answers(store, question_set, case_filter)
     margins = table[case_filter.model]
     names = []
     for facet in views.facets.facets(question_set, case_filter):
@@ -95,7 +95,7 @@ def test_rows_of_facets_match_a_join_in_counts_and_filtered_cases(store, dataset
 
 
 def test_the_words_of_a_type_of_edit_are_listed_even_if_few_are_frequent(store):
-    question_set, case_filter = opened(store, "bundled:SugarCrepe")
+    question_set, case_filter = open_set(store, "bundled:SugarCrepe")
     chosen = replace(case_filter, subtype=("replace_att",))
     facets = {one.name: one for one in views.facets.facets(question_set, chosen)}
     n_asked = {row.value: row.n_asked for row in facets["pair"].rows}
@@ -105,7 +105,7 @@ def test_the_words_of_a_type_of_edit_are_listed_even_if_few_are_frequent(store):
 
 
 def test_hidden_suspect_labels_are_those_of_the_list_and_still_count_in_every_rate(store):
-    question_set, case_filter = opened(store, "bundled:SugarCrepe")
+    question_set, case_filter = open_set(store, "bundled:SugarCrepe")
     every, shown = (
         set(numbers_of(store, question_set, replace(case_filter, suspects=hides)))
         for hides in (False, True)
@@ -127,7 +127,7 @@ def test_hidden_suspect_labels_are_those_of_the_list_and_still_count_in_every_ra
 
 
 def test_changed_colors_and_numbers_are_found_if_words_are_replaced_added_or_swapped(store):
-    question_set, _ = opened(store, "bundled:SugarCrepe")
+    question_set, _ = open_set(store, "bundled:SugarCrepe")
     cases = question_set.cases
     texts = pd.read_parquet(cases.path).sort_values("case")["texts"]
     names = ["A color changed", "A number changed", "Other words changed"]
@@ -152,7 +152,7 @@ def test_changed_colors_and_numbers_are_found_if_words_are_replaced_added_or_swa
 
 
 def test_an_exchanged_number_in_digits_is_a_changed_number(store):
-    question_set, _ = opened(store, "bundled:VALSE")
+    question_set, _ = open_set(store, "bundled:VALSE")
     cases = question_set.cases
     texts = pd.read_parquet(cases.path).sort_values("case")["texts"]
     bins = caption_bins.bin_codes(cases, "changed_words")
@@ -167,8 +167,8 @@ def test_an_exchanged_number_in_digits_is_a_changed_number(store):
 
 
 def test_facets_count_a_selection_of_cases_that_all_fool_the_model(store):
-    question_set, case_filter = opened(store, "demo")
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, "demo")
+    table = join_answers(store, question_set, case_filter)
     numbers = np.sort(table["case"][table[case_filter.model] <= 0])[:40]
     selected = replace(case_filter, region=region_text("mine", numbers))
     facets = {one.name: one for one in views.facets.facets(question_set, selected)}
@@ -178,8 +178,8 @@ def test_facets_count_a_selection_of_cases_that_all_fool_the_model(store):
 
 
 def test_lengths_are_counted_in_words_of_the_true_caption(store):
-    question_set, case_filter = opened(store, "demo")
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, "demo")
+    table = join_answers(store, question_set, case_filter)
     n_words = table["texts"].map(lambda texts: len(texts[0].split()))
     facets = {one.name: one for one in views.facets.facets(question_set, case_filter)}
     counts = {row.value: row.n_asked for row in facets["caption_length"].rows}
@@ -188,8 +188,8 @@ def test_lengths_are_counted_in_words_of_the_true_caption(store):
 
 
 def test_filters_by_fooled_models_narrow_the_cases_but_not_the_denominator(store):
-    question_set, case_filter = opened(store, "bundled:SugarCrepe")
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, "bundled:SugarCrepe")
+    table = join_answers(store, question_set, case_filter)
     is_passing = (table[CLIP] <= 0) & (table[TUNED] > 0)
     beside = replace(case_filter, held=(TUNED,))
     assert views.cases.outcomes(question_set, beside)["fooled"] == is_passing.sum() == 1446
@@ -203,8 +203,8 @@ def test_filters_by_fooled_models_narrow_the_cases_but_not_the_denominator(store
 
 @pytest.mark.parametrize("agreement", ["one", "split"])
 def test_agreement_counts_models(store, agreement):
-    question_set, case_filter = opened(store, "bundled:SugarCrepe")
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, "bundled:SugarCrepe")
+    table = join_answers(store, question_set, case_filter)
     models = list(question_set.rated_models)
     n_fooled = (table[models] <= 0).sum(axis=1)
     is_passing = n_fooled == 1 if agreement == "one" else n_fooled.between(1, len(models) - 1)
@@ -213,8 +213,8 @@ def test_agreement_counts_models(store, agreement):
 
 
 def test_values_of_one_facet_are_joined_by_or_and_facets_by_and(store):
-    question_set, case_filter = opened(store, "demo")
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, "demo")
+    table = join_answers(store, question_set, case_filter)
     chosen = case_filter.with_values("subtype", ["color", "number"])
     scene = values_of(table, "tag:background")
     chosen = chosen.with_values("tag:background", ["sea", "beach"])
@@ -229,8 +229,8 @@ def test_values_of_one_facet_are_joined_by_or_and_facets_by_and(store):
 
 
 def test_a_model_s_rate_counts_a_tie_fully_and_one_of_two_orders_half(store):
-    question_set, case_filter = opened(store, "bundled:SugarCrepe")
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, "bundled:SugarCrepe")
+    table = join_answers(store, question_set, case_filter)
     rates = views.facets.model_rates(question_set, case_filter)
     for run in question_set.runs:
         answers = table[run.model].dropna()
@@ -241,8 +241,8 @@ def test_a_model_s_rate_counts_a_tie_fully_and_one_of_two_orders_half(store):
 
 @pytest.mark.parametrize("dataset", tiers(SETS, ("demo",)))
 def test_an_excluded_value_removes_its_cases_and_keeps_the_counts_of_its_facet(store, dataset):
-    question_set, case_filter = opened(store, dataset)
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, dataset)
+    table = join_answers(store, question_set, case_filter)
     is_fooled = table[case_filter.model] <= 0
     for facet in views.facets.facets(question_set, case_filter):
         first = facet.rows[0].value
@@ -256,8 +256,8 @@ def test_an_excluded_value_removes_its_cases_and_keeps_the_counts_of_its_facet(s
 
 
 def test_several_excluded_values_remove_the_cases_of_each(store):
-    question_set, case_filter = opened(store, "demo")
-    table = joined(store, question_set, case_filter)
+    question_set, case_filter = open_set(store, "demo")
+    table = join_answers(store, question_set, case_filter)
     excluded = ["subtype=color", "subtype=number", "tag:background=sea"]
     chosen = Filter.parse(case_filter.model, case_filter.kind, excluded=excluded)
     is_passing = ~table["subtype"].isin(["color", "number"]) & (table[case_filter.model] <= 0)

@@ -51,7 +51,7 @@ def passing(store: Store, key: str, chosen: views.filter.Filter) -> list[int]:
     return table["case"].tolist()
 
 
-def inside(x: float, y: float, corners: tuple[tuple[float, float], ...]) -> bool:
+def is_inside(x: float, y: float, corners: tuple[tuple[float, float], ...]) -> bool:
     """Test by the winding number of the corners around the point, unlike the tested code."""
     turned = 0.0
     for (ax, ay), (bx, by) in zip(corners, (*corners[1:], corners[0]), strict=True):
@@ -111,7 +111,7 @@ SHAPES = {
 @pytest.mark.parametrize("corners", SHAPES.values(), ids=SHAPES)
 def test_a_selected_area_passes_the_cases_inside_it(compared: Store, key: str, rows, corners):
     flips = rows[rows["kind"] == "flip"]
-    expected = {row.case for row in flips.itertuples() if inside(row.margin, row.other, corners)}
+    expected = {row.case for row in flips.itertuples() if is_inside(row.margin, row.other, corners)}
     assert 0 < len(expected) < len(flips)
     chosen = views.filter.Filter(ONE, outcome="all", other=OTHER, within=corners)
     assert set(passing(compared, key, chosen)) == expected

@@ -63,7 +63,7 @@ def untested(model: str, rival: str) -> bool:
     return False
 
 
-def decided(
+def find_leader(
     contenders: Sequence[Contender],
     direction: str,
     chance: float,
@@ -119,7 +119,7 @@ def decided(
 def test_the_leader_is_decided_by_intervals_chance_and_paired_tests(
     contenders: list[Contender], direction: str, chance: float, is_better, expected: Leader
 ):
-    assert decided(contenders, direction, chance, is_better) == expected
+    assert find_leader(contenders, direction, chance, is_better) == expected
 
 
 intervals = st.tuples(*[st.floats(0, 1)] * 3).map(sorted)
@@ -138,7 +138,7 @@ def test_a_leader_is_credible_above_chance_and_better_than_every_credible_rival(
         Contender(str(place), value, low, high, credible)
         for place, ((low, value, high), credible) in enumerate(values)
     ]
-    found = decided(
+    found = find_leader(
         contenders, direction, chance, lambda model, rival: (int(model), int(rival)) in wins
     )
     able = {place: range_ for place, (range_, credible) in enumerate(values) if credible}

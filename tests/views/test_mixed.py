@@ -31,7 +31,7 @@ ONE = "hue:1"
 STRENGTHS = ("mix:0.8", "mix:0.6", "patch:0.8")
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+def clear_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clear the views' cache."""
     monkeypatch.setattr(views.tables, "_cache", SingleFlightCache(1 << 20, views.tables._bytes))
 
@@ -126,7 +126,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(
             Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
         )
-    forget(monkeypatch)
+    clear_cache(monkeypatch)
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
@@ -262,7 +262,7 @@ def test_the_partner_in_an_older_run_is_recomputed_if_all_pictures_are_known(
     assert (older.partner_item, older.edit) == (case.partner_item, case.edit)
     manifest = Entry.manifest
     monkeypatch.setattr(Entry, "manifest", lambda self: manifest(self) | {"n_items": 7})
-    forget(monkeypatch)
+    clear_cache(monkeypatch)
     unknown = mixed.mixed_case(question_set, number, ONE)
     assert (unknown.partner_item, unknown.partner, unknown.mixture) == ("", "", "")
     assert unknown.edit is None

@@ -27,14 +27,14 @@ def question_set(mixed_store: Store) -> QuestionSet:
     return question_set_of(mixed_store)
 
 
-def at_all_shares(case: MixedCase, model: str = ONE) -> ShareScores:
+def score_all_shares(case: MixedCase, model: str = ONE) -> ShareScores:
     images = [pictures.open_picture(Picture.from_name(name)) for name in (case.right, case.partner)]
     assert case.edit is not None
     made = mixtures.pictures_by_share(*images, case.edit)
     return mixtures.share_scores(mixing.load(model), case.caption, made)
 
 
-def ranked_anew(store: Store, question_set: QuestionSet, case: MixedCase, share: int) -> dict:
+def rank_again(store: Store, question_set: QuestionSet, case: MixedCase, share: int) -> dict:
     """Return the scores of all candidates, with the own mixture at one share and the others as in the run."""
     items = registry.load_dataset(question_set.runs[0].dataset, store.root).items
     paths = {item.id: item.image.path for item in items if item.image}
@@ -63,12 +63,12 @@ def test_ranks_and_the_first_five_match_a_gallery_with_another_mixture(
     chosen = [*searches.order(question_set, ONE, subtype)[0][:2], *numbers[::17]]
     for number in map(int, chosen):
         case = views_case.mixed_case(question_set, number, ONE)
-        standings = shares.standings(case, ONE, case.fronts, at_all_shares(case))
+        standings = shares.standings(case, ONE, case.fronts, score_all_shares(case))
         assert [standing.share for standing in standings] == list(SHARES)
         assert case.fronts is not None
         beside = shares.others(case.fronts, case.item)
         for standing in standings[::5]:
-            scores = ranked_anew(mixed_store, question_set, case, standing.share)
+            scores = rank_again(mixed_store, question_set, case, standing.share)
             right, own = scores[case.item, False], scores[case.item, True]
             if standing.share < 100 and abs(right - own) < 1e-6:
                 continue
@@ -135,7 +135,7 @@ def test_without_stored_first_candidates_ranks_still_follow_the_shares(
 ):
     number = int(searches.order(question_set, ONE, "mix:0.8")[0][0])
     case = views_case.mixed_case(question_set, number, ONE)
-    scores = at_all_shares(case)
+    scores = score_all_shares(case)
     known = shares.standings(case, ONE, case.fronts, scores)
     older = shares.standings(replace(case, fronts=None), ONE, None, scores)
     assert [standing.is_won for standing in older] == [standing.is_won for standing in known]
@@ -158,7 +158,7 @@ def test_models_are_sorted_by_the_share_at_which_they_see_the_difference():
 def test_recomputed_scores_match_those_of_the_run(mixed_store: Store, question_set: QuestionSet):
     for number in searches.order(question_set, ONE, "mix:0.8")[0][:5].tolist():
         case = views_case.mixed_case(question_set, number, ONE)
-        scores = at_all_shares(case)
+        scores = score_all_shares(case)
         assert case.fronts is not None
         assert scores.right == pytest.approx(case.ranks_of(ONE).score, abs=1e-6)
         at_run = scores.mixtures[SHARES.index(80)]

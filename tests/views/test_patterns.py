@@ -70,12 +70,12 @@ def rows(counted: Store, question_set: QuestionSet) -> pd.DataFrame:
     return table.assign(pair=pairs)
 
 
-def answered(monkeypatch: pytest.MonkeyPatch, margins: np.ndarray) -> None:
+def set_margins(monkeypatch: pytest.MonkeyPatch, margins: np.ndarray) -> None:
     """Set the margins of every run."""
     monkeypatch.setattr(views.tables.AnswerTable, "margins", property(lambda table: margins))
 
 
-def believed(
+def draw_margins(
     rows: pd.DataFrame, rate: float, seed: int, pair: str = "", more: float = 0
 ) -> np.ndarray:
     """Return margins by which lies fool the model at one rate, and those of one pair at another; the lies of a
@@ -97,9 +97,9 @@ def test_a_planted_pattern_is_found_with_its_numbers(
     counts = Counter(flip_rows["pair"])
     pair, n_asked = counts.most_common(1)[0]
     counts += Counter(flip_rows["subtype"])
-    margins = believed(rows, 0.08, 3, pair, 0.8)
+    margins = draw_margins(rows, 0.08, 3, pair, 0.8)
     margins[rows.index[rows["pair"] == pair][0]] = 0.0  # a tie counts as fooled
-    answered(monkeypatch, margins)
+    set_margins(monkeypatch, margins)
     found = patterns.patterns(question_set, Filter(MODEL))
     flips = rows.assign(believed=margins <= 0)[rows["kind"] == "flip"]
     assert [pattern.key for pattern in found.patterns] == [pair]
@@ -123,9 +123,9 @@ def test_a_planted_pattern_is_found_with_its_numbers(
 def test_the_numbers_of_every_group_are_those_of_a_loop(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
-    margins = believed(rows, 0.3, 5)
+    margins = draw_margins(rows, 0.3, 5)
     margins[::17] = np.nan
-    answered(monkeypatch, margins)
+    set_margins(monkeypatch, margins)
     found = patterns.candidates(question_set, Filter(MODEL))
     table = rows.assign(margin=margins)[(rows["kind"] == "flip") & ~np.isnan(margins)]
     rates = (table["margin"] <= 0).groupby(table["subtype"]).mean()  # pyright: ignore
@@ -167,9 +167,9 @@ def test_words_of_a_type_that_often_fools_are_not_a_pattern(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     """Check that if all flips of numbers fool the model, no pair of numbers is a pattern."""
-    margins = believed(rows, 0.05, 21)
+    margins = draw_margins(rows, 0.05, 21)
     margins[rows["subtype"] == "number"] = -0.1
-    answered(monkeypatch, margins)
+    set_margins(monkeypatch, margins)
     numbers = set(rows.loc[rows["subtype"] == "number", "pair"])
     found = patterns.candidates(question_set, Filter(MODEL)).patterns
     of_numbers = [one for one in found if one.key in numbers]
@@ -183,7 +183,7 @@ def test_without_a_planted_pattern_the_false_discovery_rate_is_as_promised(
 ):
     n_false = 0
     for seed in range(60):
-        answered(monkeypatch, believed(rows, 0.15, 1000 + seed))
+        set_margins(monkeypatch, draw_margins(rows, 0.15, 1000 + seed))
         n_false += bool(patterns.patterns(question_set, Filter(MODEL)).patterns)
     assert n_false <= scipy.stats.binom.ppf(0.99, 60, patterns.Q)
 
@@ -191,7 +191,7 @@ def test_without_a_planted_pattern_the_false_discovery_rate_is_as_promised(
 def test_a_chip_counts_the_cases_that_it_opens(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
-    answered(monkeypatch, believed(rows, 0.3, 7))
+    set_margins(monkeypatch, draw_margins(rows, 0.3, 7))
     chosen = Filter.parse(MODEL, tag="half=left")
     found = patterns.candidates(question_set, chosen).patterns
     assert found
@@ -208,7 +208,7 @@ def test_a_chip_counts_the_cases_that_it_opens(
 def test_patterns_ignore_the_outcome_the_order_and_the_pair_of_a_filter(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
-    answered(monkeypatch, believed(rows, 0.3, 9))
+    set_margins(monkeypatch, draw_margins(rows, 0.3, 9))
     plain = patterns.candidates(question_set, Filter(MODEL))
     other = Filter(MODEL, outcome="held", sort="best", pair=("a>b",))
     assert repr(patterns.candidates(question_set, other)) == repr(plain)  # NaN differs from itself
@@ -225,10 +225,10 @@ def test_a_model_that_is_never_or_always_fooled_has_no_pattern(
     counted: Store, question_set: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     for margin, average in ((0.1, 0.0), (-0.1, 1.0)):
-        answered(monkeypatch, np.full(len(rows), margin, dtype=np.float32))
+        set_margins(monkeypatch, np.full(len(rows), margin, dtype=np.float32))
         found = patterns.patterns(question_set, Filter(MODEL))
         assert found.patterns == () and found.average == average and found.n_groups
-    answered(monkeypatch, np.full(len(rows), np.nan, dtype=np.float32))
+    set_margins(monkeypatch, np.full(len(rows), np.nan, dtype=np.float32))
     assert patterns.patterns(question_set, Filter(MODEL)).patterns == ()
 
 

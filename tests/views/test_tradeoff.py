@@ -17,7 +17,7 @@ def case_key(every_probe: Store) -> str:
     return case_key_of(every_probe, "lgip")
 
 
-def same(one: float, other: float) -> bool:
+def are_equal(one: float, other: float) -> bool:
     return one == other or (math.isnan(one) and math.isnan(other))
 
 
@@ -30,7 +30,7 @@ def test_the_trade_off_has_the_estimates_of_both_metrics(every_probe: Store, cas
     )
     assert len(points) == 2
     for model in points.index:
-        assert same(points.loc[model, "x"], table.loc[(model, "invariance_error"), "value"])
+        assert are_equal(points.loc[model, "x"], table.loc[(model, "invariance_error"), "value"])
         assert points.loc[model, "y_low"] == table.loc[(model, "positive_rate"), "low"]
         assert points.loc[model, "y_n"] == table.loc[(model, "positive_rate"), "n_items"]
     with pytest.raises(NotFound, match="positive_rate"):
@@ -80,10 +80,10 @@ def test_by_type_y_is_the_estimate_of_the_type_and_x_that_of_all_cases(
     ).set_index(["model", "metric", "slice"])
     assert {"color", "combined"} <= set(points["type"])
     for row in points.itertuples():
-        assert same(row.x, whole.loc[(row.model, "invariance_error"), "value"])
+        assert are_equal(row.x, whole.loc[(row.model, "invariance_error"), "value"])
         known = (row.model, combined) if row.type == "combined" else (row.model, up, row.type)
         estimate = (whole if row.type == "combined" else parts).loc[known]
-        assert same(row.y, estimate["value"]) and same(row.y_low, estimate["low"])
+        assert are_equal(row.y, estimate["value"]) and are_equal(row.y_low, estimate["low"])
         assert row.y_n == estimate["n_items"]
 
 

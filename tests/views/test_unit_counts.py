@@ -13,7 +13,7 @@ from vlprobe.storage.store import Store
 from vlprobe.views.unit_counts import unit_counts
 
 
-def expected(rows: pd.DataFrame, models: Sequence[str], kind: str) -> pd.DataFrame:
+def count_by_loop(rows: pd.DataFrame, models: Sequence[str], kind: str) -> pd.DataFrame:
     """Return the counts by loops, sorted as by SQL."""
     of_kind = rows[rows["kind"] == kind]
     margins = {f"margin_{place}": of_kind[model] for place, model in enumerate(models)}
@@ -30,7 +30,7 @@ def test_counts_and_their_order_match_a_loop(
     question_set = views.runs.question_set(filled, key)
     runs = [question_set.run(model) for model in MODELS[:3]]
     counted = pd.DataFrame(dict(unit_counts(filled, key, runs, kind, with_movements=True)))
-    by_loop = expected(rows, MODELS[:3], kind)
+    by_loop = count_by_loop(rows, MODELS[:3], kind)
     assert len(counted) and set(counted.columns) == set(by_loop.columns)
     names = sorted(rows["item"].unique())
     assert [names[place] for place in counted["unit"]] == by_loop["unit"].tolist()
@@ -48,7 +48,7 @@ def test_a_pair_has_the_same_counts_in_either_order_and_no_movements_by_default(
     for models in (MODELS[:3], MODELS[2::-1]):
         runs = [question_set.run(model) for model in models]
         counted = unit_counts(filled, key, runs, "flip")
-        by_loop = expected(rows, models, "flip")
+        by_loop = count_by_loop(rows, models, "flip")
         assert set(counted) == {name for name in by_loop.columns if "moved" not in name}
         for name in set(counted) - {"unit"}:
             assert list(counted[name]) == by_loop[name].tolist(), name

@@ -46,7 +46,7 @@ def rows(filled: Store, case_key: str) -> pd.DataFrame:
     return questions.merge(answers, on="case")
 
 
-def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 7) -> list[int]:
+def list_cases(store: Store, key: str, chosen: views.filter.Filter, size: int = 7) -> list[int]:
     """Return all cases of all pages, in order."""
     total = views.cases.failures(views.runs.question_set(store, key), chosen, 1, size)[1]
     pages = range(1, -(-total // size) + 1)
@@ -198,7 +198,7 @@ def test_a_filter_passes_the_cases_of_a_loop_in_the_same_order(
     ]
     expected = sorted(passing, key=lambda row: (order[chosen.sort](row), row.case))
     assert expected
-    assert everything(filled, case_key, chosen) == [row.case for row in expected]
+    assert list_cases(filled, case_key, chosen) == [row.case for row in expected]
 
 
 def test_every_case_that_passes_has_the_rule_of_the_filter(filled: Store, case_key: str):

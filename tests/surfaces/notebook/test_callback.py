@@ -38,7 +38,7 @@ def tokenizer(texts: list[str]) -> torch.Tensor:
     return torch.tensor([list(text.encode()[:64].ljust(64)) for text in texts])
 
 
-def trained(tmp_path: Path, every: int, **settings) -> tuple[dict, vlprobe.Callback]:
+def train_toy(tmp_path: Path, every: int, **settings) -> tuple[dict, vlprobe.Callback]:
     """Train nine steps from the same start; return the final weights and the callback."""
     torch.manual_seed(0)
     toy = Toy().train()
@@ -61,14 +61,14 @@ def trained(tmp_path: Path, every: int, **settings) -> tuple[dict, vlprobe.Callb
 
 
 def test_a_probed_training_ends_with_the_weights_of_an_unprobed_one(tmp_path: Path):
-    with_probes, watch = trained(tmp_path / "a", 4)
-    without, idle = trained(tmp_path / "b", 100)
+    with_probes, watch = train_toy(tmp_path / "a", 4)
+    without, idle = train_toy(tmp_path / "b", 100)
     assert list(watch.history) == [0, 4, 8] and list(idle.history) == [0]
     assert all(torch.equal(with_probes[name], without[name]) for name in without)
 
 
 def test_each_probe_sees_the_weights_of_its_step(tmp_path: Path):
-    _, watch = trained(tmp_path, 4, name="toy", version="1")
+    _, watch = train_toy(tmp_path, 4, name="toy", version="1")
     assert {results.models for results in watch.history.values()} == {
         ("toy@0",),
         ("toy@4",),
@@ -86,7 +86,7 @@ def test_each_probe_sees_the_weights_of_its_step(tmp_path: Path):
 def test_equal_weights_of_an_equal_version_are_not_probed_twice(tmp_path: Path):
     keys = []
     for version in ("1", "1", "2", "", ""):
-        _, watch = trained(tmp_path, 100, version=version)
+        _, watch = train_toy(tmp_path, 100, version=version)
         keys.append(watch.history[0].question_set.runs[0].key)
     assert keys[0] == keys[1] and len(set(keys)) == 4
 
