@@ -163,11 +163,11 @@ assert len(sets) == 6 and sets["probe"][0] == "lgip", sets
 for key in sets["case_key"]:
     question_set = views.runs.question_set(store, key)
     kind = next(iter(views.runs.kinds(question_set.probe)))
-    cards, _, _ = views.wall.wall(store, question_set, Filter("demo:softmax", kind, outcome="all"), size=4)
+    cards, _, _ = views.wall.wall(question_set, Filter("demo:softmax", kind, outcome="all"), size=4)
     assert len(cards) == 4
     for name in cards[0].images:
         pictures.open_picture(Picture.from_name(name)).load()
-    assert not views.estimates.estimates(store, question_set).empty
+    assert not views.estimates.estimates(question_set).empty
 loaded = {{"torch", "open_clip", "transformers", "streamlit"}} & set(sys.modules)
 assert not loaded, loaded
 """
