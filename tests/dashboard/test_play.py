@@ -174,7 +174,7 @@ def test_a_vote_counts_once_and_a_late_vote_does_not_count(show_quiz, screen: Sc
     vote(at, 1, 0)
     assert solo(at).votes == [0]
     send(at, page.KEY, next=0)
-    send(at, page.KEY, next=0)  # pressed twice
+    send(at, page.KEY, next=0)  # clicked twice
     assert solo(at).index == 1
     vote(at, 1, 0)
     assert solo(at).votes == [0]

@@ -362,7 +362,7 @@ def test_a_figure_of_a_page_is_a_slide_until_it_is_removed(
     drawn.save(buffer, "PNG")
     monkeypatch.setattr(export, "can_render", lambda: True)
     monkeypatch.setattr(paper, "exported", lambda figure, suffix: buffer.getvalue())
-    monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())  # kept for the session
+    monkeypatch.setattr(dashboard_access, "LOCAL_HOSTS", ())  # stored for the session
     at = show_page(compared, page, tab="differences", kind="flip")
     name = {"tradeoff": "tradeoff", "compare": "forest"}[page]
     at.button(key=f"deck_{name}").click().run()

@@ -75,7 +75,7 @@ def all_text(files: Mapping[str, bytes] | Path) -> str:
 
 
 def few(folder: Path) -> QuestionSet:
-    """The shipped answers of three models, in a store that writes to a folder."""
+    """Return the bundled answers of three models, in a store that writes to a folder."""
     question_set = views.runs.question_set(StoreAboveShipped(folder, shipped.FOLDER), KEY)
     runs = [question_set.run(model) for model in question_set.ordered_models[:3]]
     return replace(question_set, runs=tuple(runs))
