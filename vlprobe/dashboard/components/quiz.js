@@ -30,16 +30,11 @@ function wrapped(draw, text, width) {
   return text ? lines : [];
 }
 
-function shape(path, color) {
-  return markOf({ path, color }, "shape");
-}
+const sign = (path) => outline(path, "shape");
 
-function sign(path) {
-  return outline(path, "shape");
-}
-
-function chip(entry, own = false) {
-  return make("span", own ? "chip own" : "chip", shape(entry.path, entry.color), make("span", "", entry.name));
+// Make the label of a person or a model.
+function named({ path, color, name }) {
+  return [markOf({ path: path || PERSON, color: color || "currentColor" }, "shape"), make("span", "", name)];
 }
 
 function option(caption, index, data, act) {
@@ -47,17 +42,10 @@ function option(caption, index, data, act) {
     written("span", "words", caption.runs), 
     caption.label && make("span", "label", sign(caption.state === "was-true" ? TICK : CROSS), make("span", "", caption.label)));
   button.disabled = !data.open;
-  const who = make("span", "who");
-  if (caption.own) who.append(chip({ name: caption.own, path: PERSON, color: "currentColor" }, true));
-  for (const model of caption.models) who.append(chip(model));
-  if (caption.more) who.append(make("span", "chip", caption.more));
-  if (who.childNodes.length) button.append(who);
+  const chips = [caption.own && make("span", "chip own", ...named({ name: caption.own })),
+    ...caption.models.map((model) => make("span", "chip", ...named(model))), caption.more && make("span", "chip", caption.more)];
+  if (chips.some(Boolean)) button.append(make("span", "who", ...chips));
   return button;
-}
-
-// Make the label of a person or a model.
-function named({ path, color, name }) {
-  return [shape(path || PERSON, color || "currentColor"), make("span", "", name)];
 }
 
 function score(entry) {

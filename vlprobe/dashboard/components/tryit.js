@@ -8,9 +8,7 @@ const SIGNS = { right: TICK, fooled: CROSS };
 const AGAIN = "M11.5 4.5 A5 5 0 1 0 12 8 M11.8 1.5 V4.8 H8.5";
 const PAUSE = 250; // milliseconds
 
-function line(path) {
-  return outline(path, "line");
-}
+const line = (path) => outline(path, "line");
 
 function verdict({ state, text }) {
   return make("span", `says ${state}`, SIGNS[state] && line(SIGNS[state]), text);
