@@ -297,8 +297,8 @@ def estimates_of(
     `choices` are arguments of `views.estimates.estimates`.
     """
     question_set = views.runs.question_set(store, manifest["case_key"])
-    found = views.estimates.estimates(question_set, **choices)
-    return found.set_index(list(columns) or "metric")
+    table = views.estimates.estimates(question_set, **choices)
+    return table.set_index(list(columns) or "metric")
 
 
 def image_vector(model: Any, name: str) -> "np.ndarray":

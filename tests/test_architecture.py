@@ -186,8 +186,8 @@ def test_the_dashboard_imports_only_documented_modules_of_streamlit():
             modules_of_streamlit |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             modules_of_streamlit.add(node.module)
-    found = {name for name in modules_of_streamlit if name.split(".")[0] == "streamlit"}
-    assert "streamlit" in found and found <= public
+    imported = {name for name in modules_of_streamlit if name.split(".")[0] == "streamlit"}
+    assert "streamlit" in imported and imported <= public
 
 
 def test_only_the_dashboard_and_the_pages_of_features_import_streamlit():

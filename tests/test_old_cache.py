@@ -68,14 +68,14 @@ def differing(
     """Return the differences from the expected rows, matched by the columns in `names`; additional columns are
     ignored.
     """
-    found = {tuple(row[name] for name in names): row for row in rows}
+    row_of = {tuple(row[name] for name in names): row for row in rows}
     wrong = []
     for row in expected:
         key = tuple(row[name] for name in names)
         wrong += [
-            f"{key} {column}: {found.get(key, {}).get(column)}, and was {value}"
+            f"{key} {column}: {row_of.get(key, {}).get(column)}, and was {value}"
             for column, value in row.items()
-            if column not in DESCRIBED and not are_same(found.get(key, {}).get(column), value)
+            if column not in DESCRIBED and not are_same(row_of.get(key, {}).get(column), value)
         ]
     return wrong
 
@@ -86,8 +86,8 @@ def stored_run(key: str) -> dict:
 
 def entries(store: Store) -> dict[str, bytes]:
     """Return the contents of all files of questions and runs by path."""
-    found = [*store.root.glob("cases/*/*"), *store.root.glob("runs/*/*")]
-    return {str(path): path.read_bytes() for path in found if path.is_file()}
+    paths = [*store.root.glob("cases/*/*"), *store.root.glob("runs/*/*")]
+    return {str(path): path.read_bytes() for path in paths if path.is_file()}
 
 
 def answers(store: Store, manifest: Mapping) -> dict[str, float]:
@@ -191,13 +191,13 @@ def test_saved_views_are_read_and_their_question_sets_and_models_exist(old):
 def test_tags_and_notes_are_on_their_original_cases(old):
     assert len(EXPECTED["annotations"]) == 2
     for case_key, stored in EXPECTED["annotations"].items():
-        found = annotations.read(old, case_key)
-        assert found.damaged == ()
-        assert [(one.case, one.id, list(one.tags), one.note) for one in found.current] == [
+        notes = annotations.read(old, case_key)
+        assert notes.damaged == ()
+        assert [(one.case, one.id, list(one.tags), one.note) for one in notes.current] == [
             (one["case"], one["id"], one["tags"], one["note"]) for one in stored
         ]
         assert views.rows.questions(
-            views.runs.question_set(old, case_key), [one.case for one in found.current]
+            views.runs.question_set(old, case_key), [one.case for one in notes.current]
         )["id"].tolist() == [one["id"] for one in stored]
         model = views.runs.question_set(old, case_key).models[0]
         tagged = views.filter.Filter(model, kind="", outcome="all", tagged="größe")

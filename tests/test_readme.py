@@ -66,16 +66,16 @@ def parts(line: str) -> Iterator[list[str]]:
 
 def shell_commands() -> list:
     """Return a test parameter for each command of each shell block, with the name of its page as id."""
-    found = []
+    commands = []
     for page in PAGES:
         for block in SHELL.findall(text_of(page)):
             for line in block.splitlines():
                 if line.split(" #")[0].strip() and not line.startswith("#"):
-                    found += [
+                    commands += [
                         pytest.param(command, id=f"{page_id(page)}: {line[:60]}")
                         for command in parts(line)
                     ]
-    return found
+    return commands
 
 
 def parse(words: list[str]) -> None:

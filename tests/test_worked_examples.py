@@ -131,7 +131,7 @@ def test_rococo():
     table = given_table("rococo")
     similarities = table.iloc[:, 1:].to_numpy(np.float32)
     n = len(similarities)
-    found = retrieval.retrieve(
+    ranks = retrieval.retrieve(
         similarities,
         np.arange(n),
         Gallery(np.eye(2 * n, dtype=np.float32)),
@@ -139,7 +139,7 @@ def test_rococo():
         np.repeat([False, True], n),
     )
     names = ("rank_clean", "rank", "least_rank_clean", "least_rank", "top_altered", "top_tied")
-    columns = {name: getattr(found, name) for name in names}
+    columns = {name: getattr(ranks, name) for name in names}
     rows = pd.DataFrame({"kind": "i2t", "item_code": range(n), "group_code": range(n)} | columns)
     compare("rococo", "", judged(rococo.PROBE, rows))
     assert columns["top_tied"].tolist() == [False, False, False, True]
@@ -245,16 +245,16 @@ def test_series_boundary():
     table = given_table("series")
     video = Series((Picture.from_name("f"),) * len(table), tuple(table[0]), boundary=0.3)
     scores = table[[1, 2]].to_numpy()
-    found = series_probe._boundary(video, scores)
-    rows = pd.DataFrame([found | {"kind": "boundary"}])
+    answer = series_probe._boundary(video, scores)
+    rows = pd.DataFrame([answer | {"kind": "boundary"}])
     fits = series.boundary_scores(scores)
     named = {
         "fit between 0 and .2": fits[0],
         "fit between .2 and .4, the truth": fits[video.boundary_index],
         "fit between .4 and .6, the best": fits.max(),
         "fit between .6 and .8": fits[3],
-        "seconds off": found["seconds_off"],
-        "margin": found["margin"],
+        "seconds off": answer["seconds_off"],
+        "margin": answer["margin"],
     }
     compare("series", "", judged(series_probe.PROBE, rows) | named)
 
@@ -262,9 +262,9 @@ def test_series_boundary():
 def test_series_order():
     table = given_table("series", "order")
     people = Series((Picture.from_name("p"),) * len(table), edit_order=(3, 2, 1, 0))
-    found = series_probe._order(people, table[[1, 2]].to_numpy())
-    rows = pd.DataFrame([found | {"kind": "order"}])
-    named = {"the model's order before and after": found["kept"]}
+    answer = series_probe._order(people, table[[1, 2]].to_numpy())
+    rows = pd.DataFrame([answer | {"kind": "order"}])
+    named = {"the model's order before and after": answer["kept"]}
     compare("series", "order", judged(series_probe.PROBE, rows) | named)
 
 

@@ -112,12 +112,12 @@ def foils(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, st
 
 def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils):
     store, keys = foils
-    found = {
+    tables = {
         probe: estimates_of(store, {"case_key": key}, "model", "metric")
         for probe, key in keys.items()
     }
-    pairs = found["eqben"].loc[(RANDOM, "foil_accuracy"), INTERVAL]
-    triplets = found["visla"].loc[(RANDOM, "pair_accuracy"), INTERVAL]
+    pairs = tables["eqben"].loc[(RANDOM, "foil_accuracy"), INTERVAL]
+    triplets = tables["visla"].loc[(RANDOM, "pair_accuracy"), INTERVAL]
     assert pairs.tolist() == triplets.tolist()
     assert pairs["n_items"] == 8
 
@@ -152,12 +152,12 @@ def test_pairs_connected_by_shared_pictures_are_one_cluster(tmp_path: Path):
         )
         for one, two in edges
     ]
-    found = {item.id: item.unit for item in validation.clustered_by_picture(items, tmp_path)}
+    units = {item.id: item.unit for item in validation.clustered_by_picture(items, tmp_path)}
     shared = np.array([[bool(set(one) & set(other)) for other in edges] for one in edges])
     n_components, component = csgraph.connected_components(shared)
-    assert n_components == len(set(found.values())) == 3
-    assert len(set(zip(component.tolist(), found.values(), strict=True))) == 3
-    assert {key for key, unit in found.items() if unit == key} == {"ab", "fg", "ij"}
+    assert n_components == len(set(units.values())) == 3
+    assert len(set(zip(component.tolist(), units.values(), strict=True))) == 3
+    assert {key for key, unit in units.items() if unit == key} == {"ab", "fg", "ij"}
 
 
 def test_digests_of_datasets_without_internal_tag_names_are_unchanged(tmp_path: Path):

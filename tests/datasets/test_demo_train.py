@@ -22,9 +22,9 @@ def test_every_training_scene_is_in_the_train_split(name):
 
 @pytest.mark.parametrize("name", ["demo-train", "demo-train:pairs"])
 def test_every_training_picture_is_drawn_and_the_digest_is_reproducible(name, few, tmp_path):
-    found = registry.load_dataset(name, tmp_path)
-    assert all(item.image.path.is_file() for item in found.items)
-    assert found.digest == registry.load_dataset(name, tmp_path).digest
+    dataset = registry.load_dataset(name, tmp_path)
+    assert all(item.image.path.is_file() for item in dataset.items)
+    assert dataset.digest == registry.load_dataset(name, tmp_path).digest
 
 
 def test_the_scenes_follow_those_on_which_the_demo_models_were_trained():

@@ -106,9 +106,9 @@ def test_an_altered_caption_is_most_similar_to_the_original_with_its_number(
 def test_a_coco_id_refers_to_the_same_picture_in_2014_and_2017(shared_data: Path, tmp_path: Path):
     """Pictures found by id have the captions that COCO 2017 gives them."""
     images = shared_data / "coco_real" / "val2017"
-    found = rococo.load(f"rococo:{shared_data}/rococo/danger.json@{images}+available", tmp_path)
+    dataset = rococo.load(f"rococo:{shared_data}/rococo/danger.json@{images}+available", tmp_path)
     known = {item.id: item for item in coco.load(f"coco:{shared_data}/coco_real", tmp_path).items}
-    assert len(found.items) == 33
-    for item in found.items:
+    assert len(dataset.items) == 33
+    for item in dataset.items:
         assert item.image == known[item.id].image
         assert set(item.captions) == set(known[item.id].captions)

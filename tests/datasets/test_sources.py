@@ -24,10 +24,10 @@ def picture(file: Path) -> Path:
 
 
 def test_a_dataset_name_consists_of_a_file_an_image_folder_and_options(tmp_path: Path):
-    found = parse(f"x:{tmp_path}/rows.json@{tmp_path}+available+p2")
-    assert found.files == (tmp_path / "rows.json",)
-    assert found.images == tmp_path
-    assert found.options == {"available", "p2"}
+    source = parse(f"x:{tmp_path}/rows.json@{tmp_path}+available+p2")
+    assert source.files == (tmp_path / "rows.json",)
+    assert source.images == tmp_path
+    assert source.options == {"available", "p2"}
 
 
 def test_an_existing_path_can_contain_the_separators(tmp_path: Path):
@@ -50,8 +50,8 @@ def test_every_existing_file_is_found_whatever_its_name(
     file = folder / f"{stem}.json"
     file.write_text("[]")
     images = f"@{folder}" if with_images else ""
-    found = parse("x:" + "+".join([f"{file}{images}", *sorted(options)]))
-    assert (found.files, found.images, found.options) == (
+    source = parse("x:" + "+".join([f"{file}{images}", *sorted(options)]))
+    assert (source.files, source.images, source.options) == (
         (file,),
         folder if with_images else None,
         options,

@@ -142,9 +142,9 @@ def test_an_unreadable_run_is_reported_and_the_others_are_shown(
         assert [str(path) in line for line in shown.stderr.splitlines() if "Left out" in line] == [
             True
         ]
-        found = command(shared, "show", folder.name)
-        assert (found.exit_code, found.stderr.count("\n")) == (1, 1)
-        assert "cannot be read" in found.stderr
+        outcome = command(shared, "show", folder.name)
+        assert (outcome.exit_code, outcome.stderr.count("\n")) == (1, 1)
+        assert "cannot be read" in outcome.stderr
         for page in ("overview", "failures", "compare", "models", "run"):
             at = open_page(monkeypatch, shared, page)
             assert [

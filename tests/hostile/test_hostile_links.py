@@ -104,7 +104,7 @@ def check_harmless(at: AppTest) -> None:
     """Check that the page has no traceback, no injected element or Markdown and only one-line errors."""
     assert not at.exception, at.exception[0].message
     bodies = [element.proto.body for element in at.get("html")]
-    assert [found for body in bodies for found in Page(body).running] == []
+    assert [markup for body in bodies for markup in Page(body).running] == []
     for element in [*at.markdown, *at.error, *at.info, *at.warning, *at.success, *at.caption]:
         assert not re.search(MARKDOWN, element.value), element.value
     for error in at.error:

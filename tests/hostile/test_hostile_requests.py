@@ -113,7 +113,7 @@ def named(kind: str, path: str) -> object:
 def requests_naming(dataset: str, path: str) -> list[Request]:
     """Return a request for each field and each option that can refer to a path."""
     plain = {"examine": False, "device": "cpu", "limit": 1}
-    found = [
+    requests = [
         Request(
             **{
                 "models": ("control:random",),
@@ -130,8 +130,8 @@ def requests_naming(dataset: str, path: str) -> list[Request]:
         if kind:
             value = named(kind, path)
             options = {option: list(value) if isinstance(value, tuple) else value}
-            found.append(Request(("control:random",), dataset, probe, options, **plain))
-    return found
+            requests.append(Request(("control:random",), dataset, probe, options, **plain))
+    return requests
 
 
 @pytest.mark.parametrize(

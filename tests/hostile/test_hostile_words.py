@@ -234,13 +234,13 @@ def test_every_caption_is_listed_unchanged_and_found_by_a_search(filled):
     originals = {texts[0] for texts in table["texts"]}
     assert {f"A red dog on a bench {words}" for words in WORDS} <= originals
     for words in WORDS:
-        found = views.cases.failures(
+        table_of_words = views.cases.failures(
             views.runs.question_set(filled, key_of(filled)),
             every(contains=words if '"' in words else f'"{words}"'),
             1,
             10_000,
         )[0]
-        assert {texts[0] for texts in found["texts"]} == {f"A red dog on a bench {words}"}
+        assert {texts[0] for texts in table_of_words["texts"]} == {f"A red dog on a bench {words}"}
         tagged = views.cases.failures(
             views.runs.question_set(filled, key_of(filled)), every(tag=f"<u>tag=={words}"), 1, 1
         )
@@ -278,7 +278,7 @@ LINKS = {
 def test_a_malicious_link_runs_nothing_on_the_page(filled, monkeypatch, page: str):
     at = open_page(monkeypatch, filled, page, **LINKS[page])
     bodies = [element.proto.body for element in at.get("html")]
-    assert [found for body in bodies for found in Page(body).running] == []
+    assert [markup for body in bodies for markup in Page(body).running] == []
     written = [*at.markdown, *at.error, *at.info, *at.warning, *at.caption]
     for value in (element.value for element in written):
         assert not re.search(

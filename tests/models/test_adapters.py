@@ -74,8 +74,8 @@ def expected(model, base: Path, pooling: str, texts: list[str] = TEXTS) -> np.nd
 @pytest.mark.parametrize("pooling", POOLED)
 def test_a_model_without_modules_json_uses_the_named_pooling(base, pooling):
     model = transformers.AutoModel.from_pretrained(base).eval()
-    found = embed(f"st:{base}+pooling={pooling}")
-    assert np.abs(found - expected(model, base, pooling)).max() <= 1e-5
+    embeddings = embed(f"st:{base}+pooling={pooling}")
+    assert np.abs(embeddings - expected(model, base, pooling)).max() <= 1e-5
     framed = embed(f"st:{base}+pooling={pooling}+prompt=the photo {{}} in one")
     texts = [f"the photo {text} in one" for text in TEXTS[:2]]
     assert np.abs(framed[:2] - expected(model, base, pooling, texts)).max() <= 1e-5
@@ -98,9 +98,9 @@ def test_embeddings_equal_those_of_an_unmerged_peft_model(base, tmp_path, settin
         transformers.AutoModel.from_pretrained(base), folder
     ).eval()
     name = f"st:{base}+adapter={folder}+pooling=cls"
-    found = embed(name)
-    assert np.abs(found - expected(unmerged, base, "cls")).max() <= 1e-5
-    assert np.abs(found - embed(f"st:{base}+pooling=cls")).max() > 0.01
+    embeddings = embed(name)
+    assert np.abs(embeddings - expected(unmerged, base, "cls")).max() <= 1e-5
+    assert np.abs(embeddings - embed(f"st:{base}+pooling=cls")).max() > 0.01
     adapted, plain = (registry.load_model(n, "cpu") for n in (name, f"st:{base}+pooling=cls"))
     assert adapted.digest != plain.digest
     assert {folder / "adapter_config.json", folder / "adapter_model.safetensors"} <= {
@@ -112,8 +112,8 @@ def test_an_adapter_trained_with_a_head_is_loaded_completely(base, tmp_path):
     folder = adapt(base, tmp_path / "adapter", head=True)
     model = transformers.AutoModelForMaskedLM.from_pretrained(base)
     inner = peft.PeftModel.from_pretrained(model, folder).eval().base_model.model.bert
-    found = embed(f"st:{base}+adapter={folder}+pooling=mean")
-    assert np.abs(found - expected(inner, base, "mean")).max() <= 1e-5
+    embeddings = embed(f"st:{base}+adapter={folder}+pooling=mean")
+    assert np.abs(embeddings - expected(inner, base, "mean")).max() <= 1e-5
 
 
 @pytest.mark.parametrize(

@@ -173,5 +173,5 @@ def rows_of(probe: str, ways: Iterable[str]) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("probe", tiers(PROBES, ("rococo",)))
 def test_each_cell_matches_the_outcome_of_a_run(probe, tmp_path_factory):
-    found = cells(probe, tmp_path_factory.mktemp(probe))
-    assert found == rows_of(probe, next(iter(found.values())))
+    outcomes = cells(probe, tmp_path_factory.mktemp(probe))
+    assert outcomes == rows_of(probe, next(iter(outcomes.values())))

@@ -51,9 +51,9 @@ def test_imported_embeddings_give_exactly_the_scores_of_the_model(probe, tmp_pat
     data = make(probe, tmp_path / "data", 6)
     name = save_embeddings(tmp_path / "out", data, probe, store)
     own, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
-    expected, found = scored(own, store), scored(looked_up, store)
-    assert len(found) == len(expected) > 5
-    np.testing.assert_equal(found, expected)
+    expected, imported_rows = scored(own, store), scored(looked_up, store)
+    assert len(imported_rows) == len(expected) > 5
+    np.testing.assert_equal(imported_rows, expected)
     assert looked_up["spread"] == own["spread"] or np.isnan(own["spread"])
     assert looked_up["note"] == "embeddings from a file" and looked_up["score_type"] == "cosine"
 
@@ -205,8 +205,10 @@ def test_published_clip_embeddings_give_the_published_recall(shared_data, tmp_pa
     name = f"embeddings:{shared_data}/embeddings/features_clip.npy+normalise+as=CLIP"
     request = Request((name,), data, "rococo", {"policies": [], "pictures": []})
     manifest = execute(request, store)[0]
-    found = values(store, manifest)
-    recalls = [round(100 * found[f"{side}_r{k}"], 1) for side in ("t2i", "i2t") for k in (1, 5, 10)]
+    metrics = values(store, manifest)
+    recalls = [
+        round(100 * metrics[f"{side}_r{k}"], 1) for side in ("t2i", "i2t") for k in (1, 5, 10)
+    ]
     assert recalls == [50.6, 76.6, 86.2, 55.2, 80.8, 89.2]
     assert manifest["notes"][0].startswith("0 of 500 have a picture here")
     checks = {
@@ -244,9 +246,9 @@ def test_missing_embeddings_are_counted_and_refused_or_unknown_with_an_option(
 def test_embeddings_of_texts_only_are_a_text_encoder(tiny, tmp_path, store):
     data = make("visla", tmp_path / "data", 6)
     name = save_embeddings(tmp_path / "out", data, "visla", store, ("texts",))
-    found = values(store, run(name, data, "visla", store))
+    metrics = values(store, run(name, data, "visla", store))
     expected = values(store, run(answered.MODEL, data, "visla", store))
-    assert found["words_t2t_accuracy"] == expected["words_t2t_accuracy"]
+    assert metrics["words_t2t_accuracy"] == expected["words_t2t_accuracy"]
     with pytest.raises(InvalidInput, match="only has text embeddings"):
         run(name, tiny, "lgip", store)
 

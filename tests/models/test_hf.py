@@ -80,13 +80,13 @@ def reference_images(kind: str, folder: Path, images: list) -> np.ndarray:
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
 def test_embeddings_equal_the_forward_pass_of_transformers(kind, make_model):
     folder, model = make_model(kind)
-    found = model.encode_texts(model.tokenize(TEXTS))
-    assert found.dtype == np.float32 and found.shape == (len(TEXTS), model.dim)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
-    assert np.abs(found - reference_texts(kind, folder, TEXTS)).max() <= 1e-6
+    vectors = model.encode_texts(model.tokenize(TEXTS))
+    assert vectors.dtype == np.float32 and vectors.shape == (len(TEXTS), model.dim)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert np.abs(vectors - reference_texts(kind, folder, TEXTS)).max() <= 1e-6
     images = tiny_hf.pictures(3)
-    found = model.encode_images(np.stack([model.preprocess(image) for image in images]))
-    assert np.abs(found - reference_images(kind, folder, images)).max() <= 1e-6
+    vectors = model.encode_images(np.stack([model.preprocess(image) for image in images]))
+    assert np.abs(vectors - reference_images(kind, folder, images)).max() <= 1e-6
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
@@ -104,9 +104,9 @@ def test_an_embedding_does_not_depend_on_its_batch(kind, make_model):
 @pytest.mark.parametrize("kind", ["siglip", "siglip2-fixed", "siglip2"])
 def test_padding_siglip_texts_to_the_longest_changes_the_embedding(kind, make_model):
     folder, model = make_model(kind)
-    found = model.encode_texts(model.tokenize(TEXTS))
+    vectors = model.encode_texts(model.tokenize(TEXTS))
     wrong = reference_texts(kind, folder, TEXTS[:2], padding="longest")
-    assert np.abs(found[:2] - wrong).max() > 1e-2
+    assert np.abs(vectors[:2] - wrong).max() > 1e-2
     assert model.tokenize(["a cat"]).shape == (1, 64)
     assert (model.tokenize(["a cat"]) != frozen.PAD).all()
 
@@ -188,10 +188,10 @@ def test_loading_changes_no_random_state_and_prints_nothing(make_model, capfd):
 def test_half_precision_gives_close_float32_unit_vectors(precision, make_model):
     folder, exact = make_model("clip")
     model = registry.load_model(f"hf:{folder}", "cpu", precision)
-    found = model.encode_texts(model.tokenize(TEXTS))
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
-    assert 0 < np.abs(found - exact.encode_texts(exact.tokenize(TEXTS))).max() < 0.05
+    vectors = model.encode_texts(model.tokenize(TEXTS))
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert 0 < np.abs(vectors - exact.encode_texts(exact.tokenize(TEXTS))).max() < 0.05
 
 
 def test_pickled_weights_are_read_and_a_pickle_with_code_is_refused(tmp_path):

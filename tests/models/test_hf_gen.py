@@ -68,12 +68,12 @@ def probabilities(
 def test_a_score_is_the_probability_of_yes_versus_no_as_the_first_token(kind, make_model):
     folder, model = make_model(kind)
     images = tiny_hf.pictures(2)
-    found = model.match(*tiny_hf.pairs(model, images, CAPTIONS))
+    scores = model.match(*tiny_hf.pairs(model, images, CAPTIONS))
     for row, (image, caption) in enumerate(zip(images, CAPTIONS, strict=True)):
         question = f"Does this picture show: '{caption}'? Answer yes or no."
         # each token is a byte, so a leading blank would begin both answers
         yes, no = probabilities(kind, folder, image, question, "Yy", "Nn")
-        assert found[row] == pytest.approx(yes / (yes + no), abs=1e-5)
+        assert scores[row] == pytest.approx(yes / (yes + no), abs=1e-5)
     assert model.capabilities.score_type == "probability" and "Answer yes or no." in model.note
     assert registry.parse_name("models", f"hf-gen:{folder}").capabilities == model.capabilities
     assert not may_embed(f"hf-gen:{folder}")
@@ -141,9 +141,9 @@ def test_a_model_that_follows_the_caption_order_is_right_in_one_order_only(
     manifest = execute(
         Request((model.name,), make("eqben", tmp_path / "data", 3), "eqben", device="cpu"), store
     )[0]
-    found = values(store, manifest)
-    assert (found["matched_12"], found["matched_21"], found["matched_both"]) == (1, 0, 0)
-    assert found["group_score"] == 0  # all probabilities are tied
+    metrics = values(store, manifest)
+    assert (metrics["matched_12"], metrics["matched_21"], metrics["matched_both"]) == (1, 0, 0)
+    assert metrics["group_score"] == 0  # all probabilities are tied
     lefts, rights, ones, twos = zip(*inputs, strict=True)
     assert lefts[0] == lefts[1] and rights[0] == rights[1]
     assert (ones[0], twos[0]) == (twos[1], ones[1]) == ("first 0", "second 0")
@@ -171,11 +171,11 @@ def test_a_run_on_foils_counts_accepted_captions_and_rejected_foils(make_model, 
     manifest = execute(Request((f"hf-gen:{folder}",), data, "eqben", device="cpu"), store)[0]
     picture, texts = Picture(tmp_path / "0.png"), ["a cat 0", "a dog 0"]
     true, false = CachedEncoder(model).pairs([picture], texts, np.zeros(2, int), np.arange(2))
-    found = values(store, manifest)
-    assert found["caption_accepted"] == float(true > 0.5) and found["foil_rejected"] == float(
+    metrics = values(store, manifest)
+    assert metrics["caption_accepted"] == float(true > 0.5) and metrics["foil_rejected"] == float(
         false < 0.5
     )
-    assert np.isnan(found["matched_both"])
+    assert np.isnan(metrics["matched_both"])
 
 
 def test_a_gallery_is_ranked_by_the_log_odds_of_all_pairs_after_printing_their_number(
@@ -209,10 +209,10 @@ def test_a_gallery_is_ranked_by_the_log_odds_of_all_pairs_after_printing_their_n
         ranks.append(1 + int((others >= row[own].max()).sum()))  # a tie is a failure
     rows = store.run(manifest["key"]).table("scores").to_pylist()
     kinds = store.cases(manifest["case_key"]).table("cases", ["kind"])["kind"].to_pylist()
-    found = [
+    stored_ranks = [
         row["rank_clean"] for row, kind in zip(rows, kinds, strict=True) if kind == CAPTION_SEARCHES
     ]
-    assert found == ranks
+    assert stored_ranks == ranks
     assert manifest["score_type"] == "logit"
 
 
@@ -244,12 +244,12 @@ def test_caption_choices_in_both_orders_equal_those_of_transformers(make_model, 
             rights.append(one > two if first == captions[0] else two > one)
         orders.append(rights)
     expected = np.array(orders, dtype=float)
-    found = values(store, manifest)
-    assert found["foil_accuracy"] == pytest.approx(expected.mean())
-    assert found["right_true_first"] == pytest.approx(expected[:, 0].mean())
-    assert found["right_wrong_first"] == pytest.approx(expected[:, 1].mean())
-    assert found["right_in_both_orders"] == pytest.approx(expected.all(axis=1).mean())
-    assert found["order_flips"] == pytest.approx((expected[:, 0] != expected[:, 1]).mean())
+    metrics = values(store, manifest)
+    assert metrics["foil_accuracy"] == pytest.approx(expected.mean())
+    assert metrics["right_true_first"] == pytest.approx(expected[:, 0].mean())
+    assert metrics["right_wrong_first"] == pytest.approx(expected[:, 1].mean())
+    assert metrics["right_in_both_orders"] == pytest.approx(expected.all(axis=1).mean())
+    assert metrics["order_flips"] == pytest.approx((expected[:, 0] != expected[:, 1]).mean())
     assert manifest["n_orders"] == 2 and manifest["score_type"] == "verdict"
     rows = store.run(manifest["key"]).table("scores").to_pylist()
     np.testing.assert_allclose([row["scores"][0] for row in rows], expected.mean(axis=1))
@@ -263,8 +263,8 @@ def test_a_question_template_is_used_and_changes_the_digest(make_model, tmp_path
     image = tiny_hf.pictures(1)[0]
     question = "Is 'a cat' here? Say yes or no."
     yes, no = probabilities("llava", folder, image, question, "Yy", "Nn")
-    found = other.match([other.preprocess(image)], other.tokenize(["a cat"]))[0]
-    assert found == pytest.approx(yes / (yes + no), abs=1e-5)
+    score = other.match([other.preprocess(image)], other.tokenize(["a cat"]))[0]
+    assert score == pytest.approx(yes / (yes + no), abs=1e-5)
 
 
 @pytest.mark.parametrize(

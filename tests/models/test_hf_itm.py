@@ -93,8 +93,8 @@ def test_the_score_of_a_pair_equals_the_forward_pass_of_transformers(kind, make_
     folder, model = make_model(kind)
     images = tiny_hf.pictures(len(TEXTS))
     together = tiny_hf.pairs(model, images, TEXTS)
-    found, logits = model.match(*together), model.match(*together, logits=True)
-    assert found.dtype == np.float32
+    scores, logits = model.match(*together), model.match(*together, logits=True)
+    assert scores.dtype == np.float32
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
         own = forward(kind, folder, image, text)[0]
         expected = float(own[0]) if kind == "vilt" else float(own.softmax(dim=0)[1])
@@ -102,7 +102,7 @@ def test_the_score_of_a_pair_equals_the_forward_pass_of_transformers(kind, make_
         assert model.match(*alone, logits=True)[0] == pytest.approx(float(own[-1]), abs=2e-6)
         assert model.match(*alone)[0] == pytest.approx(expected, abs=1e-6)
         assert logits[row] == pytest.approx(float(own[-1]), abs=LOGIT_ROUNDING[kind])
-        assert found[row] == pytest.approx(expected, abs=ROUNDING[kind])
+        assert scores[row] == pytest.approx(expected, abs=ROUNDING[kind])
     assert model.capabilities.score_type == ("logit" if kind == "vilt" else "probability")
 
 
@@ -112,13 +112,13 @@ def test_the_similarity_for_short_lists_equals_that_of_transformers(kind, make_m
     images = tiny_hf.pictures(len(TEXTS))
     left = model.encode_images(np.stack([model.preprocess(image) for image in images]))
     right = model.encode_texts(model.tokenize(TEXTS))
-    found = gallery.similarity_matrix(left, right)
+    similarities = gallery.similarity_matrix(left, right)
     assert (right.shape[1], left.shape[1]) == (model.capabilities.dim, model.capabilities.image_dim)
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
-        assert found[row, row] == pytest.approx(
+        assert similarities[row, row] == pytest.approx(
             float(forward(kind, folder, image, text, itm=False)[0, 0]), abs=1e-6
         )
-    np.testing.assert_array_equal(gallery.similarity_matrix(right, left), found.T)
+    np.testing.assert_array_equal(gallery.similarity_matrix(right, left), similarities.T)
 
 
 @pytest.mark.parametrize("kind", tiers(KINDS, QUICK))
@@ -161,16 +161,16 @@ def test_each_pair_is_scored_once_in_the_given_order_with_any_batch_size(
     left, right = np.array([4, 0, 0, 2, 4, 0]), np.array([0, 1, 5, 1, 0, 1])
     # BridgeTower's tokenizer keeps case
     again = TEXTS[1] if kind == "bridgetower" else TEXTS[1].upper()
-    found = CachedEncoder(model, batch_size=batch).pairs(photos, [*TEXTS, again], left, right)
+    scores = CachedEncoder(model, batch_size=batch).pairs(photos, [*TEXTS, again], left, right)
     # the fifth pair repeats the first; the last pair repeats the second, and with a lower-casing tokenizer so does the
     # third
     assert sum(batch_sizes) == 3
-    assert found[0] == found[4] and found[1] == found[2] == found[5]
+    assert scores[0] == scores[4] and scores[1] == scores[2] == scores[5]
     plain = [
         own(model, *tiny_hf.pairs(model, [tiny_hf.pictures(5)[one]], [TEXTS[two]]))[0]
         for one, two in ((4, 0), (0, 1), (2, 1))
     ]
-    assert np.abs(found[[0, 1, 3]] - plain).max() <= ROUNDING[kind]
+    assert np.abs(scores[[0, 1, 3]] - plain).max() <= ROUNDING[kind]
 
 
 def test_a_picture_is_encoded_once_for_all_its_pairs(make_model, photos, monkeypatch):

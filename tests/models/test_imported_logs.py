@@ -104,8 +104,8 @@ def accuracy(name: str, dataset: str, cache: Path) -> tuple[float, int, int]:
 def test_a_run_gives_the_accuracy_in_the_log(
     tmp_path: Path, dataset: str, log: Callable[[Path], Path]
 ):
-    found = accuracy(f"scores:{log(tmp_path)}+verdict", dataset, tmp_path / "cache")
-    assert found == (np.mean(RIGHT), len(RIGHT), 0)
+    estimate = accuracy(f"scores:{log(tmp_path)}+verdict", dataset, tmp_path / "cache")
+    assert estimate == (np.mean(RIGHT), len(RIGHT), 0)
 
 
 def test_an_unparsable_reply_is_counted_and_excluded(tmp_path: Path, dataset: str):
@@ -141,8 +141,8 @@ def test_mteb_predictions_are_matched_by_subset_and_number(tmp_path: Path, datas
     }
     path = tmp_path / "SugarCrepe_predictions.json"
     path.write_text(json.dumps(log))
-    found = accuracy(f"scores:{path}+cosine", dataset, tmp_path / "cache")
-    assert found == (np.mean(RIGHT), len(RIGHT), 0)
+    estimate = accuracy(f"scores:{path}+cosine", dataset, tmp_path / "cache")
+    assert estimate == (np.mean(RIGHT), len(RIGHT), 0)
 
 
 @pytest.mark.parametrize("layout", ["by_place", "objects"])

@@ -33,9 +33,9 @@ def test_a_matrix_gives_the_scores_of_the_model_in_every_picture_probe(probe, tm
     data = make(probe, tmp_path / "data", 6)
     name, _ = save_matrix(tmp_path / "out", data, probe, store)
     own, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
-    expected, found = scored(own, store), scored(looked_up, store)
-    assert len(found) == len(expected) > 5
-    for left, right in zip(found, expected, strict=True):
+    expected, imported_rows = scored(own, store), scored(looked_up, store)
+    assert len(imported_rows) == len(expected) > 5
+    for left, right in zip(imported_rows, expected, strict=True):
         np.testing.assert_allclose(left["scores"], right["scores"], atol=1e-6)
         assert left["margin"] == pytest.approx(right["margin"], abs=1e-5)
         assert np.isnan(left["text_scores"]).all() or not left["text_scores"]

@@ -154,10 +154,10 @@ def test_scores_in_every_file_format_become_the_scores_of_the_cases(form, tmp_pa
         min(a - b, d - c, a - c, d - b) for (a, b), (c, d) in map(np.transpose, PAIRS.values())
     ]
     np.testing.assert_allclose([row["margin"] for row in rows], margins, atol=1e-6)
-    found = values(store, manifest)
-    assert found["text_score"] == pytest.approx(2 / 3)
-    assert found["image_score"] == pytest.approx(2 / 3)
-    assert found["group_score"] == pytest.approx(1 / 3)
+    metrics = values(store, manifest)
+    assert metrics["text_score"] == pytest.approx(2 / 3)
+    assert metrics["image_score"] == pytest.approx(2 / 3)
+    assert metrics["group_score"] == pytest.approx(1 / 3)
 
 
 def test_acceptance_of_foils_is_measured_only_for_probabilities(tmp_path, store):
@@ -204,8 +204,8 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
     assert not store.runs()
     manifest = answered(f"{name}+partial", data, store)
     assert "3 of 12 scores are missing" in manifest["note"]
-    found = store.run(manifest["key"]).table("scores").to_pylist()
-    assert [bool(np.isnan(row["margin"])) for row in found] == [False, False, True]
+    answers = store.run(manifest["key"]).table("scores").to_pylist()
+    assert [bool(np.isnan(row["margin"])) for row in answers] == [False, False, True]
     assert values(store, manifest)["text_score"] == 1.0  # over the two pairs with scores
 
 
@@ -275,8 +275,8 @@ def test_scores_can_be_matched_by_case_id_in_any_probe(tmp_path, store):
     manifest = answered(
         json_lines(tmp_path / "s.jsonl", rows) + "+probability", data, store, "lgip"
     )
-    found = store.run(manifest["key"]).table("scores").to_pylist()
-    assert [row["scores"] for row in found] == [
+    answers = store.run(manifest["key"]).table("scores").to_pylist()
+    assert [row["scores"] for row in answers] == [
         np.float32(numbers).tolist() for numbers in made.values()
     ]
 
@@ -349,9 +349,9 @@ def test_winoground_scores_of_four_models_give_the_published_numbers(shared_data
     ]
     json_lines(tmp_path / "winoground.jsonl", rows)
     names = [f"scores:{shared_data}/scores/winoground_{model}.jsonl" for model in MODELS]
-    found = published(store, f"pairs:{tmp_path}/winoground.jsonl+unpictured", names)
+    model_metrics = published(store, f"pairs:{tmp_path}/winoground.jsonl+unpictured", names)
     metrics = ("text_score", "image_score", "group_score")
-    assert [tuple(round(100 * one[name], 2) for name in metrics) for one in found] == list(
+    assert [tuple(round(100 * one[name], 2) for name in metrics) for one in model_metrics] == list(
         WINOGROUND
     )
 
@@ -362,9 +362,11 @@ def test_valse_scores_of_four_models_give_the_published_numbers(shared_data, sto
     monkeypatch.setattr(audit, "check", lambda items, cache: [])
     data = f"pairs:{shared_data}/valse@{shared_data}/coco_real/val2017+unpictured"
     names = [f"scores:{shared_data}/scores/valse_{model}.csv+probability" for model in MODELS]
-    found = published(store, data, names)
+    model_metrics = published(store, data, names)
     metrics = ("foil_accuracy", "caption_accepted", "foil_rejected")
-    assert [tuple(round(100 * one[name], 2) for name in metrics) for one in found] == list(VALSE)
-    assert {one["n"] for one in found} == {7702}
+    assert [tuple(round(100 * one[name], 2) for name in metrics) for one in model_metrics] == list(
+        VALSE
+    )
+    assert {one["n"] for one in model_metrics} == {7702}
     notes = store.run(store.runs()[0]["key"]).manifest()["notes"]
     assert notes[0].startswith("86 of 7,702 have a picture here")

@@ -47,9 +47,9 @@ def folder(tmp_path) -> Path:
 
 def test_embeddings_equal_those_of_sentence_transformers(model):
     own = sentence_transformers.SentenceTransformer(str(FOLDER), device="cpu")
-    found = model.encode_texts(model.tokenize(TEXTS))
-    assert found.shape == (4, 384) and found.dtype == np.float32
-    assert np.abs(found - own.encode(TEXTS, normalize_embeddings=True)).max() <= 1e-6
+    vectors = model.encode_texts(model.tokenize(TEXTS))
+    assert vectors.shape == (4, 384) and vectors.dtype == np.float32
+    assert np.abs(vectors - own.encode(TEXTS, normalize_embeddings=True)).max() <= 1e-6
 
 
 def test_an_embedding_does_not_depend_on_its_batch(model):

@@ -48,7 +48,7 @@ def test_the_tower_embeddings_of_bridgetower_equal_its_full_forward_pass(make_mo
 @pytest.mark.parametrize("kind", tiers(["blip", "blip-2"], ("blip",)))
 def test_the_towers_give_the_similarity_of_the_whole_model(kind, make_model):
     folder, towers = make_model(kind)
-    found = similarity_matrix(*vectors(towers))
+    similarities = similarity_matrix(*vectors(towers))
     names = {"blip": "Blip", "blip-2": "Blip2"}
     whole = getattr(transformers, f"{names[kind]}ForImageTextRetrieval").from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -61,7 +61,7 @@ def test_the_towers_give_the_similarity_of_the_whole_model(kind, make_model):
         with torch.inference_mode():
             out = whole.eval()(pixel_values=pixels, **arguments)
         own = out.itm_score if kind == "blip" else out.logits_per_image
-        assert found[:, column] == pytest.approx(own[:, 0].numpy(), abs=1e-6)
+        assert similarities[:, column] == pytest.approx(own[:, 0].numpy(), abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", tiers(["blip", "flava"], ("blip",)))

@@ -45,8 +45,8 @@ def pairs(model, images: list[Image.Image], texts: list[str]) -> tuple[list, np.
 
 def words() -> list[str]:
     """Return every word of the sentences, and the letters and punctuation into which other texts are split."""
-    found = dict.fromkeys(" ".join(SENTENCES).lower().replace(".", " .").split())
-    return [*found, *"abcdefghijklmnopqrstuvwxyz0123456789.,?!'\"-—;:"]
+    vocabulary = dict.fromkeys(" ".join(SENTENCES).lower().replace(".", " .").split())
+    return [*vocabulary, *"abcdefghijklmnopqrstuvwxyz0123456789.,?!'\"-—;:"]
 
 
 def bert(model: str = "BertTokenizer", **extra):
@@ -269,11 +269,11 @@ def letters(special: list[str]):
     )
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
-    found = transformers.PreTrainedTokenizerFast(
+    tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, pad_token="<pad>", bos_token="<s>", eos_token="</s>"
     )
-    found.add_special_tokens({"additional_special_tokens": special})
-    return found
+    tokenizer.add_special_tokens({"additional_special_tokens": special})
+    return tokenizer
 
 
 def generative(kind: str, folder: Path, chat: str | None = CHAT):

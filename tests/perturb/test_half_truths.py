@@ -11,8 +11,8 @@ from vlprobe.perturb.tokens import Reading
 
 def texts_by_type(*captions: str) -> dict[str, tuple[str, str]]:
     """Return the short and the wrong caption of the first caption by type."""
-    found, _ = half_truths(captions, "1", 42)
-    return {one.edit.subtype: (one.short, one.text) for one in found[0]}
+    edits, _ = half_truths(captions, "1", 42)
+    return {one.edit.subtype: (one.short, one.text) for one in edits[0]}
 
 
 def test_the_short_caption_lacks_the_detail_that_is_wrong_in_the_long_one():
@@ -46,10 +46,10 @@ def test_captions_that_the_rules_cannot_parse_have_no_relation_edit(caption: str
 
 def test_a_wrong_object_is_not_one_that_another_caption_names():
     for seed in range(30):
-        found, _ = half_truths(
+        edits, _ = half_truths(
             ["A cat on a chair.", "A cat on a sofa, a couch or a bench."], "1", seed
         )
-        for one in found[0]:
+        for one in edits[0]:
             if one.edit.subtype == "object":
                 assert not {"sofa", "couch", "bench", "cat"} & set(Reading(one.edit.target).lower)
 
@@ -61,9 +61,9 @@ def test_short_captions_of_photographs_use_only_words_of_the_caption(
     items = registry.load_dataset(f"coco:{shared_data / 'coco_real'}", tmp_path).items
     n_of_type = {"object": 0, "attribute": 0, "relation": 0}
     for item in items:
-        found, dropped = half_truths(item.captions, item.id, 42)
-        assert sum(map(len, found)) + sum(dropped.values()) == 3 * len(item.captions)
-        for caption, of_caption in zip(item.captions, found, strict=True):
+        edits, dropped = half_truths(item.captions, item.id, 42)
+        assert sum(map(len, edits)) + sum(dropped.values()) == 3 * len(item.captions)
+        for caption, of_caption in zip(item.captions, edits, strict=True):
             for one in of_caption:
                 n_of_type[one.edit.subtype] += 1
                 assert set(Reading(one.short).lower) <= {*Reading(caption).lower, "a", "an", "."}

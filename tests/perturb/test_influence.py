@@ -38,9 +38,9 @@ def encoder(salt: int, calls: list[list[str]] | None = None):
 
 def test_influence_equals_a_plain_loop_over_words():
     spans = [word_spans(caption) for caption in CAPTIONS]
-    found = influence(CAPTIONS, spans, [encoder(1), encoder(2)])
-    assert found[0] == found[2]
-    for caption, scores in zip(CAPTIONS, found, strict=True):
+    influences = influence(CAPTIONS, spans, [encoder(1), encoder(2)])
+    assert influences[0] == influences[2]
+    for caption, scores in zip(CAPTIONS, influences, strict=True):
         words = caption.rstrip(".").split()
         assert len(scores) == len(words)
         for at, start in enumerate(sorted(scores)):
@@ -137,8 +137,8 @@ def mean_color_of_top_left(images):
 
 def test_the_occlusion_map_equals_blackening_each_cell_by_hand():
     image = Image.fromarray(np.random.default_rng(0).integers(0, 255, (30, 41, 3), dtype=np.uint8))
-    found = occlusion_map(image, mean_color_of_top_left)
-    assert found.shape == (4, 4) and found.dtype == np.float32
+    values = occlusion_map(image, mean_color_of_top_left)
+    assert values.shape == (4, 4) and values.dtype == np.float32
     covered = np.zeros((30, 41), int)
     for row in range(4):
         for column in range(4):
@@ -150,9 +150,9 @@ def test_the_occlusion_map_equals_blackening_each_cell_by_hand():
             pixels[y[0] : y[1], x[0] : x[1]] = 0
             covered[y[0] : y[1], x[0] : x[1]] += 1
             whole, masked = mean_color_of_top_left([image, Image.fromarray(pixels)])
-            assert found[row, column] == pytest.approx(float(whole @ masked), abs=1e-6)
+            assert values[row, column] == pytest.approx(float(whole @ masked), abs=1e-6)
     assert (covered == 1).all()
-    assert (found[2:, 2:] == found[3, 3]).all() and found[0, 0] < found[3, 3]
+    assert (values[2:, 2:] == values[3, 3]).all() and values[0, 0] < values[3, 3]
 
 
 def test_a_picture_smaller_than_the_grid_is_refused():

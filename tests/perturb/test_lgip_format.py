@@ -15,14 +15,14 @@ def test_written_edits_are_read_back_with_kinds_and_types():
     made = edits(CAPTIONS, "a.jpg")
     (image,) = read([line("a.jpg", CAPTIONS, made)], "file")
     assert (image.image_path, image.captions) == ("a.jpg", tuple(CAPTIONS))
-    for written, found in zip(made.edits, image.edits, strict=True):
+    for written, of_file in zip(made.edits, image.edits, strict=True):
         expected = {
             (text, edit.kind, edit.subtype if edit.kind != "paraphrase" else "")
             for text, edit in written
         }
         assert {
             (text, edit.kind, edit.subtype if edit.kind != "paraphrase" else "")
-            for text, edit in found
+            for text, edit in of_file
         } == expected
 
 
@@ -48,8 +48,8 @@ def test_plain_strings_get_their_type_from_the_typed_list_that_contains_them():
         "diff_caps_object": {"0": ["a cat"]},
     }
     (image,) = read(["", json.dumps(record)], "file")
-    found = {text: (edit.kind, edit.subtype) for text, edit in image.edits[0]}
-    assert found == {
+    kinds = {text: (edit.kind, edit.subtype) for text, edit in image.edits[0]}
+    assert kinds == {
         "a photo of a dog": ("paraphrase", "simple"),
         "a dog in the scene": ("paraphrase", "advanced"),
         "a cat": ("flip", "object"),

@@ -21,9 +21,9 @@ def noise(seed: int, size: tuple[int, int]) -> Image.Image:
 def test_partners_are_a_permutation_without_a_fixed_point(count: int):
     ids = [f"image-{number}" for number in range(count)]
     for seed in range(20):
-        found = partners(ids, seed)
-        assert list(sorted(found)) == sorted(ids) == sorted(found.values())
-        assert all(one != other for one, other in found.items())
+        partner_of = partners(ids, seed)
+        assert list(sorted(partner_of)) == sorted(ids) == sorted(partner_of.values())
+        assert all(one != other for one, other in partner_of.items())
 
 
 def test_partners_depend_on_the_seed_and_not_on_the_order():
@@ -40,8 +40,8 @@ def test_one_more_picture_changes_one_partner_only():
 
 def test_every_partner_is_about_equally_likely():
     ids = list("abcde")
-    found = [partners(ids, seed)["a"] for seed in range(2000)]
-    assert all(400 < found.count(other) < 600 for other in "bcde")
+    partners_of_a = [partners(ids, seed)["a"] for seed in range(2000)]
+    assert all(400 < partners_of_a.count(other) < 600 for other in "bcde")
 
 
 @pytest.mark.parametrize("ids", [[], ["a"], ["a", "a"], ["a", "b", "a"]])
@@ -80,11 +80,11 @@ def test_the_patch_area_on_a_640_x_480_picture_is_accurate_to_1e_4():
 
 
 def test_boxes_vary_in_position_and_shape_over_seeds_and_reach_every_edge():
-    found = [box(320, 240, 0.9, seed) for seed in range(3000)]
-    assert len(set(found)) > 2000
-    assert min(b[0] for b in found) == 0 and min(b[1] for b in found) == 0
-    assert max(b[2] for b in found) == 320 and max(b[3] for b in found) == 240
-    shape = np.log([(b[2] - b[0]) / 320 / ((b[3] - b[1]) / 240) for b in found])
+    boxes = [box(320, 240, 0.9, seed) for seed in range(3000)]
+    assert len(set(boxes)) > 2000
+    assert min(b[0] for b in boxes) == 0 and min(b[1] for b in boxes) == 0
+    assert max(b[2] for b in boxes) == 320 and max(b[3] for b in boxes) == 240
+    shape = np.log([(b[2] - b[0]) / 320 / ((b[3] - b[1]) / 240) for b in boxes])
     assert abs(shape.mean()) < 0.03
     assert shape.min() < -0.45 and shape.max() > 0.45
 
@@ -100,24 +100,24 @@ def test_a_patch_of_any_share_fits(lam: float):
 @pytest.mark.parametrize("lam", LAMBDAS)
 def test_mix_equals_the_formula(lam: float):
     image, other = noise(1, (40, 30)), noise(2, (25, 50))
-    found = apply(image, other, PictureEdit("mix", Path("p"), lam, 7))
+    mixed = apply(image, other, PictureEdit("mix", Path("p"), lam, 7))
     resized = np.asarray(other.resize((40, 30), Image.Resampling.BICUBIC)).astype(float)
     expected = lam * np.asarray(image).astype(float) + (1 - lam) * resized
-    assert found.size == image.size and found.mode == "RGB"
-    assert np.abs(np.asarray(found) - expected).max() <= 0.5 + 1e-9
+    assert mixed.size == image.size and mixed.mode == "RGB"
+    assert np.abs(np.asarray(mixed) - expected).max() <= 0.5 + 1e-9
 
 
 def test_a_patch_is_the_same_area_of_the_partner_and_the_rest_is_unchanged():
     image, other = noise(1, (40, 30)), noise(2, (25, 50))
     edit = PictureEdit("patch", Path("p"), 0.7, 11)
-    found = np.asarray(apply(image, other, edit))
+    patched = np.asarray(apply(image, other, edit))
     left, top, right, bottom = box(40, 30, 0.7, 11)
     inside = np.zeros((30, 40), bool)
     inside[top:bottom, left:right] = True
     assert (
-        found[inside] == np.asarray(other.resize((40, 30), Image.Resampling.BICUBIC))[inside]
+        patched[inside] == np.asarray(other.resize((40, 30), Image.Resampling.BICUBIC))[inside]
     ).all()
-    assert (found[~inside] == np.asarray(image)[~inside]).all()
+    assert (patched[~inside] == np.asarray(image)[~inside]).all()
 
 
 def test_an_edit_does_not_modify_its_input_pictures():

@@ -29,14 +29,14 @@ NINE = [
 
 def find_flips_word_by_word(caption):
     """Return at most one (type, source) per type: the earliest whole-word match over all words of the type."""
-    found = []
+    flips = []
     for kind, words in VOCABULARY.items():
         hits = [
             (m.start(), word) for word in words for m in [re.search(rf"\b{word}\b", caption)] if m
         ]
         if hits:
-            found.append((kind, min(hits)[1]))
-    return found
+            flips.append((kind, min(hits)[1]))
+    return flips
 
 
 @pytest.fixture(scope="module")

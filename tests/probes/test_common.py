@@ -77,9 +77,9 @@ def test_controls_score_the_declared_chance_and_a_constant_model_never_wins(prob
     dataset, store = make(probe, tmp_path / "data"), Store(tmp_path / "cache")
     request = Request(("control:random", "control:constant"), dataset, probe, examine=False)
     manifest = execute(request, store)[0]
-    found = estimates_of(store, manifest, "model", "metric")
+    estimates = estimates_of(store, manifest, "model", "metric")
     for metric in registry.load_probe(probe).metrics:
-        blind = found.loc[("control:random", metric.name)]
+        blind = estimates.loc[("control:random", metric.name)]
         if not math.isnan(metric.chance + blind["value"]):
             if not metric.name.startswith("words"):
                 assert blind["value"] == pytest.approx(metric.chance, abs=0.12), metric.name
@@ -88,7 +88,7 @@ def test_controls_score_the_declared_chance_and_a_constant_model_never_wins(prob
                 and metric.direction == "up"
                 and not metric.name.startswith("words")
             ):
-                assert found.loc[("control:constant", metric.name), "value"] == 0, metric.name
+                assert estimates.loc[("control:constant", metric.name), "value"] == 0, metric.name
 
 
 @pytest.mark.parametrize("probe", PROBES)

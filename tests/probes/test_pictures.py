@@ -182,9 +182,9 @@ def test_searches_with_changed_pictures_equal_plain_rankings(store: Store, monke
     impacts = {rule: 1 - after[rules == rule].sum() / clean[rules == rule].sum() for rule in rules}
     assert by_metric["changed_t2i_mmi"] == pytest.approx(np.mean([impacts[r] for r in rules]))
     assert by_metric["changed_t2i_overlap"] == pytest.approx(np.mean(overlaps))
-    found = rows["t2i_rank_clean"] <= 5
+    is_kept = rows["t2i_rank_clean"] <= 5
     assert by_metric["changed_t2i_r5_kept"] == pytest.approx(
-        (rows["t2i_rank_changed"][found] <= 5).mean()
+        (rows["t2i_rank_changed"][is_kept] <= 5).mean()
     )
     curve = {
         row["slice"]

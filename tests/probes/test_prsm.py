@@ -19,9 +19,9 @@ def test_a_small_gallery_has_a_rank_correlation_and_margin_but_no_overlap(tiny, 
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows["local_10"].isna().all() and (rows["gallery_size"] == 6).all()
     np.testing.assert_allclose(rows["margin"], rows["global"] - 1, atol=1e-6)
-    found = estimates_of(store, manifest)
-    assert found.loc["prsm_global", "value"] == pytest.approx(rows["global"].mean(), abs=0.2)
-    assert found.loc["prsm_local_10", "n_items"] == 0
+    estimates = estimates_of(store, manifest)
+    assert estimates.loc["prsm_global", "value"] == pytest.approx(rows["global"].mean(), abs=0.2)
+    assert estimates.loc["prsm_local_10", "n_items"] == 0
 
 
 def test_block_size_and_threads_do_not_change_the_rankings(tiny, store, tmp_path, monkeypatch):
@@ -62,10 +62,10 @@ def test_sampled_candidates_have_a_separate_metric_and_the_exact_one_is_unknown(
     assert rows["top"].tolist() == whole["top"].tolist()
     assert rows["global_sampled"].mean() == pytest.approx(whole["global"].mean(), abs=0.02)
     assert 0 < (rows["global_sampled"] - whole["global"]).abs().max() < 0.2
-    found = estimates_of(store, sampled)
-    estimate = found.loc["prsm_global_sampled"]
+    estimates = estimates_of(store, sampled)
+    estimate = estimates.loc["prsm_global_sampled"]
     assert estimate["low"] < estimate["value"] < estimate["high"]
-    assert found.loc["prsm_global", "n_items"] == 0
+    assert estimates.loc["prsm_global", "n_items"] == 0
     exact_set = views.runs.question_set(store, exact["case_key"])
     assert set(exact_set.metrics) == {name.partition("@")[0] for name in exact["run"]["metrics"]}
     assert not views.runs.describe_older(sampled["run"])

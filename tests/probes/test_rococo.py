@@ -23,12 +23,12 @@ def run(dataset, store, **options):
     manifest = execute(Request(("control:random",), dataset, "rococo", OPTIONS | options), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
     scores = store.run(manifest["key"]).table("scores").to_pandas()
-    found = estimates_of(store, manifest, averaging="micro")["value"]
-    return cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"]), found
+    values = estimates_of(store, manifest, averaging="micro")["value"]
+    return cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"]), values
 
 
 def test_image_to_text_ranks_equal_a_plain_ranking_with_altered_captions(tiny, store):
-    cases, found = run(tiny, store)
+    cases, values = run(tiny, store)
     cases = cases[cases["kind"] == "i2t"]
     model = registry.load_model("control:random")
     gallery = [
@@ -57,15 +57,15 @@ def test_image_to_text_ranks_equal_a_plain_ranking_with_altered_captions(tiny, s
         hits_clean.append(clean == 1)
         hits.append(rank == 1)
         fooled.append(max(scored)[2])
-    assert found["i2t_r1"] == pytest.approx(np.mean(hits_clean))
-    assert found["i2t_r1_new"] == pytest.approx(np.mean(hits))
-    assert found["i2t_rsms"] == pytest.approx(np.mean(fooled))
+    assert values["i2t_r1"] == pytest.approx(np.mean(hits_clean))
+    assert values["i2t_r1_new"] == pytest.approx(np.mean(hits))
+    assert values["i2t_rsms"] == pytest.approx(np.mean(fooled))
     if any(hits_clean):
-        assert found["i2t_drop_rate"] == pytest.approx(1 - np.mean(hits) / np.mean(hits_clean))
+        assert values["i2t_drop_rate"] == pytest.approx(1 - np.mean(hits) / np.mean(hits_clean))
 
 
 def test_text_to_image_galleries_contain_each_picture_mixed_with_another(tiny, store):
-    cases, found = run(tiny, store)
+    cases, values = run(tiny, store)
     cases = cases[cases["kind"] == "t2i"]
     model = registry.load_model("control:random")
     tops = [json.loads(name) for name in cases["top"]]
@@ -76,7 +76,7 @@ def test_text_to_image_galleries_contain_each_picture_mixed_with_another(tiny, s
         best = float(text_vector(model, row.texts[0]) @ image_vector(model, row.top))
         own = float(text_vector(model, row.texts[0]) @ image_vector(model, row.images[0]))
         assert row.margin == pytest.approx(own - best, abs=1e-6)
-    assert found["t2i_r1_new"] <= found["t2i_r1"]
+    assert values["t2i_r1_new"] <= values["t2i_r1"]
 
 
 def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted(store, tmp_path):

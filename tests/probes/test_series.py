@@ -28,20 +28,20 @@ def test_the_best_boundary_equals_that_of_a_plain_loop():
         sums = [scores[at, 0] + scores[at + 1, 1] for at in range(n_frames - 1)]
         best = max(range(n_frames - 1), key=sums.__getitem__)
         (place,) = [at for at in range(n_frames - 1) if times[at] < true <= times[at + 1]]
-        found = probe._boundary(Series((), times, true), scores)
-        assert (found["right_index"], found["model_index"]) == (place, best)
-        assert found["seconds_off"] == pytest.approx(
+        answer = probe._boundary(Series((), times, true), scores)
+        assert (answer["right_index"], answer["model_index"]) == (place, best)
+        assert answer["seconds_off"] == pytest.approx(
             abs((times[best] + times[best + 1]) / 2 - true)
         )
         others = [value for at, value in enumerate(sums) if at != place]
-        assert found["margin"] == pytest.approx(sums[place] - max(others))
-        assert (found["margin"] > 0) == (place == best)
+        assert answer["margin"] == pytest.approx(sums[place] - max(others))
+        assert (answer["margin"] > 0) == (place == best)
 
 
 def test_of_tied_boundaries_the_farthest_from_the_truth_counts():
     series = Series((), (0.0, 1.0, 2.0, 3.0), 0.5)
-    found = probe._boundary(series, np.ones((4, 2)))
-    assert (found["margin"], found["boundary_tied"], found["seconds_off"]) == (0, True, 2.0)
+    answer = probe._boundary(series, np.ones((4, 2)))
+    assert (answer["margin"], answer["boundary_tied"], answer["seconds_off"]) == (0, True, 2.0)
 
 
 def test_boundary_metrics_count_boundaries_within_each_distance():
@@ -62,9 +62,9 @@ def test_half_a_frame_at_five_frames_per_second_is_within_a_tenth_of_a_second():
     for index in range(1, 20):
         scores = np.zeros((20, 2))
         scores[index - 1, 0] = scores[index, 1] = 1.0
-        found = probe._boundary(Series((), times, times[index]), scores)
-        assert found["margin"] > 0
-        assert METRICS["boundary_within_0.1"].value(rows_of([found])).tolist() == [1.0]
+        answer = probe._boundary(Series((), times, times[index]), scores)
+        assert answer["margin"] > 0
+        assert METRICS["boundary_within_0.1"].value(rows_of([answer])).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -74,7 +74,7 @@ def test_agreement_of_orders_equals_scipys_rank_correlation(ties):
         scores = rng.integers(0, 4, (n, 2)).astype(float) if ties else rng.random((n, 2))
         scores[0], scores[1] = (0, 0), (3, 3)  # no column is constant
         edit_order = tuple(rng.permutation(n).tolist())
-        found = probe._order(Series((), edit_order=edit_order), scores)
+        answer = probe._order(Series((), edit_order=edit_order), scores)
         people = -np.arange(n)
         people_edit = np.array([-edit_order.index(place) for place in range(n)])
         for name, pair in {
@@ -84,8 +84,8 @@ def test_agreement_of_orders_equals_scipys_rank_correlation(ties):
             "kept_people": (people, people_edit),
         }.items():
             expected = stats.spearmanr(*pair).statistic
-            assert found[name] == pytest.approx(expected, abs=1e-6), name
-        assert found["margin"] == scores[0, 0] - scores[1:, 0].max()
+            assert answer[name] == pytest.approx(expected, abs=1e-6), name
+        assert answer["margin"] == scores[0, 0] - scores[1:, 0].max()
 
 
 def test_an_edit_that_reverses_the_order_scores_1_and_one_without_effect_scores_0():
@@ -99,10 +99,10 @@ def test_an_edit_that_reverses_the_order_scores_1_and_one_without_effect_scores_
 
 
 def test_metrics_of_the_edit_are_unknown_without_an_edit():
-    found = rows_of([probe._order(Series(()), np.array([[0.5], [0.7], [0.1]]))])
-    assert METRICS["order_agreement"].value(found).tolist() == [0.5]
+    rows = rows_of([probe._order(Series(()), np.array([[0.5], [0.7], [0.1]]))])
+    assert METRICS["order_agreement"].value(rows).tolist() == [0.5]
     for name in ("order_moved", "order_moved_people", "order_agreement_edit"):
-        assert np.isnan(METRICS[name].value(found)).all()
+        assert np.isnan(METRICS[name].value(rows)).all()
 
 
 def test_unknown_scores_give_no_answer():

@@ -82,10 +82,10 @@ def test_the_nouns_are_those_that_a_run_with_these_encoders_deletes(encoders, ti
         scores = influence.influence(texts, spans, encoders)
         altered, _ = substitution.delete(texts, item_id, "low-ei", seed=7, influence=scores)
         taken.update(each.edit.source.lower() for each in altered if each)
-    found = consensus(captions, encoders, seed=7).source_words
-    assert dict(zip(found["word"], found["captions"], strict=True)) == dict(taken)
-    assert found["captions"].is_monotonic_decreasing
-    assert found["share"].sum() == pytest.approx(1)
+    words = consensus(captions, encoders, seed=7).source_words
+    assert dict(zip(words["word"], words["captions"], strict=True)) == dict(taken)
+    assert words["captions"].is_monotonic_decreasing
+    assert words["share"].sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("n_words", "n_encoders"), [(1, 4), (2, 3), (3, 4), (5, 2), (4, 5)])

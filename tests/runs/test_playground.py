@@ -245,7 +245,7 @@ def test_the_score_of_a_picture_with_several_vectors_is_the_best_one():
 def test_parts_that_matter_are_decreases_of_the_score(softmax: Player, scene: Path):
     image = Image.open(scene).convert("RGB")
     canvas = exhibits.canvas(image)
-    found = playground.parts_that_matter(softmax, canvas, CAPTION)
+    falls = playground.parts_that_matter(softmax, canvas, CAPTION)
     text = softmax.texts([CAPTION])[0]
 
     def plain(picture: Image.Image) -> float:
@@ -255,7 +255,7 @@ def test_parts_that_matter_are_decreases_of_the_score(softmax: Player, scene: Pa
     for row, column in ((0, 0), (1, 2), (3, 3)):
         masked = image.copy()
         masked.paste((0, 0, 0), (column * side, row * side, (column + 1) * side, (row + 1) * side))
-        assert found[row, column] == pytest.approx(plain(image) - plain(masked), abs=1e-5)
+        assert falls[row, column] == pytest.approx(plain(image) - plain(masked), abs=1e-5)
 
 
 def test_words_and_parts_that_matter_are_decreases_of_the_score_or_margin(

@@ -118,12 +118,12 @@ def nodes(joined: TwoNodes) -> TwoNodes:
 
 def workers(of: psutil.Process | None = None) -> list[psutil.Process]:
     """Return the processes that execute a task, among the descendants of this process or of a raylet."""
-    found = []
+    processes = []
     for process in (of or psutil.Process()).children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if any(name in " ".join(process.cmdline()) for name in TASKS):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def wait_until_no_worker_is_left() -> None:

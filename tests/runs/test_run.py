@@ -74,28 +74,29 @@ def test_stored_numbers_equal_a_plain_loop(tiny, store):
             gaps.setdefault(case["group"], []).append(gap)
         elif case["kind"] == "paraphrase":
             moved.setdefault(case["group"], []).append(abs(gap))
-    found = estimates_of(store, manifest, averaging="macro")["value"]
-    assert found["sensitivity_gap"] == pytest.approx(
+    estimates = estimates_of(store, manifest, averaging="macro")["value"]
+    assert estimates["sensitivity_gap"] == pytest.approx(
         np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6
     )
-    assert found["invariance_error"] == pytest.approx(
+    assert estimates["invariance_error"] == pytest.approx(
         np.mean([np.mean(own) for own in moved.values()]), abs=1e-6
     )
     rate = np.mean([np.mean([gap > 0 for gap in own]) for own in gaps.values()])
-    assert found["positive_rate"] == pytest.approx(rate)
+    assert estimates["positive_rate"] == pytest.approx(rate)
 
 
 def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     manifest = execute(request(tiny, models=("control:constant",)), store)[0]
-    found = estimates_of(store, manifest)
-    assert found.loc["positive_rate", "value"] == 0
-    assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
-    assert found.loc["invariance_error", "value"] == 0
-    assert found.loc["erased_share", "value"] == 1  # so its invariance error of 0 has no meaning
+    estimates = estimates_of(store, manifest)
+    assert estimates.loc["positive_rate", "value"] == 0
+    assert estimates.loc["positive_rate", "ties"] == estimates.loc["positive_rate", "n_cases"]
+    assert estimates.loc["invariance_error", "value"] == 0
+    # all edits are erased, so its invariance error of 0 has no meaning
+    assert estimates.loc["erased_share", "value"] == 1
     assert manifest["erased"] == {  # all of them, and each flip or combined edit is a tie
-        "paraphrase": found.loc["invariance_error", "n_cases"],
-        "flip": found.loc["positive_rate", "ties"],
-        "combined": found.loc["combined_positive_rate", "ties"],
+        "paraphrase": estimates.loc["invariance_error", "n_cases"],
+        "flip": estimates.loc["positive_rate", "ties"],
+        "combined": estimates.loc["combined_positive_rate", "ties"],
     }
 
 
@@ -352,8 +353,8 @@ def test_two_threads_with_the_same_request_make_one_run(tiny, store, monkeypatch
 
     monkeypatch.setattr(answers, "PART_CASES", 16)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: execute(request(tiny, examine=False), store), range(2)))
-    assert found[0] == found[1]
+        manifests = list(pool.map(lambda _: execute(request(tiny, examine=False), store), range(2)))
+    assert manifests[0] == manifests[1]
     assert len(store.runs()) == 1
 
 

@@ -41,8 +41,8 @@ def test_without_roots_every_file_can_be_read(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_dataset_in_an_allowed_folder_is_read(served: Path):
-    found = registry.load_dataset(f"csv:{served / 'open' / 'captions.csv'}", served / "cache")
-    assert len(found.items) == 6
+    dataset = registry.load_dataset(f"csv:{served / 'open' / 'captions.csv'}", served / "cache")
+    assert len(dataset.items) == 6
 
 
 PREFIXES = ("csv", "coco", "folder", "frames", "pairs", "triplets", "queries", "rococo")

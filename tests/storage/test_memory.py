@@ -34,9 +34,9 @@ def test_requests_for_a_value_that_is_being_computed_wait_for_it():
         going.wait(300)
         return object()
 
-    found: list[object] = []
+    values: list[object] = []
     threads = [
-        threading.Thread(target=lambda: found.append(cache.get("a", make))) for _ in range(8)
+        threading.Thread(target=lambda: values.append(cache.get("a", make))) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -44,7 +44,7 @@ def test_requests_for_a_value_that_is_being_computed_wait_for_it():
     going.set()
     for thread in threads:
         thread.join(300)
-    assert len(made) == 1 and len(found) == 8 and len(set(map(id, found))) == 1
+    assert len(made) == 1 and len(values) == 8 and len(set(map(id, values))) == 1
 
 
 def test_an_error_is_raised_and_not_cached():

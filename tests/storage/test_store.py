@@ -172,8 +172,8 @@ def test_a_table_written_in_pieces_reads_back_completely_and_in_slices(
     entry.finish({}, {}, [written])
     assert entry.table("cases").equals(whole)
     ranges = [(0, 1), (1, 6), (8, 10)]
-    for (first, last), found in zip(ranges, entry.slices("cases", ranges), strict=True):
-        assert found.combine_chunks().equals(whole.slice(first, last - first).combine_chunks())
+    for (first, last), rows_read in zip(ranges, entry.slices("cases", ranges), strict=True):
+        assert rows_read.combine_chunks().equals(whole.slice(first, last - first).combine_chunks())
     blocks = list(entry.blocks("cases", ["case"]))
     assert [block.num_rows for block in blocks] == [rows] * (10 // rows) + [10 % rows] * (
         10 % rows > 0

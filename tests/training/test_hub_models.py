@@ -66,8 +66,8 @@ def test_eqsim_is_computed_from_the_scores_that_a_probe_uses(name, data, tmp_pat
     batch = batches.batch(0)
     order = [texts.index(text) for text in _texts(batches, batch)]
     learner = Learner(Trainable(model), {"clip": 1.0}, Settings(close=0, eqsim="v1"), **OPTIONS)
-    found = learner.judge(batch, {"eqsim"})["eqsim"]
-    assert found == pytest.approx(eqsim_by_hand(scores[np.ix_(order, order)]), rel=1e-3, abs=1e-12)
+    loss = learner.judge(batch, {"eqsim"})["eqsim"]
+    assert loss == pytest.approx(eqsim_by_hand(scores[np.ix_(order, order)]), rel=1e-3, abs=1e-12)
 
 
 def _texts(batches: Batches, batch) -> list[str]:

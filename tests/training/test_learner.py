@@ -100,8 +100,8 @@ def test_the_loss_is_the_weighted_sum_of_its_parts(small, batch):
 
 def test_evaluation_reports_every_part_and_changes_no_weight(small, batch):
     made = learner(small, {"clip": 1.0})
-    found = made.judge(batch, PARTS.keys())
-    assert set(found) == {*EVERYTHING, "hardneg"}
+    losses_by_part = made.judge(batch, PARTS.keys())
+    assert set(losses_by_part) == {*EVERYTHING, "hardneg"}
     assert all(
         torch.equal(one, other)
         for one, other in zip(small.parameters(), made.model.parameters(), strict=True)

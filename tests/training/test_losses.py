@@ -136,10 +136,10 @@ def test_hard_negatives_are_the_highest_scoring_mismatches_of_each_row_and_colum
             lost.append(math.log(sum(map(math.exp, [row[i], *others]))) - row[i])
         return float(np.mean(lost))
 
-    found = losses.hard_negatives(torch.from_numpy(s), k)
-    assert is_close(found, (entropy(s) + entropy(s.T)) / 2)
+    loss = losses.hard_negatives(torch.from_numpy(s), k)
+    assert is_close(loss, (entropy(s) + entropy(s.T)) / 2)
     if k >= 6:
-        assert found.item() == pytest.approx(losses.contrastive(torch.from_numpy(s)).item())
+        assert loss.item() == pytest.approx(losses.contrastive(torch.from_numpy(s)).item())
 
 
 def test_the_loss_of_a_corrupted_caption_uses_its_picture_and_its_caption():

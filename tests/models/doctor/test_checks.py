@@ -18,7 +18,7 @@ def test_the_auc_equals_the_mann_whitney_statistic_with_ties():
 
 def test_the_interval_of_the_auc_equals_pair_counts_over_resampled_items():
     scores = np.round(np.random.default_rng(4).normal(size=(6, 6)), 1) + np.eye(6)
-    found = []
+    values = []
     for count in resample_counts(6, 0, estimate.RESAMPLES).astype(int):
         drawn = np.repeat(np.arange(6), count)
         wins = [
@@ -28,7 +28,7 @@ def test_the_interval_of_the_auc_equals_pair_counts_over_resampled_items():
             for other in drawn
             if one != other
         ]
-        found += [np.mean(wins)] if wins else []
-    expected = np.quantile(found, [0.025, 0.975])
+        values += [np.mean(wins)] if wins else []
+    expected = np.quantile(values, [0.025, 0.975])
     result = checks.auc(scores)
     np.testing.assert_allclose([result.low, result.high], expected)

@@ -150,8 +150,8 @@ def test_a_text_is_compared_only_with_the_earlier_texts_of_its_case():
 
 def test_reading_cases_in_slices_does_not_change_the_counts(monkeypatch):
     monkeypatch.setattr("vlprobe.models.doctor.erased._CASES", 1)
-    found = erased(CASES, Reader(context_length=16))
-    assert [(row.rule, row.count) for row in found] == [("spaces", 1), ("case", 2)]
+    rows = erased(CASES, Reader(context_length=16))
+    assert [(row.rule, row.count) for row in rows] == [("spaces", 1), ("case", 2)]
 
 
 def panorama(path: Path, x: int, color: str) -> str:

@@ -129,10 +129,12 @@ def failed(checks: dict[str, Check]) -> set[str]:
 
 
 def test_a_healthy_model_passes_every_check(make: Make, data, tmp_path):
-    found = outcomes(make(), data, tmp_path)
-    assert {name: check.passed for name, check in found.items()} == dict.fromkeys(found, True)
-    assert found["matched_auc"].value > 0.9
-    assert found["r1_forth"].limit == pytest.approx(1 / 32)
+    checks_by_name = outcomes(make(), data, tmp_path)
+    assert {name: check.passed for name, check in checks_by_name.items()} == dict.fromkeys(
+        checks_by_name, True
+    )
+    assert checks_by_name["matched_auc"].value > 0.9
+    assert checks_by_name["r1_forth"].limit == pytest.approx(1 / 32)
     assert not any(examine.warnings(examine.Store(tmp_path)).values())
 
 
@@ -144,19 +146,19 @@ def test_the_command_exits_with_0_if_no_check_fails(make: Make, data, tmp_path, 
 
 
 def test_the_passport_lists_the_architecture_and_the_measured_behavior(make: Make):
-    found = passport.read_passport(make())
-    assert found["architecture"] == "CLIP + VisionTransformer + Transformer"
-    assert found["activation"] == "QuickGELU"
-    assert found["tokenizer"] == "SimpleTokenizer"
-    assert (found["letter case"], found["punctuation"]) == ("folded", "kept")
-    assert found["context length"] == "16 tokens"
-    assert found["padding"] == "always to 16 tokens, 0 on the right"
-    assert found["mean"] == "0.4815, 0.4578, 0.4082"
-    assert found["std"] == "0.2686, 0.2613, 0.2758"
-    assert found["size"] == "32 x 32"
-    assert (found["interpolation"], found["resizing"]) == ("bicubic", "shortest")
-    assert found["parameters"] == f"{sum(one.numel() for one in build(TINY).parameters()):,}"
-    assert f"torch {torch.__version__}" in found["versions"]
+    facts = passport.read_passport(make())
+    assert facts["architecture"] == "CLIP + VisionTransformer + Transformer"
+    assert facts["activation"] == "QuickGELU"
+    assert facts["tokenizer"] == "SimpleTokenizer"
+    assert (facts["letter case"], facts["punctuation"]) == ("folded", "kept")
+    assert facts["context length"] == "16 tokens"
+    assert facts["padding"] == "always to 16 tokens, 0 on the right"
+    assert facts["mean"] == "0.4815, 0.4578, 0.4082"
+    assert facts["std"] == "0.2686, 0.2613, 0.2758"
+    assert facts["size"] == "32 x 32"
+    assert (facts["interpolation"], facts["resizing"]) == ("bicubic", "shortest")
+    assert facts["parameters"] == f"{sum(one.numel() for one in build(TINY).parameters()):,}"
+    assert f"torch {torch.__version__}" in facts["versions"]
 
 
 def test_a_wrong_activation_fails_the_activation_check(make: Make, data, tmp_path):
@@ -198,20 +200,20 @@ def test_a_wrong_interpolation_fails_the_preprocessing_check(make: Make, monkeyp
 def test_nan_weights_fail_only_the_finite_check_and_skip_dependent_checks(
     make: Make, data, tmp_path
 ):
-    found = outcomes(make(text_projection=torch.full((32, 16), math.nan)), data, tmp_path)
-    assert failed(found) == {"finite"}
-    assert found["finite"].value == 32
+    checks_by_name = outcomes(make(text_projection=torch.full((32, 16), math.nan)), data, tmp_path)
+    assert failed(checks_by_name) == {"finite"}
+    assert checks_by_name["finite"].value == 32
     assert {
-        found[name].passed for name in ("text_batch", "matched_auc", "r1_forth", "r1_back")
+        checks_by_name[name].passed for name in ("text_batch", "matched_auc", "r1_forth", "r1_back")
     } == {None}
-    assert found["image_batch"].passed is True
+    assert checks_by_name["image_batch"].passed is True
 
 
 def test_a_constant_model_has_an_auc_of_one_half_and_ranks_nothing_first(data, tmp_path):
-    found = outcomes(controls.load("control:constant"), data, tmp_path)
-    assert failed(found) == {"matched_auc", "r1_forth", "r1_back"}
-    assert found["matched_auc"].value == 0.5
-    assert found["r1_forth"].value == found["r1_back"].value == 0
+    checks_by_name = outcomes(controls.load("control:constant"), data, tmp_path)
+    assert failed(checks_by_name) == {"matched_auc", "r1_forth", "r1_back"}
+    assert checks_by_name["matched_auc"].value == 0.5
+    assert checks_by_name["r1_forth"].value == checks_by_name["r1_back"].value == 0
 
 
 def test_a_random_model_fails_the_auc_check(data, tmp_path):
@@ -265,10 +267,10 @@ def test_an_examination_lists_the_edits_that_the_tokenizer_erases(make: Make, tm
             foils=("a DOG, a cat.",),
         )
     ]
-    found = examine.examine(
+    examination = examine.examine(
         make(), SimpleNamespace(name="one", digest="1" * 32, items=items), tmp_path
     ).erased
-    assert [(row.rule, row.role, row.reason, row.count, row.of) for row in found] == [
+    assert [(row.rule, row.role, row.reason, row.count, row.of) for row in examination] == [
         ("lower case", "same", "letter case", 1, 1),
         ("one more word", "different", "context limit", 1, 2),
         ("foil", "different", "letter case", 1, 1),

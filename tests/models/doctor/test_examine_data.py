@@ -24,10 +24,10 @@ def test_data_without_pictures_is_checked_with_second_captions(tmp_path):
     texts = SimpleNamespace(
         name="texts", digest="e" * 32, items=[*items, Item("lone", None, ("one caption",))]
     )
-    found = outcomes(controls.load("control:random"), texts, tmp_path)
-    assert found["image_batch"].passed is None
-    assert "over 30 items" in found["matched_auc"].detail
-    assert found["r1_forth"].meaning.startswith(
+    checks_by_name = outcomes(controls.load("control:random"), texts, tmp_path)
+    assert checks_by_name["image_batch"].passed is None
+    assert "over 30 items" in checks_by_name["matched_auc"].detail
+    assert checks_by_name["r1_forth"].meaning.startswith(
         "Of all first captions, the nearest to one of the second captions"
     )
 
@@ -58,10 +58,10 @@ def test_no_picture_or_caption_is_sampled_twice(data):
 def test_an_examination_is_read_back_and_its_failures_become_warnings(data, tmp_path):
     store = examine.Store(tmp_path)
     model = controls.load("control:constant")
-    found = examine.examine(model, data, tmp_path)
+    examination = examine.examine(model, data, tmp_path)
     assert (tmp_path / "models" / f"{model.digest}-{data.digest}.json").is_file()
     read = examine.load(store, model.digest)[0]
-    assert repr(read) == repr(found)  # compares repr, because NaN does not equal itself
+    assert repr(read) == repr(examination)  # compares repr, because NaN does not equal itself
     lines = examine.warnings(store)[model.digest, data.digest]
     assert len(lines) == 3 and not any("\n" in line for line in lines)
     assert lines[0].startswith(
@@ -78,12 +78,12 @@ def test_the_command_shows_passport_and_checks(tiny, tmp_path):
     assert "architecture: none: a control" in result.stderr
     result = CliRunner().invoke(main.main, [*words, "--format", "json"])
     assert result.exit_code == 1
-    found = json.loads(result.stdout)
-    assert found["passport"]["name"] == "control:constant"
-    assert [check["passed"] for check in found["checks"] if check["name"] == "preprocessing"] == [
+    report = json.loads(result.stdout)
+    assert report["passport"]["name"] == "control:constant"
+    assert [check["passed"] for check in report["checks"] if check["name"] == "preprocessing"] == [
         None
     ]
-    assert registry.load_model("control:constant").digest == found["model_digest"]
+    assert registry.load_model("control:constant").digest == report["model_digest"]
     words[words.index("control:constant")] = "control:nosuch"
     assert CliRunner().invoke(main.main, words).exit_code == 2  # a usage error
 
@@ -125,10 +125,10 @@ class Pairs(PairScorer):
 def test_a_pair_scorer_is_checked_on_pairs(data, tmp_path):
     monkey = Pairs(data)
     monkey.tokenize = lambda texts: Pairs.tokenize(monkey, [text[:60] for text in texts])
-    found = outcomes(monkey, data, tmp_path)
-    assert failed(found) == set()
-    assert (found["matched_auc"].value, found["r1_forth"].value) == (1, 1)
-    assert "over 24 items" in found["matched_auc"].detail
+    checks_by_name = outcomes(monkey, data, tmp_path)
+    assert failed(checks_by_name) == set()
+    assert (checks_by_name["matched_auc"].value, checks_by_name["r1_forth"].value) == (1, 1)
+    assert "over 24 items" in checks_by_name["matched_auc"].detail
     (examination,) = examine.load(examine.Store(tmp_path), monkey.digest)
     assert examination.passport["embedding"] == "none: it scores pairs"
 
@@ -152,9 +152,14 @@ def test_a_text_encoder_is_checked_on_the_captions_of_a_picture_dataset(data, tm
         replace(item, captions=(*item.captions, f"{item.captions[0]} Again."))
         for item in data.items
     ]
-    found = outcomes(model, SimpleNamespace(name="two", digest="2" * 32, items=items), tmp_path)
-    assert (found["image_batch"].passed, found["preprocessing"].passed) == (None, None)
-    assert found["matched_auc"].meaning.startswith(
+    checks_by_name = outcomes(
+        model, SimpleNamespace(name="two", digest="2" * 32, items=items), tmp_path
+    )
+    assert (checks_by_name["image_batch"].passed, checks_by_name["preprocessing"].passed) == (
+        None,
+        None,
+    )
+    assert checks_by_name["matched_auc"].meaning.startswith(
         "Second captions are more similar to their own first captions"
     )
     with pytest.raises(InvalidInput, match="two captions for a text encoder"):

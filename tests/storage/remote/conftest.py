@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 
 def put_after(action: Callable[[], object], folder: str = "index/") -> Callable[..., None]:
-    """Return `Mirror.put`, preceded by an action for each name in a folder."""
+    """Return a `Mirror.put` that runs an action before it writes a file of a folder."""
     put = Mirror.put
 
     def put_then(self: Mirror, name: str, content: bytes) -> None:

@@ -256,18 +256,18 @@ def test_embeddings_of_one_machine_are_reused_by_another(bucket, on, monkeypatch
         "encode_texts",
         lambda tokens: (n_texts.append(len(set(map(bytes, tokens)))), encode(tokens))[1],
     )
-    found = []
+    vectors = []
     for name in ("one", "two", "three"):
         encoder = CachedEncoder(model, on(name, bucket).root / "embeddings")
-        found.append(
+        vectors.append(
             encoder.texts(
                 ["a red dog", "a dog", "two dogs"][: 2 if name == "one" else 3], keep=True
             )
         )
         encoder.close()
     assert n_texts == [2, 1]
-    assert found[1].tobytes() == found[2].tobytes()
-    assert found[0].tobytes() == found[1][:2].tobytes()
+    assert vectors[1].tobytes() == vectors[2].tobytes()
+    assert vectors[0].tobytes() == vectors[1][:2].tobytes()
     assert len(objects(bucket)) == 2
     name, data = next(iter(objects(bucket).items()))
     put(bucket, name, data[:-1])

@@ -32,8 +32,8 @@ def find_mention(text, group):
     plain = rf"\b(?:{number}) {color} (?:{noun})\b"
     after = rf"\b(?:{number}) (?:{noun}) (?:that (?:is|are)|in|wearing|dressed in) {color}\b"
     late = rf"^the (?:{number} )?(?:{noun}) .* (?:is|are) (?:dressed in )?{color}\.$"
-    found = re.search(rf"{plain}|{after}|{late}", text, re.IGNORECASE)
-    return found.start() if found else -1
+    match = re.search(rf"{plain}|{after}|{late}", text, re.IGNORECASE)
+    return match.start() if match else -1
 
 
 def test_every_caption_states_the_number_color_and_object_of_every_group():
@@ -48,10 +48,10 @@ def test_a_stated_relation_is_the_drawn_one():
         if not scene.relation or "flanked" in text:
             continue
         for name, words in RELATION.items():
-            found = re.search(words, text, re.IGNORECASE)
-            if not found:
+            match = re.search(words, text, re.IGNORECASE)
+            if not match:
                 continue
-            after = [find_mention(text[found.end() :], group) for group in scene.groups]
+            after = [find_mention(text[match.end() :], group) for group in scene.groups]
             at = [position if position >= 0 else 999 for position in after]
             assert min(at) < 999, text
             # the group that is not directly after the words of the relation
@@ -65,14 +65,14 @@ def test_a_stated_relation_is_the_drawn_one():
 def test_the_side_in_flanked_and_with_phrases_is_the_drawn_one():
     checked = 0
     for scene, text in TEXTS:
-        found = re.search(
+        match = re.search(
             r"flanked on the (left|right) by|with .* (?:to|on) (?:its|their) (left|right)\.", text
         )
-        if not found:
+        if not match:
             continue
         first = min((0, 1), key=lambda group: find_mention(text, scene.groups[group]))
         of_the_first = scene.relation if first == 0 else OPPOSITE[scene.relation]
-        assert (found[1] or found[2]) == OPPOSITE[of_the_first], (specification(scene), text)
+        assert (match[1] or match[2]) == OPPOSITE[of_the_first], (specification(scene), text)
         checked += 1
     assert checked > 50
 

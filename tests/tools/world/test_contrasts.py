@@ -54,8 +54,8 @@ ALL = [contrast for found in MANY.values() for contrast in found]
 def parse_caption(text: str) -> tuple:
     """Return the groups (count, color, object) and, for two groups, their relation, in canonical order."""
     text = text.lower()
-    worn = [(found.start(), found[1], found[3], found[2]) for found in re.finditer(WORN, text)]
-    plain = [(found.start(), *found.groups()) for found in re.finditer(PLAIN, text)]
+    worn = [(match.start(), match[1], match[3], match[2]) for match in re.finditer(WORN, text)]
+    plain = [(match.start(), *match.groups()) for match in re.finditer(PLAIN, text)]
     groups = []
     for _, number, color, noun in sorted(worn + plain):
         groups.append((COUNTS[number.removeprefix("the").strip() or "one"], color, NAMES[noun]))
@@ -210,10 +210,12 @@ def test_no_scene_of_a_held_out_pair_can_be_trained_on(kind):
 
 
 def test_no_pair_is_repeated_and_a_longer_list_starts_with_the_shorter():
-    for kind, found in MANY.items():
-        both = {frozenset((specification(one.scene), specification(one.changed))) for one in found}
-        assert len(both) == len(found)
-        assert contrasts(kind, "test", 7) == found[:7]
+    for kind, of_kind in MANY.items():
+        both = {
+            frozenset((specification(one.scene), specification(one.changed))) for one in of_kind
+        }
+        assert len(both) == len(of_kind)
+        assert contrasts(kind, "test", 7) == of_kind[:7]
 
 
 def test_the_first_contrast_is_unchanged():
