@@ -63,6 +63,12 @@ def columns(question_set):
     return leaderboard(question_set, by="edit", baseline=GPT)
 
 
+@pytest.fixture(scope="module")
+def valse(question_set):
+    """Return the columns of the scorecard of published answers to VALSE."""
+    return leaderboard(question_set_of(question_set.store, dataset="bundled:VALSE"), by="edit")
+
+
 def test_the_models_of_one_page_differ_in_color_and_all_marks_fill_the_same_square(question_set):
     looks = styles(views.runs.models(question_set.store))
     drawn = [looks[model] for model in question_set.models]
@@ -114,22 +120,19 @@ def test_colored_cells_are_the_lowest_one_and_those_tied_with_it(question_set, c
 
 
 def test_a_model_that_a_tied_one_beats_or_that_guesses_worse_than_chance_is_not_colored(
-    question_set,
+    question_set, valse
 ):
-    store = question_set.store
-    rows = views.runs.question_set_rows(store)
-    keys = {(row.dataset, row.probe): row.case_key for row in rows}
-    for each in (("demo", "lgip"), ("bundled:VALSE", "eqben")):
-        for column in leaderboard(views.runs.question_set(store, keys[each]), by="edit"):
-            best = [model for model, cell in column.cells.items() if cell.is_best]
-            may_win = {each.model for each in column.ranking.fit if each.may_win}
-            assert may_win.issuperset(best)
-            assert all(column.cells[model].estimate.value <= 0.5 for model in best)
-            pairs = itertools.permutations(best, 2)
-            assert not any(column.ranking.verdict(*pair) == "more" for pair in pairs)
-            if (column.kind, column.subtype) == ("combined", "number"):
-                assert "demo:scvc" in best and "demo:eqsim" in best
-                assert "a" not in column.cells["demo:weak"].group or "demo:weak" in best
+    drawn = leaderboard(question_set_of(question_set.store, "lgip", "demo"), by="edit")
+    for column in (*drawn, *valse):
+        best = [model for model, cell in column.cells.items() if cell.is_best]
+        may_win = {each.model for each in column.ranking.fit if each.may_win}
+        assert may_win.issuperset(best)
+        assert all(column.cells[model].estimate.value <= 0.5 for model in best)
+        pairs = itertools.permutations(best, 2)
+        assert not any(column.ranking.verdict(*pair) == "more" for pair in pairs)
+        if (column.kind, column.subtype) == ("combined", "number"):
+            assert "demo:scvc" in best and "demo:eqsim" in best
+            assert "a" not in column.cells["demo:weak"].group or "demo:weak" in best
 
 
 def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
@@ -144,16 +147,14 @@ def test_a_model_whose_interval_includes_guessing_is_not_colored(columns):
     assert whole.narrowed(whole.cells).cells[TROHN].is_best
 
 
-def test_a_model_is_called_best_only_if_no_other_is_tied_with_it(question_set):
+def test_a_model_is_called_best_only_if_no_other_is_tied_with_it(valse):
     """Check VALSE; ALBEF 14M was once bold and "best" in a column in which ten models are tied with it."""
-    store = question_set.store
-    shown = leaderboard(question_set_of(store, dataset="bundled:VALSE"), by="edit")
-    scorecard = card(shown)
-    (hard,) = [column for column in shown if column.subtype == "coreference-hard"]
+    scorecard = card(valse)
+    (hard,) = [column for column in valse if column.subtype == "coreference-hard"]
     assert scorecard._top(hard) == ["published:ALBEF 14M"] and len(hard.cells) > 10
     assert "(hard)" not in "".join(scorecard.finding())
     assert "<b>" not in scorecard._printed(hard, "published:ALBEF 14M")
-    for column in shown:
+    for column in valse:
         clear, fit = scorecard._clear(column), [each.model for each in column.ranking.fit]
         others = [model for model in fit if model != clear]
         assert not clear or not any(column.ranking.verdict(clear, m) == "tied" for m in others)
@@ -192,9 +193,7 @@ def test_the_count_of_a_model_with_both_orders_explains_its_halves(columns):
 
 def test_the_finding_states_that_no_model_answered_all_question_sets(question_set, columns):
     store = question_set.store
-    rows = views.runs.question_set_rows(store)
-    (drawn,) = [r.case_key for r in rows if (r.dataset, r.probe) == ("demo", "lgip")]
-    others = leaderboard(views.runs.question_set(store, drawn), by="kind")
+    others = leaderboard(question_set_of(store, "lgip", "demo"), by="kind")
     both = card([columns[0], *others])
     assert both.finding()[1].startswith("No model answered all of these question sets.")
     heading = both.finding()[0]
@@ -303,14 +302,10 @@ def test_the_finding_is_about_the_models_on_the_page(monkeypatch, question_set, 
 
 
 def test_the_first_of_many_question_sets_are_shown_and_a_line_counts_all(monkeypatch, question_set):
-    drawn = [
-        row.case_key
-        for row in views.runs.question_set_rows(question_set.store)
-        if row.dataset == "demo"
-    ]
+    drawn = case_key_of(question_set.store, dataset="demo")
     monkeypatch.delenv(shipped.SETTING, raising=False)
     monkeypatch.setattr("vlprobe.features.compare.page.MOST_SETS", 1)
-    keys = [question_set.key, drawn[0]]
+    keys = [question_set.key, drawn]
     at = open_page(monkeypatch, question_set.store, "compare", sets="|".join(keys))
     line = "1 of 2 question sets are shown. Choose others in the list of question sets."
     assert not at.exception and line in bodies(at)
@@ -449,20 +444,16 @@ def test_kinds_with_the_same_types_of_edit_have_separate_group_heads(question_se
 
 
 def test_the_page_shows_many_sets_and_na_if_a_model_has_no_answers(monkeypatch, question_set):
-    drawn = [
-        row.case_key
-        for row in views.runs.question_set_rows(question_set.store)
-        if row.dataset == "demo"
-    ]
+    drawn = case_key_of(question_set.store, dataset="demo")
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(
-        monkeypatch, question_set.store, "compare", sets="|".join([question_set.key, drawn[0]])
+        monkeypatch, question_set.store, "compare", sets="|".join([question_set.key, drawn])
     )
     assert not at.exception and "n/a" in bodies(at) and at.button_group(key="score")
     assert "No model answered all of these question sets." in bodies(at)
     assert "Hsieh et al., SugarCrepe" in bodies(at)
     first = open_page(
-        monkeypatch, question_set.store, "compare", sets="|".join([drawn[0], question_set.key])
+        monkeypatch, question_set.store, "compare", sets="|".join([drawn, question_set.key])
     )
     assert "Hsieh et al., SugarCrepe" in bodies(first)
     assert "(SugarCrepe)" in bodies(first)
@@ -470,7 +461,7 @@ def test_the_page_shows_many_sets_and_na_if_a_model_has_no_answers(monkeypatch, 
     assert heading and "is clearly best on SugarCrepe and against" in heading[1]
     assert "columns" not in heading[1]  # names the sets, because no model answered both
     assert picker_key(at) != picker_key(
-        open_page(monkeypatch, question_set.store, "compare", sets=drawn[0])
+        open_page(monkeypatch, question_set.store, "compare", sets=drawn)
     )
     table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
     assert "Tiny CLIP" in table and "GPT-4V" in table
