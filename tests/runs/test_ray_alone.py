@@ -259,19 +259,17 @@ def test_the_error_for_missing_ray_shows_the_install_command(tiny, store, monkey
         execute(request, store)
 
 
-def test_a_worker_with_another_model_is_refused(store):
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({}, "differs between machines: its digest is .* on a worker and 0{32} here"),
+        ({"version": "0.0.1"}, r"A worker .* has vlprobe .*, but this machine has 0\.0\.1\."),
+    ],
+)
+def test_a_worker_with_another_model_or_another_version_of_vlprobe_is_refused(
+    facts: dict[str, str], message: str, store
+):
     run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
-    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store)
-    with pytest.raises(
-        InvalidInput, match=r"differs between machines: its digest is .* on a worker and 0{32} here"
-    ):
-        job.load()
-
-
-def test_a_worker_with_another_version_of_vlprobe_is_refused(store):
-    run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
-    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, version="0.0.1")
-    with pytest.raises(
-        InvalidInput, match=r"A worker .* has vlprobe .*, but this machine has 0\.0\.1\."
-    ):
+    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, **facts)
+    with pytest.raises(InvalidInput, match=message):
         job.load()
