@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.cli.test_pictures import Coco, coco, jpeg
+from tests.conftest import question_set_of
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import wall
 from vlprobe import registry, views
@@ -47,17 +48,15 @@ def store(tmp_path: Path, photographed: Path, coco: str, monkeypatch: pytest.Mon
 
 def open_case(monkeypatch: pytest.MonkeyPatch, store: Store) -> tuple[AppTest, Path]:
     """Open a case whose photograph is missing in Explore's drawer; return the page and the photograph's file."""
-    rows = views.runs.question_set_rows(store)
-    key = next(row.case_key for row in rows if row.dataset == DATASET)
-    question_set = views.runs.question_set(store, key)
+    monkeypatch.setattr("vlprobe.dashboard.explore.PAGE_SIZE", 6)
+    question_set = question_set_of(store, dataset=DATASET)
     chosen = Filter(MODEL, "foil", outcome="all", sort="models")
     n_pictured = views.rows.with_pictures(question_set, "foil")[0]
     table, n_cases = views.cases.failures(question_set, chosen, 1, 8000)
     assert n_pictured < n_cases == len(table)
     last = table.iloc[-1]
-    at = open_page(
-        monkeypatch, store, "explore", set=key, model=MODEL, outcome="all", case=last["id"]
-    )
+    query = {"set": question_set.key, "model": MODEL, "outcome": "all", "case": last["id"]}
+    at = open_page(monkeypatch, store, "explore", **query)
     return at, store.root / last["images"][0]
 
 
