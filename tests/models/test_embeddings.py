@@ -50,11 +50,11 @@ def save_embeddings(
 def test_imported_embeddings_give_exactly_the_scores_of_the_model(probe, tmp_path, store):
     data = make(probe, tmp_path / "data", 6)
     name = save_embeddings(tmp_path / "out", data, probe, store)
-    own, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
-    expected, imported_rows = scored(own, store), scored(looked_up, store)
+    computed, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
+    expected, imported_rows = scored(computed, store), scored(looked_up, store)
     assert len(imported_rows) == len(expected) > 5
     np.testing.assert_equal(imported_rows, expected)
-    assert looked_up["spread"] == own["spread"] or np.isnan(own["spread"])
+    assert looked_up["spread"] == computed["spread"] or np.isnan(computed["spread"])
     assert looked_up["note"] == "embeddings from a file" and looked_up["score_type"] == "cosine"
 
 
@@ -123,8 +123,8 @@ def questions(tmp_path_factory):
     folder = tmp_path_factory.mktemp("questions")
     data, store = make_tiny(folder / "data"), Store(folder / "cache")
     save_embeddings(folder / "out", data, "prsm", store)
-    own = scored(run(answered.MODEL, data, "prsm", store), store)
-    return data, folder / "out", store, [row["top"] for row in own]
+    expected = scored(run(answered.MODEL, data, "prsm", store), store)
+    return data, folder / "out", store, [row["top"] for row in expected]
 
 
 QUICK = ("JSON lines", "a table of numbers", "lists of a fixed size", "an archive with ids")
@@ -183,12 +183,12 @@ def test_pictures_are_found_by_name_or_label_and_texts_by_label_or_text(
     first = dataset.items[0]
     picture, text = KEYS[keys](first.id, 0, first.image.path.resolve())
     top = store.run(manifest["key"]).table("scores").to_pylist()[0]
-    own = [
+    own_scores = [
         rows[KEYS[keys](first.id, n, first.image.path.resolve())[1] or c]
         for n, c in enumerate(first.captions)
     ]
     assert top["scores"][0] == pytest.approx(
-        max(np.dot(rows[picture], vector) for vector in own), abs=1e-6
+        max(np.dot(rows[picture], vector) for vector in own_scores), abs=1e-6
     )
 
 

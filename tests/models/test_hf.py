@@ -115,8 +115,8 @@ def test_siglip_2_texts_are_lower_cased_although_its_tokenizer_keeps_case(make_m
     folder, model = make_model("siglip2-fixed")
     rows = model.tokenize(["A Red CAT", "a red cat"])
     assert (rows[0] == rows[1]).all()
-    own = transformers.AutoTokenizer.from_pretrained(folder)
-    assert own("A Red CAT")["input_ids"] != own("a red cat")["input_ids"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert tokenizer("A Red CAT")["input_ids"] != tokenizer("a red cat")["input_ids"]
     assert "lower-cased" in model.note and make_model("siglip")[1].note == ""
 
 

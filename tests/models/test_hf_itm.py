@@ -96,12 +96,12 @@ def test_the_score_of_a_pair_equals_the_forward_pass_of_transformers(kind, make_
     scores, logits = model.match(*together), model.match(*together, logits=True)
     assert scores.dtype == np.float32
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
-        own = forward(kind, folder, image, text)[0]
-        expected = float(own[0]) if kind == "vilt" else float(own.softmax(dim=0)[1])
+        logit = forward(kind, folder, image, text)[0]
+        expected = float(logit[0]) if kind == "vilt" else float(logit.softmax(dim=0)[1])
         alone = tiny_hf.pairs(model, [image], [text])
-        assert model.match(*alone, logits=True)[0] == pytest.approx(float(own[-1]), abs=2e-6)
+        assert model.match(*alone, logits=True)[0] == pytest.approx(float(logit[-1]), abs=2e-6)
         assert model.match(*alone)[0] == pytest.approx(expected, abs=1e-6)
-        assert logits[row] == pytest.approx(float(own[-1]), abs=LOGIT_ROUNDING[kind])
+        assert logits[row] == pytest.approx(float(logit[-1]), abs=LOGIT_ROUNDING[kind])
         assert scores[row] == pytest.approx(expected, abs=ROUNDING[kind])
     assert model.capabilities.score_type == ("logit" if kind == "vilt" else "probability")
 
@@ -151,11 +151,11 @@ def test_each_pair_is_scored_once_in_the_given_order_with_any_batch_size(
 ):
     _, model = make_model(kind)
     batch_sizes = []
-    own = type(model).match
+    original = type(model).match
 
     def counted(self, seen, tokens, logits=False):
         batch_sizes.append(len(tokens))
-        return own(self, seen, tokens, logits)
+        return original(self, seen, tokens, logits)
 
     monkeypatch.setattr(type(model), "match", counted)
     left, right = np.array([4, 0, 0, 2, 4, 0]), np.array([0, 1, 5, 1, 0, 1])
@@ -167,7 +167,7 @@ def test_each_pair_is_scored_once_in_the_given_order_with_any_batch_size(
     assert sum(batch_sizes) == 3
     assert scores[0] == scores[4] and scores[1] == scores[2] == scores[5]
     plain = [
-        own(model, *tiny_hf.pairs(model, [tiny_hf.pictures(5)[one]], [TEXTS[two]]))[0]
+        original(model, *tiny_hf.pairs(model, [tiny_hf.pictures(5)[one]], [TEXTS[two]]))[0]
         for one, two in ((4, 0), (0, 1), (2, 1))
     ]
     assert np.abs(scores[[0, 1, 3]] - plain).max() <= ROUNDING[kind]
@@ -176,11 +176,11 @@ def test_each_pair_is_scored_once_in_the_given_order_with_any_batch_size(
 def test_a_picture_is_encoded_once_for_all_its_pairs(make_model, photos, monkeypatch):
     _, model = make_model("blip")
     looked = []
-    own = type(model).encode_pictures
+    original = type(model).encode_pictures
     monkeypatch.setattr(
         type(model),
         "encode_pictures",
-        lambda self, pixels: looked.append(len(pixels)) or own(self, pixels),
+        lambda self, pixels: looked.append(len(pixels)) or original(self, pixels),
     )
     encoder = CachedEncoder(model, batch_size=2)
     for _ in range(2):

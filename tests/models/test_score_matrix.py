@@ -32,8 +32,8 @@ def save_matrix(
 def test_a_matrix_gives_the_scores_of_the_model_in_every_picture_probe(probe, tmp_path, store):
     data = make(probe, tmp_path / "data", 6)
     name, _ = save_matrix(tmp_path / "out", data, probe, store)
-    own, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
-    expected, imported_rows = scored(own, store), scored(looked_up, store)
+    computed, looked_up = (run(model, data, probe, store) for model in (answered.MODEL, name))
+    expected, imported_rows = scored(computed, store), scored(looked_up, store)
     assert len(imported_rows) == len(expected) > 5
     for left, right in zip(imported_rows, expected, strict=True):
         np.testing.assert_allclose(left["scores"], right["scores"], atol=1e-6)
@@ -42,7 +42,7 @@ def test_a_matrix_gives_the_scores_of_the_model_in_every_picture_probe(probe, tm
         assert [left.get(key) for key in ("rank", "rank_clean", "top")] == [
             right.get(key) for key in ("rank", "rank_clean", "top")
         ]
-    assert looked_up["spread"] == pytest.approx(own["spread"], rel=1e-4)
+    assert looked_up["spread"] == pytest.approx(computed["spread"], rel=1e-4)
     assert "similarities of texts are unknown" in looked_up["note"]
     assert looked_up["score_type"] == "cosine"
 

@@ -46,10 +46,10 @@ def folder(tmp_path) -> Path:
 
 
 def test_embeddings_equal_those_of_sentence_transformers(model):
-    own = sentence_transformers.SentenceTransformer(str(FOLDER), device="cpu")
+    reference = sentence_transformers.SentenceTransformer(str(FOLDER), device="cpu")
     vectors = model.encode_texts(model.tokenize(TEXTS))
     assert vectors.shape == (4, 384) and vectors.dtype == np.float32
-    assert np.abs(vectors - own.encode(TEXTS, normalize_embeddings=True)).max() <= 1e-6
+    assert np.abs(vectors - reference.encode(TEXTS, normalize_embeddings=True)).max() <= 1e-6
 
 
 def test_an_embedding_does_not_depend_on_its_batch(model):
@@ -62,9 +62,11 @@ def test_a_cached_text_is_reused_in_a_batch_with_longer_ones(model, tmp_path, mo
     with contextlib.closing(CachedEncoder(model, tmp_path)) as encoder:
         encoder.texts(["a cat"], keep=True)
     seen = []
-    own = type(model).encode_texts
+    original = type(model).encode_texts
     monkeypatch.setattr(
-        type(model), "encode_texts", lambda self, tokens: seen.append(tokens) or own(self, tokens)
+        type(model),
+        "encode_texts",
+        lambda self, tokens: seen.append(tokens) or original(self, tokens),
     )
     CachedEncoder(model, tmp_path).texts(["a cat", TEXTS[1]])
     assert len(seen) == 1 and (seen[0] == model.tokenize([TEXTS[1]])).all()

@@ -81,12 +81,12 @@ def embeddings_of(model, texts: list[str], images: list) -> tuple[np.ndarray, np
 @pytest.mark.parametrize("kind", tiers(["clip", "qwen2_vl"], ("clip",)))
 def test_text_and_image_embeddings_equal_those_of_sentence_transformers(kind, make_folder):
     folder, images = make_folder(kind), tiny_hf.pictures(4)
-    model, own = registry.load_model(f"st:{folder}", "cpu"), load_reference(folder)
+    model, reference = registry.load_model(f"st:{folder}", "cpu"), load_reference(folder)
     texts, pictures = embeddings_of(model, TEXTS, images)
     assert model.capabilities.embeds_images and model.capabilities.dim == texts.shape[1]
     assert texts.dtype == pictures.dtype == np.float32
-    assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
-    assert np.abs(pictures - encode(own, images)).max() <= 1e-5
+    assert np.abs(texts - encode(reference, TEXTS)).max() <= 1e-5
+    assert np.abs(pictures - encode(reference, images)).max() <= 1e-5
     assert np.abs(pictures[0] - pictures[1]).max() > 1e-3  # different pictures differ
 
 
@@ -95,9 +95,9 @@ def test_a_prompt_precedes_texts_as_in_sentence_transformers(kind, make_folder):
     folder, images = make_folder(kind), tiny_hf.pictures(2)
     plain = registry.load_model(f"st:{folder}", "cpu")
     model = registry.load_model(f"st:{folder}+prompt=Say+it:\\nNow:\\s", "cpu")
-    own = load_reference(folder)
+    reference = load_reference(folder)
     texts, pictures = embeddings_of(model, TEXTS, images)
-    assert np.abs(texts - encode(own, TEXTS, prompt="Say+it:\nNow: ")).max() <= 1e-5
+    assert np.abs(texts - encode(reference, TEXTS, prompt="Say+it:\nNow: ")).max() <= 1e-5
     assert np.abs(texts - embeddings_of(plain, TEXTS, images)[0]).max() > 1e-3
     assert np.abs(pictures - embeddings_of(plain, TEXTS, images)[1]).max() <= 1e-6
     assert model.digest != plain.digest and "Say+it" in model.note
@@ -108,13 +108,13 @@ def test_a_default_prompt_with_a_chat_template_precedes_pictures_too(make_folder
     change_settings(tmp_path / "model" / "config_sentence_transformers.json", PROMPTS)
     model, images = registry.load_model(f"st:{tmp_path / 'model'}", "cpu"), tiny_hf.pictures(2)
     texts, pictures = embeddings_of(model, TEXTS, images)
-    own = load_reference(tmp_path / "model")
-    assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
-    assert np.abs(pictures - encode(own, images)).max() <= 1e-5
-    assert np.abs(pictures - encode(own, images, prompt="")).max() > 1e-4
+    reference = load_reference(tmp_path / "model")
+    assert np.abs(texts - encode(reference, TEXTS)).max() <= 1e-5
+    assert np.abs(pictures - encode(reference, images)).max() <= 1e-5
+    assert np.abs(pictures - encode(reference, images, prompt="")).max() > 1e-4
     bare = registry.load_model(f"st:{tmp_path / 'model'}+prompt=", "cpu")
     texts, _ = embeddings_of(bare, TEXTS, images)
-    assert np.abs(texts - encode(own, TEXTS, prompt="")).max() <= 1e-5
+    assert np.abs(texts - encode(reference, TEXTS, prompt="")).max() <= 1e-5
 
 
 def test_a_run_is_complete_with_a_model_that_accepts_pictures_of_several_shapes(
@@ -141,10 +141,10 @@ def with_settings(folder: Path, file: str, changes: dict) -> str:
 def test_a_prompt_of_the_checkpoint_is_selected_by_name(tmp_path):
     settings = {"prompts": {"query": "Look: ", "passage": "Read: "}}
     name = with_settings(tmp_path / "model", "config_sentence_transformers.json", settings)
-    own = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    reference = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
     model = registry.load_model(f"{name}+prompt_name=passage", "cpu")
     vectors = model.encode_texts(model.tokenize(TEXTS))
-    assert np.abs(vectors - encode(own, TEXTS, prompt_name="passage")).max() <= 1e-6
+    assert np.abs(vectors - encode(reference, TEXTS, prompt_name="passage")).max() <= 1e-6
     typed = registry.load_model(f"{name}+prompt=Look: ", "cpu")
     assert np.abs(typed.encode_texts(typed.tokenize(TEXTS)) - vectors).max() > 1e-3
     assert len({model.digest, typed.digest, registry.load_model(name, "cpu").digest}) == 3
@@ -155,11 +155,11 @@ def test_a_prompt_of_the_checkpoint_is_selected_by_name(tmp_path):
 def test_embeddings_are_truncated_to_the_dimension_in_the_settings(tmp_path):
     settings = {"truncate_dim": 32}
     name = with_settings(tmp_path / "model", "config_sentence_transformers.json", settings)
-    own = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    reference = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
     model = registry.load_model(name, "cpu")
     vectors = model.encode_texts(model.tokenize(TEXTS))
     assert vectors.shape == (4, 32) and model.capabilities.dim == 32
-    assert np.abs(vectors - encode(own, TEXTS)).max() <= 1e-6
+    assert np.abs(vectors - encode(reference, TEXTS)).max() <= 1e-6
 
 
 @pytest.mark.parametrize(

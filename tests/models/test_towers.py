@@ -60,8 +60,8 @@ def test_the_towers_give_the_similarity_of_the_whole_model(kind, make_model):
         arguments = {key: inputs[key] for key in ("input_ids", "attention_mask")} | {head: False}
         with torch.inference_mode():
             out = whole.eval()(pixel_values=pixels, **arguments)
-        own = out.itm_score if kind == "blip" else out.logits_per_image
-        assert similarities[:, column] == pytest.approx(own[:, 0].numpy(), abs=1e-6)
+        expected_scores = out.itm_score if kind == "blip" else out.logits_per_image
+        assert similarities[:, column] == pytest.approx(expected_scores[:, 0].numpy(), abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", tiers(["blip", "flava"], ("blip",)))

@@ -295,14 +295,12 @@ def test_colors_numbers_and_directions_are_never_replaced():
 
 
 def test_a_custom_word_list_is_used_and_inflected():
-    own = vocabulary(["walrus", "##ing", "[CLS]", "café", "of", "beautiful", "gravy"])
-    assert {concept.lemma for pool in own.values() for concept in pool} == {"walrus", "gravy"}
-    altered = alter(["A dog with two cats and some rice"], "x", "rand-voca", k=3, words=own)[0][0]
+    nouns = vocabulary(["walrus", "##ing", "[CLS]", "café", "of", "beautiful", "gravy"])
+    assert {concept.lemma for pool in nouns.values() for concept in pool} == {"walrus", "gravy"}
+    captions = ["A dog with two cats and some rice"]
+    altered = alter(captions, "x", "rand-voca", k=3, words=nouns)[0][0]
     assert altered is None  # two words cannot replace three
-    texts = {
-        alter(["A dog with two cats and some rice"], "x", "rand-voca", words=own, seed=s)[0][0].text
-        for s in range(40)
-    }
+    texts = {alter(captions, "x", "rand-voca", words=nouns, seed=s)[0][0].text for s in range(40)}
     assert texts == {
         "A walrus with two cats and some rice",
         "A dog with two walruses and some rice",

@@ -75,9 +75,9 @@ def test_ranks_equal_a_plain_loop():
     ranks = retrieve(queries, query_item, Gallery(vectors), owner)
     for row, query in enumerate(queries):
         scores = [float(np.float32(value)) for value in query @ vectors.T]
-        own = max(score for score, item in zip(scores, owner, strict=True) if item == row)
+        own_score = max(score for score, item in zip(scores, owner, strict=True) if item == row)
         others = [score for score, item in zip(scores, owner, strict=True) if item != row]
-        assert ranks.rank[row] == 1 + sum(score >= own - 1e-6 for score in others)
+        assert ranks.rank[row] == 1 + sum(score >= own_score - 1e-6 for score in others)
         assert ranks.best_altered[row] == pytest.approx(max(others), abs=1e-5)
         assert owner[ranks.which_altered[row]] != row
 

@@ -161,7 +161,7 @@ def test_searches_with_changed_pictures_equal_plain_rankings(store: Store, monke
     overlaps, losses = [], []
     for case, row in zip(cases, rows.to_dict("records"), strict=True):
         number = next(n for n, item in enumerate(items) if item.id == case["item"])
-        own = [n for n, text in enumerate(captions) if text in items[number].captions]
+        own_captions = [n for n, text in enumerate(captions) if text in items[number].captions]
         both = [text_vectors @ vector(name) for name in case["images"]]
         query = text_vector(model, case["texts"][0])
         galleries = [
@@ -169,7 +169,10 @@ def test_searches_with_changed_pictures_equal_plain_rankings(store: Store, monke
             np.stack([vector(changed.get((i.id, case["rule"]), i.image.name)) for i in items]),
         ]
         ranked = [gallery @ query for gallery in galleries]
-        ranks = [naive_rank(s, own) for s in both], [naive_rank(s, [number]) for s in ranked]
+        ranks = (
+            [naive_rank(s, own_captions) for s in both],
+            [naive_rank(s, [number]) for s in ranked],
+        )
         assert ranks[0] == [row["i2t_rank_clean"], row["i2t_rank_changed"]]
         assert ranks[1] == [row["t2i_rank_clean"], row["t2i_rank_changed"]]
         first = [set(np.argsort(-scores)[:10]) for scores in ranked]

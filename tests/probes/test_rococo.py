@@ -44,15 +44,19 @@ def test_image_to_text_ranks_equal_a_plain_ranking_with_altered_captions(tiny, s
             (float(image @ text_vector(model, text)), item, altered)
             for item, text, altered in gallery
         ]
-        own = max(score for score, item, altered in scored if item == row.item and not altered)
-        clean = 1 + sum(
-            score >= own for score, item, altered in scored if item != row.item and not altered
+        own_score = max(
+            score for score, item, altered in scored if item == row.item and not altered
         )
-        rank = clean + sum(score >= own for score, _, altered in scored if altered)
+        clean = 1 + sum(
+            score >= own_score
+            for score, item, altered in scored
+            if item != row.item and not altered
+        )
+        rank = clean + sum(score >= own_score for score, _, altered in scored if altered)
         assert (row.rank_clean, row.rank) == (clean, rank)
         assert row.top_altered == max(scored)[2]
         assert row.margin == pytest.approx(
-            own - max(score for score, _, altered in scored if altered), abs=1e-6
+            own_score - max(score for score, _, altered in scored if altered), abs=1e-6
         )
         hits_clean.append(clean == 1)
         hits.append(rank == 1)
@@ -74,8 +78,8 @@ def test_text_to_image_galleries_contain_each_picture_mixed_with_another(tiny, s
     )
     for row in cases.itertuples():
         best = float(text_vector(model, row.texts[0]) @ image_vector(model, row.top))
-        own = float(text_vector(model, row.texts[0]) @ image_vector(model, row.images[0]))
-        assert row.margin == pytest.approx(own - best, abs=1e-6)
+        own_score = float(text_vector(model, row.texts[0]) @ image_vector(model, row.images[0]))
+        assert row.margin == pytest.approx(own_score - best, abs=1e-6)
     assert values["t2i_r1_new"] <= values["t2i_r1"]
 
 

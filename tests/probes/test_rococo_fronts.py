@@ -72,9 +72,11 @@ def test_the_first_pictures_equal_those_of_a_plain_loop(tiny: str, store: Store,
         ]
         np.testing.assert_allclose(row.whole_scores, [score for score, *_ in whole], atol=1e-6)
         assert row.partner == partners[row.item]
-        own = next(score for score, item, altered, _ in scored if altered and item == row.item)
-        assert row.own_altered == pytest.approx(own, abs=1e-6)
-        assert row.own_altered_rank == 1 + sum(score > own + 1e-7 for score, *_ in scored)
+        altered_score = next(
+            score for score, item, altered, _ in scored if altered and item == row.item
+        )
+        assert row.own_altered == pytest.approx(altered_score, abs=1e-6)
+        assert row.own_altered_rank == 1 + sum(score > altered_score + 1e-7 for score, *_ in scored)
         assert list(row.clean_texts) == list(row.whole_texts) == []
 
 
@@ -119,8 +121,10 @@ def test_the_first_captions_equal_those_of_a_plain_loop(tiny: str, store: Store)
         assert list(row.whole_altered) == [altered for _, _, altered, _, _ in whole]
         assert list(row.clean_texts) == [text for *_, text in clean]
         assert list(row.clean_items) == [item for _, item, *_ in clean]
-        own = [score for score, item, altered, *_ in scored if altered and item == row.item]
-        assert row.own_altered == pytest.approx(max(own), abs=1e-6)
+        altered_scores = [
+            score for score, item, altered, *_ in scored if altered and item == row.item
+        ]
+        assert row.own_altered == pytest.approx(max(altered_scores), abs=1e-6)
         assert row.partner == "" and list(row.whole_partners) == []
 
 

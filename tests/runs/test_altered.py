@@ -68,10 +68,12 @@ def test_a_written_file_has_the_captions_of_a_run_and_is_reproduced_byte_for_byt
     cases = store.cases(run["case_key"]).table("cases").to_pandas()
     for source, file in zip(facts["read_as"], facts["captions"].values(), strict=True):
         items = registry.load_dataset(source, store.root).items
-        own = cases.loc[cases["rule"] == file["rule"]].set_index("item")["texts"].map(tuple)
+        texts_by_item = (
+            cases.loc[cases["rule"] == file["rule"]].set_index("item")["texts"].map(tuple)
+        )
         assert len(items) == len(THINGS)
         for item in items:
-            assert (*item.captions, *item.foils) == own[item.image.path.name]
+            assert (*item.captions, *item.foils) == texts_by_item[item.image.path.name]
         path = out / Path(source.partition("@")[0].removeprefix("rococo:")).name
         again = tmp_path / "again" / path.stem
         write(Request((), source, "rococo", {"pictures": []}), again, store)
@@ -97,15 +99,15 @@ def test_the_pixels_of_mixed_pictures_equal_the_formula(store, tmp_path):
     for row in rows:
         image, partner = (Image.open(folder / row[name]) for name in ("image", "partner"))
         assert row["image"] != row["partner"]
-        own, other = (np.asarray(one, float) for one in (image, partner.resize(image.size, 3)))
+        pixels, other = (np.asarray(one, float) for one in (image, partner.resize(image.size, 3)))
         written = np.asarray(Image.open(out / row["file"]), float)
         if row["kind"] == "mix":
-            assert np.abs(written - (0.9 * own + 0.1 * other)).max() < 0.5 + 1e-9
+            assert np.abs(written - (0.9 * pixels + 0.1 * other)).max() < 0.5 + 1e-9
         else:
             left, top, right, bottom = row["box"]
-            inside = np.zeros(own.shape[:2], bool)
+            inside = np.zeros(pixels.shape[:2], bool)
             inside[top:bottom, left:right] = True
-            assert np.array_equal(written, np.where(inside[:, :, None], other, own))
+            assert np.array_equal(written, np.where(inside[:, :, None], other, pixels))
             assert inside.mean() == pytest.approx(0.3, abs=0.05)
 
 

@@ -104,14 +104,14 @@ def test_tags_of_bundled_cases_are_written_to_the_own_store_only(empty, below):
 
 def test_a_plain_store_has_only_own_runs(empty, tiny):
     (manifest,) = execute(Request((CONSTANT,), tiny, "lgip", limit=3), Store(empty.root))
-    own = Store(empty.root)
-    assert [run["key"] for run in own.runs()] == [manifest["key"]]
-    assert [own.is_shipped(run["key"]) for run in own.runs()] == [False]
+    private = Store(empty.root)
+    assert [run["key"] for run in private.runs()] == [manifest["key"]]
+    assert [private.is_shipped(run["key"]) for run in private.runs()] == [False]
     shipped_keys = {run["key"] for run in empty.runs()} - {manifest["key"]}
     for key in shipped_keys:
         assert empty.find(key)["key"] == key
         with pytest.raises(NotFound):
-            own.find(key)
+            private.find(key)
 
 
 def test_a_cursor_reads_only_the_two_folders(empty, tiny, tmp_path):

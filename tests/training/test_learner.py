@@ -75,9 +75,9 @@ def test_pieces_give_the_gradients_of_the_whole_batch(small, batch, piece):
 def test_a_frozen_tower_does_not_change_and_the_other_learns(small, batch, tower, piece):
     after = train_steps(small, batch, freeze=tower, piece=piece)
     for name, before in small.named_parameters():
-        own = "image" if name.startswith("visual.") else "text"
+        tower_of_weight = "image" if name.startswith("visual.") else "text"
         assert torch.equal(before, after[name]) == (
-            own == tower and not name.startswith("logit_")
+            tower_of_weight == tower and not name.startswith("logit_")
         ), name
 
 
@@ -174,11 +174,11 @@ def test_the_time_of_added_loss_terms_is_measured_against_the_batch_without_them
         [0, 9, 9.5, *(10, 12, 15), *(20, 22, 24.2), *(30, 32, 34.4), *(40, 42, 44.6), *(50, 52, 59)]
     )
     seen, order = [], []
-    zeros, own = torch.zeros, made._backward
+    zeros, original = torch.zeros, made._backward
 
     def backward(*arguments):
         seen.append((len(arguments[0].tokens), {*arguments[1]}))
-        own(*arguments)
+        original(*arguments)
         order.append("backward")
 
     monkeypatch.setattr(time, "perf_counter", lambda: order.append("clock") or next(seconds))

@@ -190,9 +190,9 @@ def test_a_mixed_picture_whose_patch_is_cropped_away_is_counted(tmp_path):
     hidden = []
     for item, edit in mix.picture_edits(paths, "patch", 0.97, 1).items():
         left, top, right, bottom = mix.box(128, 32, 0.97, edit.seed)
-        own, other = (np.asarray(Image.open(path)) for path in (paths[item], edit.partner))
+        image, other = (np.asarray(Image.open(path)) for path in (paths[item], edit.partner))
         inside = slice(max(left, 48), min(right, 80))
-        hidden.append(np.array_equal(own[top:bottom, inside], other[top:bottom, inside]))
+        hidden.append(np.array_equal(image[top:bottom, inside], other[top:bottom, inside]))
     assert 0 < sum(hidden) < 12
     assert erased(table(*rows), Viewer()) == [
         Erased("picture", "t2i", "patch:0.97:seed1", "different", "preprocessing", sum(hidden), 12)

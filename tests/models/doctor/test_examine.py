@@ -68,10 +68,10 @@ def weights(data: SimpleNamespace) -> dict:
     for _ in range(60):
         left, right, scale = model(pixels, tokens)
         logits = scale * left @ right.T
-        own = torch.arange(len(logits))
-        loss = torch.nn.functional.cross_entropy(logits, own) + torch.nn.functional.cross_entropy(
-            logits.T, own
-        )
+        labels = torch.arange(len(logits))
+        loss = torch.nn.functional.cross_entropy(
+            logits, labels
+        ) + torch.nn.functional.cross_entropy(logits.T, labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
