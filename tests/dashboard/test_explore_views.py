@@ -319,8 +319,8 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
     at = send(at, "wall", "chosen", sent | {"tag": "x" * 31})
     assert "is not a valid tag" in at.error[0].value
     at = send(at, "wall", "chosen", sent | {"act": "slice", "tag": "mine"})
-    numbers = views.named_slices.members(bundled, scenes_key, "mine")
     questions = views.runs.question_set(bundled, scenes_key)
+    numbers = views.named_slices.members(questions, "mine")
     assert set(views.rows.questions(questions, numbers.tolist())["id"]) == set(ids)
     assert set(card_ids(at)) == set(ids) and at.button("chip_0").label == "in the slice mine"
     assert "mine" in at.query_params["slice"] and "column on Compare" in at.toast[0].value

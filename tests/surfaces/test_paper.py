@@ -53,8 +53,8 @@ def test_a_comparison_names_its_test_and_correction(question_set):
 
 @pytest.mark.parametrize("name", [name for name in paper.FIGURES if name != "steps"])
 def test_every_figure_has_the_chosen_width_and_the_counts_in_its_caption(question_set, name):
-    figure, caption = paper.printed_figure(*question_set, name, "column")
-    run = question_set[1].runs[0]
+    figure, caption = paper.printed_figure(question_set, name, "column")
+    run = question_set.runs[0]
     assert figure["layout"]["width"] == 336 and "Click" not in caption
     assert caption.endswith(f"n = {run.n_cases:,} cases, {run.n_items:,} items.")
 
@@ -140,7 +140,7 @@ def test_a_scorecard_in_a_column_has_two_panels_in_a_row_or_only_all_cases(
     question_set, monkeypatch
 ):
     def drawn() -> tuple[int, set[str]]:
-        figure, _ = paper.printed_figure(*question_set, "scorecard", "column")
+        figure, _ = paper.printed_figure(question_set, "scorecard", "column")
         panels = {figure.layout[name].domain for name in figure.layout if name.startswith("xaxis")}
         return len(panels), {trace.customdata[0][2] for trace in figure.data}
 
