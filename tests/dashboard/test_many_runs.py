@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import get_overloads
 
 import pyarrow as pa
 import pytest
@@ -163,7 +164,8 @@ def test_a_cached_view_depends_on_keyword_arguments_and_keeps_its_type(show_page
         return 2 * number + plus
 
     assert (state.view(double, 4), state.view(double, 4, plus=1)) == (8, 9)
-    assert "Any" not in str(inspect.signature(state.view))
+    seen_by_callers = [str(inspect.signature(each)) for each in get_overloads(state.view)]
+    assert seen_by_callers and "Any" not in "".join(seen_by_callers)
 
 
 @pytest.mark.parametrize("page", tiers(["home", "explore", "compare", "tradeoff"], ["home"]))
