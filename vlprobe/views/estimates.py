@@ -84,20 +84,20 @@ def estimates(
             table[column] = table[column].where(~is_cosine, table[column] / table["spread"])
     elif unit not in UNITS:
         raise InvalidInput(f"Unknown unit '{unit}'. Expected {' or '.join(UNITS)}.")
-    position = {name: index for index, name in enumerate(metrics)}
     ranks = {name: rank for rank, name in enumerate(question_set.presentation.value_order)}
 
     def slice_order(name: str) -> tuple[int, list[str | int]]:
         return ranks.get(name, len(ranks)), natural_order(name)
 
-    places = {
-        f"place of {column}": table[column].map(
-            {name: place for place, name in enumerate(sorted(set(table[column]), key=order))}
-        )
-        for column, order in (("model", natural_order), ("slice", slice_order))
+    orders = {
+        "metric": list(metrics),
+        "model": sorted(set(table["model"]), key=natural_order),
+        "slice": sorted(set(table["slice"]), key=slice_order),
     }
-    table = table.assign(position=table["metric"].map(position), **places)
-    return table.sort_values(["position", *places])[COLUMNS].reset_index(drop=True)
+    table = table.sort_values(
+        list(orders), key=lambda column: pd.Categorical(column, orders[str(column.name)]).codes
+    )
+    return table[COLUMNS].reset_index(drop=True)
 
 
 def _read_estimates(question_set: QuestionSet, breakdown: str) -> pd.DataFrame:

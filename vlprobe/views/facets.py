@@ -154,12 +154,10 @@ def _tags(question_set: QuestionSet, cases_table: CaseTable) -> dict[str, Patter
     names = {text.partition("=")[0] for text in estimates.tag_values(question_set)}
     groups = {}
     for name in sorted(names.difference(UNLISTED_TAGS)):
-        with question_set.store.cursor() as cursor:
-            table = cursor.execute(
-                'SELECT "case", tags[?] AS value FROM read_parquet(?) WHERE tags[?] IS NOT NULL',
-                [name, [cases_table.path], name],
-            ).fetchnumpy()
-        values, codes = np.unique(np.asarray(table["value"], dtype=str), return_inverse=True)
-        numbers, names = np.asarray(table["case"]), tuple(values.tolist())
-        groups[f"tag:{name}"] = PatternGroups(numbers, codes, names)
+        table = question_set.store.fetch_table(
+            'SELECT "case", tags[?] AS value FROM read_parquet(?) WHERE tags[?] IS NOT NULL',
+            [name, [cases_table.path], name],
+        )
+        codes, values = pd.factorize(table["value"], sort=True)
+        groups[f"tag:{name}"] = PatternGroups(table["case"].to_numpy(), codes, tuple(values))
     return groups

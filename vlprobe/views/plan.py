@@ -10,8 +10,7 @@ import pandas as pd
 from vlprobe.metrics import power
 from vlprobe.types import POOLED
 from vlprobe.views import estimates
-from vlprobe.views.paired_tests import DifferenceRow, compare_metrics
-from vlprobe.views.records import EstimateRow, records
+from vlprobe.views.paired_tests import compare_metrics
 from vlprobe.views.runs import QuestionSet
 
 COLUMNS = ["metric", "unit", "baseline", "model", "n_items", "error", "detectable", "pictures"]
@@ -41,23 +40,14 @@ def plan(
     """
     metrics = question_set.metrics
     if len(models) > 1:
-        table = records(DifferenceRow, compare_metrics(question_set, tuple(models), averaging))
-        known = [
-            (row.metric, row.baseline, row.model, row.n_items, row.low, row.high) for row in table
-        ]
-        scale = 1.0
+        table, scale = compare_metrics(question_set, tuple(models), averaging), 1.0
     else:
-        table = estimates.estimates(question_set, "all", averaging)
-        known = [
-            (row.metric, "", row.model, row.n_items, row.low, row.high)
-            for row in records(EstimateRow, table)
-            if row.model in models
-        ]
-        scale = math.sqrt(2)
-    known = [row for row in known if not math.isnan(row[-1])]
+        table = estimates.estimates(question_set, "all", averaging).assign(baseline="")
+        table, scale = table.loc[table["model"].isin(models)], math.sqrt(2)
+    known = table.dropna(subset=["high"])[["metric", "baseline", "model", "n_items", "low", "high"]]
     n_tests = n_tests or len(known)
     rows = []
-    for metric, baseline, model, n_items, low, high in known:
+    for metric, baseline, model, n_items, low, high in known.itertuples(index=False):
         is_rate = metrics[metric].is_share
         error = scale * power.standard_error(low, high)
         least = power.detectable(error, n_items, n_tests, is_rate)

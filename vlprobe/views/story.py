@@ -154,9 +154,7 @@ def opener(
     number = views_rows.case_number(question_set, case_id) if case_id else None
     of_kind = question_set.cases.numbers("kind = ?", [kind])
     candidates = numbers.tolist()
-    ids = []
-    if candidates:
-        ids = views_rows.questions(question_set, candidates)["id"].tolist()
+    ids = views_rows.questions(question_set, candidates)["id"].tolist()
     if number is None or number not in of_kind:
         if not ids:
             return None

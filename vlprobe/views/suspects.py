@@ -102,12 +102,10 @@ def suspects(
     n_rejecting, threshold = _rejections(margins, runs, least_accuracy)
     is_pictured = views_rows.are_pictured(question_set, kind, numbers)
     last = np.zeros(len(numbers), dtype=bool) if is_pictured is None else ~is_pictured
-    suspicious = np.flatnonzero(n_rejecting >= threshold)
-    order = suspicious[
-        np.lexsort((numbers[suspicious], last[suspicious], -n_rejecting[suspicious]))
-    ]
+    order = np.lexsort((numbers, last, -n_rejecting))
+    order = order[n_rejecting[order] >= threshold]
     body = stored_body(question_set.probe, kind)
-    rows = _rows(question_set, numbers[order].tolist())
+    rows = records(CaseRow, views_rows.questions(question_set, numbers[order].tolist()))
     best_first = sorted(
         accuracies, key=lambda each: (-np.nan_to_num(each.all_cases, nan=-1.0), each.model)
     )
@@ -166,10 +164,6 @@ def _accuracy(margins: np.ndarray, run: RunRow) -> float:
     return float(views_rows.rights(answered, run.n_orders).mean()) if len(answered) else math.nan
 
 
-def _rows(question_set: QuestionSet, numbers: Sequence[int]) -> list[CaseRow]:
-    return records(CaseRow, views_rows.questions(question_set, numbers)) if numbers else []
-
-
 def read_verdicts(question_set: QuestionSet) -> dict[int, Verdict]:
     """Return the reviewers' verdicts by case number. If a case has several verdict tags, the first one counts."""
     return {
@@ -208,7 +202,7 @@ def export(question_set: QuestionSet, reviewer: str) -> list[Erratum]:
         each.case: each.note
         for each in annotations.read(question_set.store, question_set.key).current
     }
-    rows = _rows(question_set, sorted(verdicts))
+    rows = records(CaseRow, views_rows.questions(question_set, sorted(verdicts)))
     signed = []
     for row in rows:
         verdict = errata.question_digest(row.images, row.texts), verdicts[row.case], reviewer

@@ -54,15 +54,14 @@ def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
         first = "f.whole_items[1] = c.item AND f.whole_altered[1]"
         join = 'LEFT JOIN read_parquet(?) AS f USING ("case")'
         tables.append(store.files([answers.key], rococo_galleries.TABLE))
-    with store.cursor() as cursor:
-        columns = cursor.execute(
-            'SELECT "case" AS number, coalesce(s.rank_clean = 1, false) AS is_found, '
-            "coalesce(s.rank = 1, false) AS stays, coalesce(s.margin <= 0, false) AS is_fooled, "
-            f"{first} AS is_first, s.top AS top, c.images[1] AS image "
-            f'FROM read_parquet(?) AS c JOIN read_parquet(?) AS s USING ("case") {join} '
-            f"WHERE c.kind = '{KIND}' ORDER BY number",
-            tables,
-        ).fetchnumpy()
+    columns = store.fetch_table(
+        'SELECT "case" AS number, coalesce(s.rank_clean = 1, false) AS is_found, '
+        "coalesce(s.rank = 1, false) AS stays, coalesce(s.margin <= 0, false) AS is_fooled, "
+        f"{first} AS is_first, s.top AS top, c.images[1] AS image "
+        f'FROM read_parquet(?) AS c JOIN read_parquet(?) AS s USING ("case") {join} '
+        f"WHERE c.kind = '{KIND}' ORDER BY number",
+        tables,
+    )
     is_found = np.asarray(columns["is_found"], dtype=bool)
     is_first = pd.array(columns["is_first"], dtype="boolean")
     unknown = np.asarray(is_first.isna()) & np.asarray(columns["is_fooled"], bool)
