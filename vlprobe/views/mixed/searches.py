@@ -63,7 +63,7 @@ def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
         tables,
     )
     is_found = np.asarray(columns["is_found"], dtype=bool)
-    is_first = columns["is_first"].astype("boolean")
+    is_first = pd.array(columns["is_first"].to_numpy(), dtype="boolean")
     unknown = np.asarray(is_first.isna()) & np.asarray(columns["is_fooled"], bool)
     is_own = np.asarray(is_first.fillna(False), dtype=bool)
     if unknown.any():
