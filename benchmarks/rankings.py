@@ -54,7 +54,7 @@ def correlations(queries: Sequence[np.ndarray]) -> list[float]:
 def measures(queries: Sequence[np.ndarray]) -> list[dict[str, float]]:
     """Compute all measures that the probe stores for queries."""
     ranker = ranking.Ranker()
-    return [ranking.measures(ranker(values)) for values in queries]
+    return [ranking.means(ranking.pair_measures(ranker(values))) for values in queries]
 
 
 def shared(

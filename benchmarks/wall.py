@@ -106,7 +106,7 @@ def walls(root: Path) -> None:
     cards, n_pictures, n_cases = wall(plain)
     print(f"{'':34}{n_cases:,} cases of {n_pictures:,} pictures")
     print_times(
-        "neighbours",
+        "neighbors",
         *(
             clock(lambda card=card: views.wall.neighbors(question_set, plain, card.case))
             for card in cards[:5]

@@ -211,7 +211,9 @@ def test_unpickling_a_checkpoint_never_runs_code(tmp_path: Path, what: str, zipp
         torch.save({"state_dict": {"a": torch.zeros(2), "b": Runs(tmp_path / "ran")}}, path)
     else:
         path.write_bytes(PICKLES[what](Runs(tmp_path / "ran")))
-    with pytest.raises(VlprobeError) as caught:
+    with pytest.raises(
+        VlprobeError, match="could run code and are rejected" if zipped else None
+    ) as caught:
         read_weights(path)
     assert str(caught.value).isprintable()
     assert not (tmp_path / "ran").exists()

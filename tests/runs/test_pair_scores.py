@@ -85,6 +85,8 @@ def test_json_lines_keep_nested_values_and_unknown_scores_are_null(photos, cache
         {"image": "0.png", "caption": CAPTIONS[0][2], "more": {"a": [1, None]}, "é": True},
         {"image": "gone.png", "caption": "A dog.", "more": {"a": []}, "é": False},
     ]
+    for line in lines:  # a list is no id of an item, but a score needs none
+        line["id"] = ["q", "r"]
     table = photos / "pairs.jsonl"
     table.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     lack = call(cache, "score", str(table), "--model", MODEL, code=1).stderr

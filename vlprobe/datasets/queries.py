@@ -108,10 +108,10 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
         if column in ("query", "caption", "version"):
             continue
         if len(values) > 1:
+            listing = ", ".join(value or "nothing" for value in sorted(values))
             raise InvalidInput(
-                f"'{file}': the versions of query '{query}' differ in {column} "
-                f"({', '.join(sorted(values))}). Tags belong to queries, so all rows of a "
-                "query need the same value."
+                f"'{file}': the versions of query '{query}' differ in {column} ({listing}). Tags "
+                "belong to queries, so all rows of a query need the same value."
             )
         tags[column] = values.pop()
     captions = tuple(row["caption"].strip() for row in versions)

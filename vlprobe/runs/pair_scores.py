@@ -128,7 +128,7 @@ def read_items(name: str) -> tuple[reader.Table, list[Item]]:
         )
     table = reader.read(parsed.file)
     layout = layouts.recognized(str(parsed.file), table.names, "", parsed.columns)
-    fields = cases.TableReading(table, layout, {})
+    fields = cases.TableReading(table, layout)
     if not {"image", "caption"} <= layout.columns.keys():
         raise InvalidInput(
             f"'{parsed.file}' has the layout {layout.name}, which does not define one picture "

@@ -85,6 +85,8 @@ class RunInputs:
             if picture.edit:
                 paths[picture.edit.partner] = None
         present = [path for path in paths if path not in digests]
+        if not present:  # a list of texts has no cache to read
+            return digests
         return digests | dict(zip(present, pictures.file_digests(present, self.cache), strict=True))
 
     def texts(self) -> Iterator[tuple[str, Sequence[str]]]:

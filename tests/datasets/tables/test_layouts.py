@@ -254,6 +254,25 @@ def test_vsr_statements_with_swapped_subject_and_object_are_a_triplet(
     assert kinds == ["t2t", "i2t"]
 
 
+def test_votes_that_are_not_whole_numbers_are_refused_with_their_row(tmp_path: Path):
+    row = {"image_file": "a.png", "caption": "A dog.", "foil": "A cat."}
+    lines = [row | {"linguistic_phenomena": "actions", "mturk.caption": n} for n in (3, 2.5)]
+    file = tmp_path / "valse.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(
+        InvalidInput, match=r"row 2, column 'mturk\.caption': expected a whole number"
+    ):
+        table.load(f"table:{file}+unpictured", tmp_path / "cache")
+
+
+def test_lists_in_the_column_of_ids_are_no_ids(tmp_path: Path):
+    row = {"image": "a.png", "caption": "A dog.", "negative": "A cat.", "id": ["q", "r"]}
+    file = tmp_path / "lists.jsonl"
+    file.write_text("\n".join(map(json.dumps, [row, row | {"caption": "A bird."}])))
+    items = table.load(f"table:{file}+unpictured", tmp_path / "cache").items
+    assert [item.captions for item in items] == [("A dog.",), ("A bird.",)]
+
+
 def test_an_invalid_label_of_vsr_is_refused_with_its_row(tmp_path: Path):
     file = tmp_path / "test.jsonl"
     file.write_text(VSR.replace('"label": 0, "relation": "on"', '"label": 2, "relation": "on"'))
@@ -494,7 +513,7 @@ def test_roles_without_a_column_share_one_list_of_values(tmp_path: Path):
     file = tmp_path / "x.csv"
     file.write_text("image,caption,negative\na.png,A dog.,A cat.\n")
     read = reader.read(file)
-    values = cases.TableReading(read, layouts.recognized("x", read.names, "", {}), {})
+    values = cases.TableReading(read, layouts.recognized("x", read.names, "", {}))
     assert values.role("subset") is values.role("id")
     assert values.role("caption") is values.role("caption")
 

@@ -32,20 +32,37 @@ SPATIAL_FOILS = 3  # candidates for a triplet of VSR
 
 
 class TableReading:
-    """A table while its rows are converted to items. Each column is extracted only once."""
+    """A table while its rows are converted to items. Each column is extracted only once.
 
-    def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
+    Attributes:
+        chosen: Numbers of the rows that become items. `choose` sets this and the next attributes.
+        notes: Notes on rows that were left out.
+        tags: Values of the columns that become tags.
+        unread: Names of the columns that are not read.
+        has_ids: Whether the rows have different ids.
+    """
+
+    chosen: list[int]
+    notes: list[str]
+    tags: dict[str, Sequence[Any]]
+    unread: list[str]
+    has_ids: bool
+
+    def __init__(self, table: Table, layout: Layout) -> None:
         self.table, self.layout = table, layout
         self._values: dict[str, Sequence[Any]] = {}
         self._names = table.names
         self._no_texts = [""] * table.n_rows  # for a role without a column
+
+    def choose(self, chosen: Mapping[str, str]) -> None:
+        """Choose the rows with the required value in every given column, and read tags and ids. Raises InvalidInput."""
         self.chosen = self._chosen_rows(chosen)
-        self.notes: list[str] = []
-        if layout.votes in table.columns:
+        self.notes = []
+        if self.layout.votes in self.table.columns:
             self._leave_out_doubtful()
         self.tags, self.unread = self._tag_columns()
         ids = [self.role("id")[row] for row in self.chosen]
-        self.has_ids = all(ids) and len(set(ids)) == len(ids)
+        self.has_ids = all(ids) and len(set(map(str, ids))) == len(ids)
 
     def values(self, column: str) -> Sequence[Any]:
         """Return the values in a column, each of which is text or a list of texts."""
@@ -140,8 +157,13 @@ class TableReading:
         return "crop={},{},{},{}".format(*sides)
 
     def _leave_out_doubtful(self) -> None:
-        votes = self.table.values(self.layout.votes)
-        doubtful = [row for row in self.chosen if votes[row] and int(votes[row]) < VOTES]
+        column = self.layout.votes
+        votes = self.values(column)
+        doubtful = [
+            row
+            for row in self.chosen
+            if votes[row] and self.number(str(votes[row]), row, column) < VOTES
+        ]
         keys = [f"row {row + 1}" for row in doubtful]
         self.notes += sources.count_note(keys, len(self.chosen), DOUBTFUL)
         left_out = set(doubtful)
@@ -213,7 +235,8 @@ def rows_of(
     Raises:
         InvalidInput: a row lacks a value that its layout needs; the message has the row and the column.
     """
-    reading = TableReading(table, layout, chosen)
+    reading = TableReading(table, layout)
+    reading.choose(chosen)
     rows: list[Unpictured] = []
     first_with: dict[object, str] = {}
     repeated = []
