@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-gc.disable()  # until the tests begin: imports and the collection of tests leave nothing to free
+gc.disable()  # until the tests are collected: imports and collecting leave nothing to free
 sys.dont_write_bytecode = False
 HERE = Path(__file__).resolve().parent
 atexit.register(shutil.rmtree, os.environ["VLPROBE_CACHE"], ignore_errors=True)
@@ -110,6 +110,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest test files first, because `loadfile` distributes files in this order."""
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Enable garbage collection in the process that only distributes tests."""
+    if not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
+        gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """Free the garbage of each file's tests, so that a file left open in a reference cycle is an error there."""
+    yield
+    gc.collect()
 
 
 def pytest_collection_finish() -> None:
@@ -306,7 +319,7 @@ def estimates_of(
 
 
 def image_vector(model: Any, name: str) -> "np.ndarray":
-    """Return a model's embedding of the picture with a name (`Picture.name`), without any of the run's code."""
+    """Return a model's embedding of the picture with a name (`Picture.name`), without the run's batches and caches."""
     image = pictures.open_picture(Picture.from_name(name))
     return model.encode_images(model.preprocess(image)[None])[0]
 

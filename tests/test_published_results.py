@@ -70,6 +70,12 @@ def question_set(name: str) -> views.runs.QuestionSet:
     return question_set_of(STORE, dataset=name)
 
 
+@pytest.mark.parametrize("folder", [shipped.PUBLISHED_FOLDER, shipped.FOLDER])
+def test_a_dataset_and_a_probe_have_one_bundled_question_set(folder: Path):
+    rows = views.runs.question_set_rows(Store(folder))
+    assert rows and len({(row.dataset, row.probe) for row in rows}) == len(rows)
+
+
 @cache
 def estimates(name: str, by: str) -> pd.DataFrame:
     """Return values by model, metric and slice."""

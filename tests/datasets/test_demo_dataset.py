@@ -53,11 +53,17 @@ def test_a_second_load_draws_nothing_and_gives_the_same_digest(name, three, tmp_
 
 
 @pytest.mark.parametrize("name", ["demo", "demo-pairs"])
-def test_an_interrupted_first_load_draws_only_the_missing_pictures(name, three, tmp_path):
+def test_an_interrupted_first_load_draws_only_the_missing_pictures(
+    name, three, tmp_path, monkeypatch
+):
     whole = registry.load_dataset(name, tmp_path)
-    for item in whole.items[1:9]:
-        (item.foil_image or item.image).path.unlink()
+    missing = {(item.foil_image or item.image).path for item in whole.items[1:9]}
+    for path in missing:
+        path.unlink()
+    drawn, render = [], demo.render
+    monkeypatch.setattr(demo, "render", lambda scene: drawn.append(scene) or render(scene))
     assert registry.load_dataset(name, tmp_path) == whole
+    assert len(drawn) == len(missing) > 0
     assert not list(tmp_path.rglob("*.tmp"))
 
 

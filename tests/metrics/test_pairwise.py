@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.conftest import estimates_of, image_vector, text_vector
+from tests.conftest import estimates_of, text_vector
 from vlprobe import registry
 from vlprobe.metrics import pairwise
 from vlprobe.metrics.judge import Judge
@@ -87,7 +87,8 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
     cases = store.cases(manifests[0]["case_key"]).table("cases").to_pandas()
     cases = cases[cases["kind"] == "paraphrase"]
     model = registry.load_model("demo:softmax")
-    image = image_vector(model, str(tmp_path / "1.png")).astype(np.float64)
+    pixels = model.preprocess(Image.open(tmp_path / "1.png"))[None]
+    image = model.encode_images(pixels)[0].astype(np.float64)
     moved, erased = defaultdict(list), []
     for case in cases.itertuples():
         original, reworded = (text_vector(model, text) for text in case.texts)
