@@ -21,6 +21,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import display_names, entry, shipped
 from vlprobe.storage.store import Store
+from vlprobe.views.leaderboard import LeaderboardColumn
 
 N_SETS, N_TABLES = 60, 12
 NEWEST = {"cases": f"{N_SETS - 1:016x}", "runs": f"{N_SETS - 1:08x}{0:08x}"}
@@ -166,6 +167,19 @@ def test_a_cached_view_depends_on_keyword_arguments_and_keeps_its_type(show_page
     assert (state.view(double, 4), state.view(double, 4, plus=1)) == (8, 9)
     seen_by_callers = [str(inspect.signature(each)) for each in get_overloads(state.view)]
     assert seen_by_callers and "Any" not in "".join(seen_by_callers)
+
+
+def test_a_cached_answer_holds_no_snapshot_of_the_store(many, monkeypatch):
+    monkeypatch.setattr(state, "store", lambda: many)
+
+    def ask(store: Store) -> list:
+        question_set = views.runs.question_set(store, views.runs.case_keys(store)[0])
+        assert question_set.store is not many
+        column = LeaderboardColumn(question_set, next(iter(question_set.metrics.values())), {})
+        return [question_set, (question_set, column)]
+
+    first, (second, column) = state.view(ask)
+    assert {first.store, second.store, column.question_set.store} == {many}
 
 
 @pytest.mark.parametrize("page", tiers(["home", "explore", "compare", "tradeoff"], ["home"]))

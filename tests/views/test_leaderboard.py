@@ -152,6 +152,7 @@ def test_headings_of_types_repeat_the_set_and_the_kind_only_if_there_are_several
     of_one_kind = [column(first, "foil", ""), column(first, "foil", "swap_obj")]
     whole = ["model", "SugarCrepe, eqben, foil"]
     assert list(in_words(of_one_kind, {})) == [*whole, "Swapped things"]
+    assert list(in_words([*of_one_kind, column(first, "foil", "model")], {}))[-1] != "model"
     several = [*of_one_kind, column(second, "retrieval", "")]
     assert list(in_words(several, {}))[:3] == [*whole, "SugarCrepe, eqben, foil, Swapped things"]
 

@@ -35,6 +35,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Metric
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.filter import Filter
+from vlprobe.views.leaderboard import LeaderboardColumn
 from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.runs import QuestionSet
 
@@ -183,12 +184,23 @@ def view(query: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         subject, others = snapshot, arguments
         if arguments and isinstance(arguments[0], QuestionSet):
             subject, others = replace(arguments[0], store=snapshot), arguments[1:]
-        result = query(subject, *others, **options)
-        # With the snapshot, a cached question set would keep all manifests of its version in memory
-        return replace(result, store=current) if isinstance(result, QuestionSet) else result
+        return _without_snapshot(query(subject, *others, **options), current)
 
     # If a run completes meanwhile, the answer includes it, but the version with which this page began does not.
     return _unshared(_answers.get(key, answer, lambda: moment in _snapshots))
+
+
+def _without_snapshot(answer: Any, current: Store) -> Any:
+    """Bind the question sets in an answer to the store. With a snapshot, cached ones would keep all manifests of its
+    version in memory.
+    """
+    if isinstance(answer, QuestionSet):
+        return replace(answer, store=current)
+    if isinstance(answer, LeaderboardColumn):
+        return replace(answer, question_set=replace(answer.question_set, store=current))
+    if type(answer) in (list, tuple):
+        return type(answer)(_without_snapshot(each, current) for each in answer)
+    return answer
 
 
 def _unshared(answer: Result) -> Result:

@@ -93,7 +93,9 @@ def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> 
     """Return a heading for each column: dataset, probe, kind and type of edit. If all columns have the same dataset,
     probe and kind, the headings of types have only the type. Equal headings are extended by the start of the key.
     """
+    types = [value_label(column.subtype) for column in columns if column.subtype]
     is_one_kind = len({(column.question_set.key, column.kind) for column in columns}) == 1
+    is_one_kind = is_one_kind and "model" not in types  # the heading of the first column
     heads = []
     for column in columns:
         dataset = dataset_name(column.question_set.runs[0].dataset, renamed)

@@ -464,8 +464,9 @@ def rank_by_type(
         return rankings
 
     # Another baseline of the scorecard then takes .3 s of CPU instead of 2.3 (VALSE, 11 models)
-    name = "rankings", question_set, kind, unit, MOST_RANKED, SLICES.version(question_set.store)
-    return question_set.store.listing_fact(name, rank)
+    store = question_set.store
+    name = ("rankings", question_set.key, question_set.runs, kind, unit, MOST_RANKED)
+    return store.listing_fact((*name, SLICES.version(store)), rank)
 
 
 def _rankings(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, TypedDict, cast
 
 import pandas as pd
@@ -170,7 +171,10 @@ def run_rows(store: Store) -> list[RunRow]:
 
 def runs(store: Store) -> pd.DataFrame:
     """Return all stored runs as a table with the columns RUN_COLUMNS, newest first."""
-    return pd.DataFrame(run_rows(store), columns=pd.Index(RUN_COLUMNS))
+    rows = map(
+        attrgetter(*RUN_COLUMNS), run_rows(store)
+    )  # pandas would copy each value of a dataclass
+    return pd.DataFrame(list(rows), columns=pd.Index(RUN_COLUMNS))
 
 
 def default_model(store: Store, models: Sequence[str]) -> str:
@@ -288,8 +292,9 @@ def case_keys(store: Store) -> list[str]:
 
 def question_sets(store: Store) -> pd.DataFrame:
     """Return all question sets as a table, in the order of `question_set_rows`."""
-    columns = pd.Index([column.name for column in fields(QuestionSetRow)])
-    return pd.DataFrame(question_set_rows(store), columns=columns)
+    columns = [column.name for column in fields(QuestionSetRow)]
+    rows = map(attrgetter(*columns), question_set_rows(store))
+    return pd.DataFrame(list(rows), columns=pd.Index(columns))
 
 
 def extent(n_items: int, n_units: int) -> str:

@@ -1,7 +1,7 @@
 """Count how many cases each model answered, got wrong, tied or moved on, by type of edit and
 resampling unit.
 
-Margins are kept in memory (`views.rows`), so choosing other models does not read files again.
+Margins are kept in memory (`views.tables`), so choosing other models does not read files again.
 
 A model that ran with both orders of the captions has two answers per case. `answered` and `fooled`
 count answers, so a case in which the order decides adds one right and one wrong answer. The share
