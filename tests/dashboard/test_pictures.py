@@ -61,6 +61,13 @@ def test_a_changed_picture_file_is_read_again(tmp_path: Path):
     assert open_address(large_picture(name, 60)).getpixel((5, 5))[2] > 200
 
 
+def test_a_replaced_picture_with_the_same_time_is_read_again(tmp_path: Path):
+    name = write(tmp_path / "a.png", "red")
+    large_picture(name, 60)
+    write(tmp_path / "a.png", "blue", (901, 600))
+    assert open_address(large_picture(name, 60)).getpixel((5, 5))[2] > 200
+
+
 def test_a_mixed_picture_is_mixed_again_when_its_partner_changes(tmp_path: Path):
     write(tmp_path / "a.png", "red")
     write(tmp_path / "b.png", "red")

@@ -44,6 +44,14 @@ def key(filled: Store) -> str:
     return case_key_of(filled)
 
 
+def test_results_with_one_side_of_the_trade_off_lead_to_explore(show_tradeoff, monkeypatch):
+    monkeypatch.setattr(views.tradeoff, "sets_with_trade_off", lambda store: [])
+    at = show_tradeoff()
+    assert not at.exception and not at.error
+    assert "only one side of the trade-off" in words(at)
+    assert "Explore their cases" in [link.label for link in at.get("page_link")]
+
+
 def marks_by_model(at: AppTest) -> dict[str, dict]:
     """Return the marks of the figure by model."""
     return {model: mark for (model,), mark in marks_of(figure_of(at, "tradeoff")).items()}

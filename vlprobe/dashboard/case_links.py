@@ -99,8 +99,12 @@ def address(subject: PageSubject, case_filter: Filter | None) -> str:
 def chart_of_cases(
     figure: FigureMaker, key: str, alt: str, subject: PageSubject, target: Target
 ) -> None:
-    """Draw a figure whose marks open their cases in Explore, except marks that show published numbers. The arguments
-    are those of `chart.chart`, and a function from a model and the key of a mark to a filter.
+    """Draw a figure whose marks open their cases in Explore, except marks that show published numbers.
+
+    Args:
+        figure, key, alt: As for `chart.chart`.
+        subject: The question set of the page.
+        target: A function from a model and the key of a mark to the filter of its cases, or None for no cases.
     """
     for point in chart(figure, key, alt, clickable=True):
         clicked = point.get("customdata")

@@ -139,7 +139,6 @@ def _rivals(subject: PageSubject) -> list[str]:
     """Return the models to compare: those in the URL that exist, or the best ones if the URL has no list. Controls are
     among the best only if there are no other models.
     """
-    candidates = [model for model in _ranked(subject) if model != subject.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
     if linked is not None:
@@ -147,6 +146,7 @@ def _rivals(subject: PageSubject) -> list[str]:
             report_missing("Compared with it", "with", ", ".join(gone))
         if not listed:
             return []
+    candidates = [model for model in _ranked(subject) if model != subject.model]
     rivals = [model for model in listed if model in candidates]
     best = [model for model in candidates if not is_control(model)] or candidates
     return rivals[:MOST] or best[:FIRST]

@@ -1,5 +1,7 @@
 """Pictures in the size in which a page shows them. For small pictures, see `scoring.thumbnails`."""
 
+from pathlib import Path
+
 from PIL import Image
 
 from vlprobe.datasets import drawn
@@ -32,12 +34,19 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
     return _addresses.get((name, changed_at(picture), sides), lambda: _address(picture, *sides))
 
 
-def changed_at(picture: Picture) -> tuple[int, ...]:
-    """Return the modification time of each file of a picture, as part of a cache key. A missing file gives 0."""
-    return tuple(
-        containers.status(path).st_mtime_ns if containers.is_file(path) else 0
-        for path in picture.paths
-    )
+def changed_at(picture: Picture) -> tuple[tuple[int, int], ...]:
+    """Return the modification time and the size of each file of a picture, as part of a cache key. A missing file gives
+    zeros.
+    """
+    return tuple(map(_stamp, picture.paths))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = containers.status(path)
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def _address(picture: Picture, side: int, drawn_side: int) -> str:

@@ -53,7 +53,7 @@ NAMED = 80  # maximum characters of an unknown name in a message
 MARKDOWN = re.compile(r"[\\`*\[\]!|<>$~:&]|(?<![^\W_])[-+#_]|_(?![^\W_])")
 LISTED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)", re.MULTILINE)
 DOCS_PAGE = re.compile(r"(?<![\w/])docs/([\w/]+)\.md")
-Arguments = ParamSpec("Arguments")  # arguments of a view, after the store
+Arguments = ParamSpec("Arguments")  # arguments of a view, after the store or question set
 Result = TypeVar("Result")
 # Slot of the page's warning about unknown names, and the names
 _unknown: contextvars.ContextVar[tuple[DeltaGenerator, list[str]] | None] = contextvars.ContextVar(

@@ -226,7 +226,7 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
 
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 33 ms with a demo model, the smallest
-def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
+def _occlusion(name: str, picture: str, changed: tuple[tuple[int, int], ...]) -> np.ndarray:
     """Return how far the embedding moves when each of 16 picture parts is blacked out, shape (4, 4). `changed` contains
     the modification times of the files and is part of the cache key.
     """

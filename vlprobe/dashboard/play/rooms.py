@@ -273,7 +273,9 @@ class Rooms:
         return room
 
     def _joined(self, code: str, secret: str) -> _Room:
-        """Return the room of a person, who is still there. Raises InvalidInput if the person is not in the room."""
+        """Return a room that a person has joined, and note that they are still there. Raises InvalidInput if they have
+        not joined it.
+        """
         room = self._room(code)
         _check_secret(secret)
         if secret not in room.people:

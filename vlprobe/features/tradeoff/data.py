@@ -205,7 +205,6 @@ def trade_off_data(
     """Read the data for the trade-off figure of a question set from the store.
 
     Args:
-        store: The store with the results.
         question_set: A question set of a probe that has a trade-off.
         up: Name of the metric on the y axis; if empty, the first one that the probe offers.
         averaging: "macro" or "micro".
@@ -279,7 +278,6 @@ def trade_offs_by_type(question_set: QuestionSet, overall: TradeOffData) -> dict
     A type is left out if no model has a value for it.
 
     Args:
-        store: The store with the results.
         question_set: The question set of `overall`.
         overall: The trade-off of all types.
     """
@@ -310,7 +308,6 @@ def figure_table(
     """Return the values of the trade-off figure (type "all") and of the figures by type, for export.
 
     Args:
-        store: The store with the results.
         question_set: The question set of the trade-off.
         trade_off: The trade-off of all types.
         names: Display names of models.

@@ -172,6 +172,11 @@ def trade_off_subject() -> PageSubject:
         )
         st.html(tag("h1", question))
         frame.begin(probes_with_trade_off()[0])
+        quiet(
+            "The stored results have only one side of the trade-off, so there is nothing to plot."
+        )
+        link_page("explore", "Explore their cases")
+        st.stop()
     before = st.session_state.get("carried_set", "")
     if not linked:
         st.session_state.pop(INSTEAD, None)
@@ -501,7 +506,8 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
     table = table.loc[table["metric"] == metric.name].replace({"model": dict(names)})
     present = set(table["slice"])
     steps = {name: value_label(name) for name in (*STRENGTHS, *SEVERITIES) if name in present}
-    figure = charts.tradeoff.curves(
+    figure = partial(
+        charts.tradeoff.curves,
         table,
         metric,
         trade_off.unit,
@@ -518,7 +524,7 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
         model = models.get(display_name, "")
         return case_links.slice_filter(subject, model, metric.kinds, STRENGTH, name)
 
-    case_links.chart_of_cases(lambda: figure, f"strength_{metric.name}", alt, subject, target)
+    case_links.chart_of_cases(figure, f"strength_{metric.name}", alt, subject, target)
     return True
 
 
