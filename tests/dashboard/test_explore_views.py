@@ -102,7 +102,8 @@ def test_a_search_by_content_finds_pictures_and_marks_them_on_the_map(
         bundled, "explore", set=scenes_key, model="demo:softmax", kind="flip", view="map"
     )
     assert marks(at) == 500
-    assert all(text.endswith(" % fooled") for trace in figure(at).data for text in trace.text)
+    texts = [text.replace("<br>", " ") for trace in figure(at).data for text in trace.text]
+    assert all(text.endswith(" % fooled") for text in texts)
     at.text_input("shows").set_value("a boat on the sea").run()
     region = "".join(at.query_params["region"])
     assert at.button("chip_0").label == "pictures like “a boat on the sea”"
