@@ -94,14 +94,15 @@ def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> 
     probe and kind, the headings of types have only the type. Equal headings are extended by the start of the key.
     """
     types = [value_label(column.subtype) for column in columns if column.subtype]
-    is_one_kind = len({(column.question_set.key, column.kind) for column in columns}) == 1
-    is_one_kind = is_one_kind and "model" not in types  # the heading of the first column
+    kinds = {(column.question_set.key, column.kind) for column in columns}
+    # "model" is the heading of the first column
+    is_short = len(kinds) == 1 and "model" not in types
     heads = []
     for column in columns:
         dataset = dataset_name(column.question_set.runs[0].dataset, renamed)
         of_type = [value_label(column.subtype)] if column.subtype else []
         of_kind = [dataset, column.question_set.probe, *filter(None, [column.kind])]
-        heads.append(", ".join(of_type if of_type and is_one_kind else of_kind + of_type))
+        heads.append(", ".join(of_type if of_type and is_short else of_kind + of_type))
     return distinct_heads(heads, columns)
 
 

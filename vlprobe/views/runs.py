@@ -171,9 +171,8 @@ def run_rows(store: Store) -> list[RunRow]:
 
 def runs(store: Store) -> pd.DataFrame:
     """Return all stored runs as a table with the columns RUN_COLUMNS, newest first."""
-    rows = map(
-        attrgetter(*RUN_COLUMNS), run_rows(store)
-    )  # pandas would copy each value of a dataclass
+    # pandas would copy each value of a dataclass
+    rows = map(attrgetter(*RUN_COLUMNS), run_rows(store))
     return pd.DataFrame(list(rows), columns=pd.Index(RUN_COLUMNS))
 
 

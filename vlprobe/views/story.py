@@ -105,12 +105,8 @@ def order(question_set: QuestionSet, kind: str) -> np.ndarray:
     Returns:
         Case numbers, which callers must not modify.
     """
-    name = (
-        "order",
-        question_set.key,
-        question_set.runs,
-        kind,
-    )  # 20 ms, three times in the first draw of the slides
+    # 20 ms, three times in the first draw of the slides
+    name = ("order", question_set.key, question_set.runs, kind)
     return question_set.store.listing_fact(name, lambda: _order(question_set, kind))
 
 
