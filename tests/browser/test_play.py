@@ -175,6 +175,32 @@ def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_cr
     assert "From X." in drawn and "Photos: https://a.example/1 CC BY 2.0" in drawn
 
 
+def test_a_phone_shows_the_picture_the_verdict_and_the_button_after_a_vote(blank):
+    blank.set_viewport_size({"width": 390, "height": 640})
+    data = component_props("A boy runs after a dog in a park.", picture="")
+    mount(blank, "quiz", data)
+    blank.locator(".option").last.click()
+    told = data | {"open": False, "next": "Next question", "scores": data["scores"] * 9}
+    for turn in (told, told | {"question": 1}):
+        blank.evaluate("(data) => window.draw(data)", turn)
+        for part in (".photo", ".heading", ".next"):
+            box = blank.locator(part).bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= 640, part
+        blank.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
+
+
+def test_names_of_models_break_only_between_words(blank):
+    name = {"name": "CLIP_TROHN-Text", "path": "M0 0", "color": "red"}
+    for width in (1280, 1024, 390):
+        blank.set_viewport_size({"width": width, "height": 844})
+        data = component_props("a")
+        mount(blank, "quiz", data | {"scores": [data["scores"][0] | name] * 8})
+        heights = blank.locator(".score .name span").evaluate_all(
+            "all => all.map((one) => Math.round(one.offsetHeight / 18))"
+        )
+        assert max(heights) <= (1 if width == 390 else 2), (width, heights)
+
+
 @pytest.mark.full
 def test_two_browsers_share_one_room(driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(access.QUIZ, "1")

@@ -8,6 +8,7 @@
 // slides (the last screen's way back to the slides).
 
 const KEPT = "vlprobe-voter";
+const HEADER = 60; // height in pixels of the bar above the page
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
 const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
 
@@ -76,8 +77,9 @@ class Quiz {
     this.send = send;
     const told = JSON.stringify(data);
     if (told === this.told) return;
-    const moved = this.data?.question !== data.question;
+    const moved = this.data?.question !== data.question || !this.data.end !== !data.end;
     const opened = this.data?.open !== data.open;
+    const turned = this.data && (moved || opened);
     const focus = this.focused() || (this.isKeyed && ".next");
     this.isKeyed = false;
     this.told = told;
@@ -85,6 +87,8 @@ class Quiz {
     this.sent = false;
     this.body.replaceChildren(...(data.end ? this.end(data) : [this.question(data), ...this.scores(data)]));
     if (focus) this.focus(moved || opened ? "" : focus);
+    // An answer and the next question begin with the picture, also on a phone that was scrolled down to the captions
+    if (turned && this.root.getBoundingClientRect().top < HEADER) this.root.scrollIntoView();
     if (this.status.textContent !== data.status) this.status.textContent = data.status;
     if (data.ahead) new Image().src = data.ahead;
     if (data.voter) {
@@ -105,7 +109,7 @@ class Quiz {
 
   focus(selector) {
     const first = this.data.open ? ".option" : ".next";
-    (this.body.querySelector(selector || first) || this.heading).focus();
+    (this.body.querySelector(selector || first) || this.heading).focus({ preventScroll: true });
   }
 
   // Draw the last screen: a column for each question, a row for each person and model.

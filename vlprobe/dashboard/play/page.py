@@ -421,6 +421,7 @@ def draw_door(quiz: QuizRound | None) -> None:
 
 def _enter(find: Callable[..., str], *arguments: object) -> None:
     st.query_params["room"] = find(*arguments, person_secret())
+    new_seed()  # the next round has other questions
 
 
 def draw_room(bar: DeltaGenerator) -> None:
