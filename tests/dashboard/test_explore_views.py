@@ -195,8 +195,7 @@ def published_key(above: Store) -> str:
 
 def test_a_missing_map_links_to_a_map_of_another_question_set(show_page, published):
     at = show_page(published, "explore", set=published_key(published), view="map")
-    labels = [link.proto.label for link in at.get("page_link")] + [each.label for each in at.button]
-    assert "Open the map of Drawn scenes" in labels
+    assert "Open the map of Drawn scenes" in page_labels(at)
 
 
 def test_names_with_markdown_are_shown_as_typed_next_to_the_map_and_the_search(
@@ -234,6 +233,37 @@ def n_hidden(at: AppTest) -> int:
     return int(at.button("hide_suspects").label.split()[1].replace(",", ""))
 
 
+def test_sentence_chips_cards_and_counts_agree_on_which_models_are_fooled(show_page, published):
+    model, key = "published:GPT-4V", published_key(published)
+    at = show_page(published, "explore", set=key, model=model, kind="foil", cards="every")
+    questions = views.runs.question_set(published, key)
+    models = questions.ordered_models  # noqa: F811
+    fooled = np.array([questions.answers(each).margins <= 0 for each in models])
+    place = models.index(model)
+    of_model, n_fooled = fooled[place], fooled.sum(axis=0)
+    for group, value, verb, chip, n_cases in (
+        ("agreement", "one", "is fooled by", True, np.sum(of_model & (n_fooled == 1))),
+        (f"who_{place}", "any", "is fooled or not by", True, np.sum(n_fooled == 1)),
+        (f"who_{place}", "held", "is not fooled by", True, np.sum(~of_model & (n_fooled == 1))),
+        ("agreement", "all", "is fooled by", False, np.sum(n_fooled == 5)),
+        ("agreement", "one", "is fooled by", True, np.sum(of_model & (n_fooled == 1))),
+        ("agreement", None, "is fooled by", False, np.sum(of_model)),
+    ):
+        at.button_group(key=group).set_value(value).run()
+        assert not at.exception and f">{verb}</p>" in bodies(at)
+        labels = {button.label for button in at.button}
+        assert ("exactly one model fooled" in labels) == chip
+        assert wall(at)["heading"].startswith(f"{n_cases:,} wrong captions")
+        assert ("tied" in {card["verdicts"][place] for card in wall(at)["cards"]}) == (
+            verb != "is not fooled by"
+        )
+
+
+def page_labels(at: AppTest) -> list[str]:
+    """Return the labels of the page's links and buttons."""
+    return [link.proto.label for link in at.get("page_link")] + [each.label for each in at.button]
+
+
 @pytest.mark.full
 def test_a_failure_without_a_picture_lists_other_failures_by_the_same_edit(show_page, published):
     rows = views.runs.question_set_rows(published)
@@ -264,6 +294,12 @@ def test_the_drawer_explains_a_failure_of_published_answers(show_page, published
     ]
     shares = [100 * (each["fooled"] - each["tied"] / 2) / each["all"] for each in table]
     assert f"in {shares[0]:.1f} % of the cases, any edit in {shares[1]:.1f} %" in text
+    assert "GPT-4V saw the captions in both orders" in text
+    (link,) = [label for label in page_labels(at) if label.startswith("An added attribute fools")]
+    assert f"in {shares[0]:.1f} % of {table[0]['all']:,} cases" in link
+    assert link.endswith(" in one (counted as half)")
+    rows = at.button_group(key="facet_subtype").options
+    assert f"An added attribute :gray[{shares[0]:.1f}\u00a0% of {table[0]['all']:,}]" in rows
     (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
     assert card["notes"] == ["one right in one order only", "⚑ suspect label"]
     n_before = n_hidden(at)

@@ -140,7 +140,7 @@ def test_a_mark_shows_that_a_model_is_right_in_one_order_only():
     words = {mark.model: mark.word for one in reveal.options for mark in one.marks}
     assert words[B] == "right in one order only"
     assert reveal.title == "One of three models believes the lie, one right in one order only."
-    assert "One model is right in one order only, which counts half." in reveal.notes
+    assert "One model is right in one order only, which counts as half." in reveal.notes
 
 
 def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_captions():

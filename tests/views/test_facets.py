@@ -236,7 +236,14 @@ def test_a_model_s_rate_counts_a_tie_fully_and_one_of_two_orders_half(store):
         answers = table[run.model].dropna()
         n_fooled = (answers < 0).sum() + (answers == 0).sum() / run.n_orders
         assert rates[run.model] == pytest.approx(n_fooled / len(answers), abs=1e-12)
-    assert any(run.n_orders == 2 for run in question_set.runs)
+    (twice,) = [run.model for run in question_set.runs if run.n_orders == 2]
+    of_twice = replace(case_filter, model=twice)
+    (types,) = [
+        each for each in views.facets.facets(question_set, of_twice) if each.name == "subtype"
+    ]
+    for row in types.rows:  # the rate next to a facet is that of the model list and the drawer
+        of_type = replace(of_twice, subtype=(row.value,))
+        assert row.share == views.facets.model_rates(question_set, of_type)[twice]
 
 
 @pytest.mark.parametrize("dataset", tiers(SETS, ("demo",)))

@@ -44,8 +44,8 @@ from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page
 from vlprobe.models import published
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import capitalized, counted, shorten
-from vlprobe.render.wall import pattern_words
+from vlprobe.render.sentences import capitalized, counted, halves_note, shorten
+from vlprobe.render.wall import pattern_words, rate_text
 from vlprobe.render.words import movement_kinds, wrong
 from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
@@ -179,10 +179,15 @@ def _draw_type(subject: PageSubject, model: str, card: WallCard) -> None:
     if not card.subtype or card.kind in movement_kinds():
         return
     of_type = Filter.parse(model, card.kind, subtype=card.subtype)
-    label = (
-        f"{wrong(card.subtype)} fools {model_name(model)} in {count_text(subject, of_type)} cases"
-    )
+    label = f"{wrong(card.subtype)} fools {model_name(model)} in {_rate(subject, of_type)}"
     link_page("explore", plain(capitalized(label)), case_query(subject, of_type))
+
+
+def _rate(subject: PageSubject, case_filter: Filter) -> str:
+    """Describe how many of the filter's cases fool its model: the share if some of them count as half."""
+    if subject.question_set.run(case_filter.model).n_orders == 2:
+        return rate_text(counts(subject, case_filter), 2, "cases")
+    return f"{count_text(subject, case_filter)} cases"
 
 
 def _draw_why(subject: PageSubject, model: str, described: CaseCard) -> None:
@@ -250,11 +255,13 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
                 f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * of_type:.1f} % of the cases, "
                 f"any edit in {100 * of_all:.1f} %."
             )
+            is_asked_twice = subject.question_set.run(model).n_orders == 2
+            sentences.append(halves_note([model_name(model)] * is_asked_twice))
     n_words = len(card.wrong_text.split()) - len(card.true_text.split())
     if card.wrong_text and n_words:
         by = f"{counted(abs(n_words), 'word')} {'longer' if n_words > 0 else 'shorter'}"
         sentences.append(f"The wrong caption is {by} than the true one.")
-    return sentences
+    return list(filter(None, sentences))
 
 
 def _draw_words_and_parts(model: str, described: CaseCard) -> None:
@@ -351,7 +358,6 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         key = f"type:{card.subtype}"
         sort = "worst" if card.is_scored else "models"
         alike = Filter(case_filter.model, card.kind, subtype=(card.subtype,), sort=sort)
-    n_cases = counts(subject, alike)
     here = replace(alike, pictured=views.rows.keeps_unpictured(subject.question_set))
     for shown in dict.fromkeys((here, alike)):
         cards, n_shown, _ = view(views.wall.wall, subject.question_set, shown, 1, SHOWN_ALIKE + 1)
@@ -368,9 +374,7 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
         source, target = pattern_words(key)
         text = htpy.div(".vp-pattern")[
             htpy.strong[source, target and [htpy.span(".vp-quiet")[" → "], target]],
-            htpy.p(".vp-quiet.vp-small")[
-                f"fooled in {n_cases['fooled']:,} of {n_cases['all']:,} cases"
-            ],
+            htpy.p(".vp-quiet.vp-small")[f"fooled in {_rate(subject, alike)}"],
             htpy.p(".vp-quiet.vp-small")[words],
         ]
         with st.container(width=128, gap="xsmall"):

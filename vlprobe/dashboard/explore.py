@@ -65,10 +65,13 @@ def draw_page() -> None:
         _draw_mixed(subject)
         return
     with draw_row("sentence"):
-        sentence.draw_sentence(subject)
+        verb = sentence.draw_sentence(subject)
         st.space("stretch")
         order = st.container(key="order", width="content")
         case_filter = filters.draw_filters(subject)
+        with verb:
+            outcomes = filters.required_outcomes(case_filter)
+            sentence.draw_verb(subject, outcomes.get(subject.model, "all"))
         with order:
             sentence.draw_order(subject, case_filter)
         share_slot = st.container(key="explore_share", width="content")
@@ -145,7 +148,8 @@ def _draw_mixed(subject: PageSubject) -> None:
     """Draw Explore's view of a single search among mixed pictures."""
     current = mixed.current(subject)
     with draw_row("sentence"):
-        sentence.draw_sentence(subject)
+        with sentence.draw_sentence(subject):
+            sentence.draw_verb(subject, "fooled")
         st.space("stretch")
         mixed.draw_steps(current)
     frame.say_strangers(subject)

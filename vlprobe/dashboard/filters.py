@@ -44,7 +44,7 @@ from vlprobe.dashboard.widgets import BETWEEN, draw_row, press
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import marked_before, tag
-from vlprobe.render.sentences import capitalized, shorten
+from vlprobe.render.sentences import capitalized, halves_note, joined, shorten
 from vlprobe.render.wall import excluded_text, value_text
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
@@ -412,21 +412,17 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
+    is_halved = views.facets.counts_halves(subject.question_set, case_filter)
     if facets:
         how = "Click a value to require it; click it again to exclude it."
-        if subject.question_set.run(case_filter.model).n_orders == 2:
-            how += (
-                f" {model_name(case_filter.model)} saw the captions in both orders. The numbers "
-                "here count cases that fool it in at least one order; Home counts each answer."
-            )
-        quiet(how)
+        quiet(joined(how, halves_note([model_name(case_filter.model)] * is_halved)))
     counts_of = {facet.name: sorted(row.n_asked for row in facet.rows) for facet in facets}
     for facet in facets:
         # One value for each type of edit adds nothing
         repeats_types = counts_of[facet.name] == counts_of.get("subtype", [])
         may_repeat = facet.name in ("rule", caption_bins.CHANGED)
         if any(case_filter.values_of(facet.name)) or not (may_repeat and repeats_types):
-            _draw_facet(case_filter, facet)
+            _draw_facet(case_filter, facet, is_halved)
     is_guessed = subject.kind in view(caption_bins.guessed_kinds, subject.question_set)
     if is_guessed and caption_bins.TEXT_ALONE not in counts_of:
         guessed = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
@@ -437,7 +433,7 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
 
 def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
     rates = view(views.facets.model_rates, subject.question_set, case_filter)
-    states = _states(case_filter)
+    states = required_outcomes(case_filter)
     models = _listed("models", list(subject.models), [*states, subject.model])
     _draw_heading("Who is fooled", "fooled · not · any")
     if case_filter.lost_to:
@@ -447,7 +443,8 @@ def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
             look, key = subject.looks[model], f"who_{subject.models.index(model)}"
             rate = "" if math.isnan(rates[model]) else f" {100 * rates[model]:.1f}\u00a0%"
             st.html(f"<style>{marked_before(f'.st-key-{key} label', look)}</style>")
-            st.session_state[key] = states.get(model, "any")
+            state = states.get(model, "any")
+            st.session_state[key] = state if state in STATES else None
             st.segmented_control(
                 f"{plain(model_name(model))}{rate}",
                 list(STATES),
@@ -471,23 +468,23 @@ def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
             key="agreement",
             label_visibility="collapsed",
             on_change=_choose_together,
-            args=(subject, every),
+            args=(subject, case_filter, every),
         )
 
 
-def _states(case_filter: Filter) -> dict[str, str]:
+def required_outcomes(case_filter: Filter) -> dict[str, str]:
     """Return the outcome that the filter requires from each model. Models without a requirement are left out."""
     outcomes = {case_filter.model: case_filter.outcome}
     if case_filter.other_outcome:
         outcomes[case_filter.other] = case_filter.other_outcome
     for outcome, models in (("fooled", case_filter.fooled), ("held", case_filter.held)):
         outcomes |= dict.fromkeys(models, outcome)
-    return {model: outcome for model, outcome in outcomes.items() if outcome in STATES}
+    return {model: outcome for model, outcome in outcomes.items() if outcome != "all"}
 
 
-def _choose_state(subject: PageSubject, case_filter: Filter, model: str, key: str) -> None:
-    """Require an outcome from one model. The facets are drawn last, so a quick second press comes with a filter from
-    before the first one: the other models keep what the URL requires.
+def _current_outcomes(case_filter: Filter) -> dict[str, str]:
+    """Return the outcome that the URL requires from each model. The facets are drawn last, so a quick second press
+    comes with a filter from before the first one.
     """
     if "other" not in st.query_params:
         case_filter = Filter(
@@ -497,13 +494,22 @@ def _choose_state(subject: PageSubject, case_filter: Filter, model: str, key: st
             fooled=tuple(st.query_params.get_all("fooled")),
             held=tuple(st.query_params.get_all("held")),
         )
-    states = _states(case_filter) | {model: st.session_state[key] or "any"}
-    _write_states(subject, states)
+    return required_outcomes(case_filter)
 
 
-def _choose_together(subject: PageSubject, every: dict[str, str]) -> None:
+def _choose_state(subject: PageSubject, case_filter: Filter, model: str, key: str) -> None:
+    """Require an outcome from one model. The other models keep theirs."""
+    _write_states(subject, _current_outcomes(case_filter) | {model: st.session_state[key] or "any"})
+
+
+def _choose_together(subject: PageSubject, case_filter: Filter, every: dict[str, str]) -> None:
+    """Require that all models, exactly one or only some are fooled. The last two keep what is required from each model,
+    unless that is "all".
+    """
     chosen = st.session_state["agreement"]
-    states = every if chosen == "all" else {subject.model: "any" if chosen else "fooled"}
+    states = every if chosen == "all" else _current_outcomes(case_filter)
+    if chosen != "all" and states == every:
+        states = {subject.model: "fooled"}
     _write_states(subject, states, chosen if chosen in AGREEMENTS else "")
 
 
@@ -524,8 +530,10 @@ def _write_states(
     write_choice(dict.fromkeys(("other", "bucket", "area")) | changes)
 
 
-def _draw_facet(case_filter: Filter, facet: Facet) -> None:
-    """Draw the rows of a facet. A press on a row requires its value, the next one excludes it, a third one frees it."""
+def _draw_facet(case_filter: Filter, facet: Facet, is_halved: bool) -> None:
+    """Draw the rows of a facet. A press on a row requires its value, the next one excludes it, a third one frees it.
+    If some cases count as half, the rows show percentages instead of numbers of cases.
+    """
     required, excluded = case_filter.values_of(facet.name)
     rows = {row.value: row for row in facet.rows}
     values = _listed(facet.name, list(rows), (*required, *excluded))
@@ -540,7 +548,11 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
         label = value_label(value) if is_tag else value_text(facet.name, value)
         if value in excluded:
             label = f"not {label}" if is_tag else excluded_text(facet.name, value)
-        count = f"{row.n_asked:,}" if is_movement else f"{row.n_fooled:,} / {row.n_asked:,}"
+        count = f"{row.n_fooled:,} / {row.n_asked:,}"
+        if is_movement:
+            count = f"{row.n_asked:,}"
+        elif is_halved:
+            count = f"{100 * row.share:.1f}\u00a0% of {row.n_asked:,}"
         return f"{plain(label)} :gray[{count}]"
 
     with st.container(key=f"rows_{key}", gap=None):
@@ -558,7 +570,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
         )
         rules = []  # a bar of 0 to 100% below each row
         for place, value in enumerate([] if is_movement else values, start=1):
-            share = 100 * rows[value].n_fooled / max(rows[value].n_asked, 1)
+            share = 100 * rows[value].share
             rules.append(f".st-key-{key} button:nth-of-type({place}) {{ --share: {share:.1f}%; }}")
         st.html(f"<style>{' '.join(rules)}</style>")
     _draw_more(facet.name, len(rows), len(values))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.dashboard.state import (
@@ -142,13 +143,28 @@ def draw_word(text: str) -> None:
     st.html(tag("p", text, class_="vp-between"), width="content")
 
 
-def draw_sentence(subject: PageSubject) -> None:
-    """Draw the pickers for model, kind and dataset, with words between them."""
+def draw_sentence(subject: PageSubject) -> DeltaGenerator:
+    """Draw the pickers for model, kind and dataset, with a word between the last two. Return the place of the verb."""
     pick_model(subject)
-    draw_word(subject.kind_presentation.verb)
+    verb = st.container(key="verb", width="content")
     pick_kind(subject)
     draw_word("in")
     pick_dataset(subject)
+    return verb
+
+
+def draw_verb(subject: PageSubject, outcome: str) -> None:
+    """Draw the words between model and kind. They depend on the outcome that the cards require from the model."""
+    verbs = {
+        "held": "is not fooled by",
+        "tied": "is fooled by a tie with",
+        "all": "is fooled or not by",
+    }
+    if subject.question_set.run(subject.model).n_orders == 2:
+        verbs["tied"] = "is fooled in one order by"
+    is_movement = subject.kind in movement_kinds()
+    verb = subject.kind_presentation.verb
+    draw_word(verb if is_movement else verbs.get(outcome, verb))
 
 
 def pick_model(subject: PageSubject, on_change: Callable[[], None] | None = None) -> None:

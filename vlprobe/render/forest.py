@@ -19,8 +19,8 @@ from vlprobe.render.numbers import TOO_FEW, chance, number, power
 from vlprobe.render.sentences import (
     capitalized,
     counted,
+    halves_note,
     joined,
-    listed,
     sentence_names,
     shortened,
 )
@@ -430,16 +430,6 @@ def table_note(
         "p: paired permutation test by picture (McNemar's exact test if each picture has one answer), "
         f"{', '.join(filter(None, [f'{comparison.correction}-adjusted', family]))}.",
         halves_note(both_orders),
-    )
-
-
-def halves_note(both_orders: Sequence[str]) -> str:
-    """Name the models that were asked in both orders of the captions, and say how their cases are counted; or ""."""
-    if not both_orders:
-        return ""
-    return (
-        f"{listed(both_orders)} saw the captions in both orders; a case that fools a model in "
-        "only one of them counts as half."
     )
 
 

@@ -130,6 +130,8 @@ def how_drawn(quiz: QuizRound) -> str:
         who = "the model is" if n_models == 1 else "the models are"
         which = "these" if quiz.draw == "fair" else f"the {lies}"
         right = f" On {which}, {who} right {between} % of the time."
+    if any(each.is_in_one_order for question in quiz.questions for each in question.verdicts):
+        right += f" An answer “{CHANGES}” (=) counts as half."
     if quiz.draw == "fair":
         return f"Drawn at random from {lies}.{right}"
     if n_models == 1:

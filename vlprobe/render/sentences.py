@@ -90,6 +90,15 @@ def hesitate(n_ties: int, n_changes: int) -> str:
     return "cannot tell"
 
 
+def halves_note(both_orders: Sequence[str]) -> str:
+    """Name the models that saw the captions in both orders, and say how their cases are counted; "" without models."""
+    if not both_orders:
+        return ""
+    return (
+        f"{listed(both_orders)} saw the captions in both orders; a case “{CHANGES}” counts as half."
+    )
+
+
 def shorten(text: str, length: int = LONGEST) -> str:
     """Cut text to `length` characters, ending in an ellipsis.
 

@@ -128,7 +128,7 @@ def heading(
     return f"{sentence}, on {n_groups:,} {'picture' if n_groups == 1 else 'pictures'}"
 
 
-def rate_text(counted: Mapping[str, int], n_orders: int) -> str:
+def rate_text(counted: Mapping[str, int], n_orders: int, noun: str = "") -> str:
     """Describe the share of cases that fool a model, and how many are ties or fool it in only one of two caption
     orders.
 
@@ -137,14 +137,15 @@ def rate_text(counted: Mapping[str, int], n_orders: int) -> str:
     Args:
         counted: Number of cases by outcome: all, fooled (including ties), tied.
         n_orders: Number of caption orders that the model saw, 1 or 2.
+        noun: What is counted, after the number of all.
 
     >>> rate_text({"all": 60, "tied": 3, "fooled": 9}, 1)
     '15.0 % of 60, 3 by a tie'
-    >>> rate_text({"all": 7511, "tied": 694, "fooled": 934}, 2)
-    '7.8 % of 7,511: 240 in both orders, 694 in one (counted as half)'
+    >>> rate_text({"all": 7511, "tied": 694, "fooled": 934}, 2, "cases")
+    '7.8 % of 7,511 cases: 240 in both orders, 694 in one (counted as half)'
     """
     n_fooled = counted["fooled"] - (counted["tied"] / 2 if n_orders == 2 else 0)
-    rate = f"{100 * n_fooled / counted['all']:.1f} % of {counted['all']:,}"
+    rate = f"{100 * n_fooled / counted['all']:.1f} % of {counted['all']:,} {noun}".rstrip()
     if n_orders == 2:
         both = counted["fooled"] - counted["tied"]
         return f"{rate}: {both:,} in both orders, {counted['tied']:,} in one (counted as half)"

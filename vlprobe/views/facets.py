@@ -29,11 +29,19 @@ class FacetRow:
             in the filter.
         n_fooled: Number of cases that pass the outcomes in the filter; if the filter has no outcome,
             the number of cases that fool the model. Rewordings cannot fool a model, so all their cases are counted.
+        n_halves: Number of those that fool the model in only one order of the captions, if they count as half
+            (`counts_halves`).
     """
 
     value: str
     n_asked: int
     n_fooled: int
+    n_halves: int = 0
+
+    @property
+    def share(self) -> float:
+        """Share of the answered cases that fool the model, with cases in one order as half."""
+        return (self.n_fooled - self.n_halves / 2) / max(self.n_asked, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,8 @@ def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
     """
     case_filter = replace(case_filter, suspects=False)
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
+    is_tied = question_set.answers(case_filter.model).margins == 0
+    is_tied &= counts_halves(question_set, case_filter)
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
     shown = []
     for name, members in _facet_members(question_set, case_filter):
@@ -68,18 +78,32 @@ def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
         is_asked, is_fooled = (mask[members.cases] for mask in selections[others])
         n_asked = np.bincount(members.codes[is_asked], minlength=len(members.keys))
         n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.keys))
+        is_half = is_fooled & is_tied[members.cases]
+        n_halves = np.bincount(members.codes[is_half], minlength=len(members.keys))
         least = LEAST_ASKED if name == "pair" else 1
         if name == "pair" and np.count_nonzero(n_asked >= LEAST_ASKED) < FEW_PAIRS:
             least = FEW_ASKED
         listed = [
-            FacetRow(value, int(total), int(fooled))
-            for value, total, fooled in zip(members.keys, n_asked, n_fooled, strict=True)
+            FacetRow(value, int(total), int(fooled), int(halves))
+            for value, total, fooled, halves in zip(
+                members.keys, n_asked, n_fooled, n_halves, strict=True
+            )
             if value and (total >= least or value in chosen)
         ]
         if chosen or len(listed) > (name != "tagged"):
-            listed.sort(key=lambda row: (-row.n_fooled / max(row.n_asked, 1), -row.n_asked))
+            listed.sort(key=lambda row: (-row.share, -row.n_asked))
             shown.append(Facet(name, tuple(listed)))
     return tuple(shown)
+
+
+def counts_halves(question_set: QuestionSet, case_filter: Filter) -> bool:
+    """Return whether facets count a case as half if it fools the model in only one order of the captions. They count
+    whole cases if the filter requires anything else of the models than that its own model is fooled.
+    """
+    case_filter = replace(case_filter, suspects=False)
+    any_outcome = case_filter.any_outcome()
+    is_rate = case_filter in (any_outcome, replace(any_outcome, outcome="fooled"))
+    return is_rate and question_set.run(case_filter.model).n_orders == 2
 
 
 def model_rates(question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:

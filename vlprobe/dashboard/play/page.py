@@ -41,8 +41,8 @@ from vlprobe.render.attribution import (
     published_text,
 )
 from vlprobe.render.html.elements import tag
-from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
-from vlprobe.render.sentences import CHANGES, count_word, sentence_names
+from vlprobe.render.quiz import STATES, Participant
+from vlprobe.render.sentences import count_word, sentence_names
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
@@ -159,8 +159,6 @@ def _draw_end(
     names = [question.picture for question in quiz.questions]
     sources = addresses(store().root, names)
     note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
-    if any(IN_ONE_ORDER in row["pips"] for row in rows):
-        note += f" =: {CHANGES}, which counts half."
     values = {
         "question": number,
         "open": False,

@@ -28,11 +28,18 @@ from vlprobe.render.charts.theme import (
     safe,
     wrapped,
 )
-from vlprobe.render.forest import correction, halves_note
+from vlprobe.render.forest import correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import interval, number
-from vlprobe.render.sentences import capitalized, count_word, counted, joined, listed
+from vlprobe.render.sentences import (
+    capitalized,
+    count_word,
+    counted,
+    halves_note,
+    joined,
+    listed,
+)
 from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import dataset_name, probe_name, value_label, wrong
 from vlprobe.views.leaderboard import (

@@ -181,7 +181,7 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
     if n_ties:
         ties = f"{counted(n_ties, 'model')} gave both the same score, which counts as fooled."
     if n_changes := len(tied) - n_ties:
-        ties += f" {counted(n_changes, 'model')} {hesitate(0, n_changes)}, which counts half."
+        ties += f" {counted(n_changes, 'model')} {hesitate(0, n_changes)}, which counts as half."
     n_models = len(verdicts)
     verdict = believing(kind, verdicts)
     return replace(

@@ -14,6 +14,8 @@ from vlprobe.render.sentences import (
     capitalized,
     count_word,
     counted,
+    halves_note,
+    joined,
     sentence_names,
     shorten,
     some_models,
@@ -43,8 +45,11 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     dataset = dataset_name(story.dataset, renamed)
     sources = f"{dataset}. {published_text(story.runs, renamed)}".strip()
     deck += _who_is_better(story, kind, names, renamed)
+    asked_twice = {run.model for run in story.runs if run.n_orders == 2}
+    halves = halves_note([names[model] for model in models if model in asked_twice])
     deck += [
-        replace(each, note=f"{each.note} {sources}") for each in _how_often(story.standings, kind)
+        replace(each, note=joined(each.note, halves, sources))
+        for each in _how_often(story.standings, kind)
     ]
     if story.more:
         more = case_slides(story.models, story.more.card, kind, names)[1]
