@@ -326,7 +326,40 @@ def test_try_it_shows_every_model_s_verdict_on_a_phone(blank):
     assert scroll.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
-def test_cards_are_selected_by_checkbox_shift_and_x_and_saved_as_a_slice(blank):
+def test_cards_are_selected_one_by_one_or_as_a_range_as_in_a_file_manager(blank):
+    values = wall("x")
+    ids = [f"card {place}" for place in range(8)]
+    cards = [values["cards"][0] | {"id": name, "name": name} for name in ids]
+    mount(blank, "wall", values | {"cards": cards, "selects": True})
+    shown = blank.locator("button.card")
+
+    def places() -> list[int]:
+        return [at for at in range(8) if shown.nth(at).get_attribute("aria-pressed")]
+
+    shown.nth(0).click(modifiers=["Control"])
+    shown.nth(3).click(modifiers=["Control"])
+    shown.nth(6).click(modifiers=["Shift"])
+    assert places() == [0, 3, 4, 5, 6]
+    shown.nth(2).click(modifiers=["Shift"])  # the range changes, other cards stay selected
+    assert places() == [0, 2, 3] and blank.get_by_text("3 selected").is_visible()
+    blank.keyboard.press("Shift+ArrowLeft")
+    assert places() == [0, 1, 2, 3]
+    shown.nth(7).focus()
+    blank.keyboard.press("Shift+ArrowLeft")  # another range starts at a card that is not selected
+    assert places() == [0, 1, 2, 3, 6, 7]
+    blank.get_by_label("Select: card 1").click()
+    assert places() == [0, 2, 3, 6, 7]
+    blank.get_by_label("Select: card 4").click(modifiers=["Shift"])
+    assert places() == [0, 1, 2, 3, 4, 6, 7]
+    shown.nth(4).focus()
+    blank.keyboard.press("Escape")
+    assert places() == []
+    blank.keyboard.press("Control+a")
+    blank.get_by_role("button", name="Export").click()
+    assert blank.evaluate("window.sent") == [["chosen", {"ids": ids, "act": "export", "tag": ""}]]
+
+
+def test_cards_are_selected_by_checkbox_control_and_x_and_saved_as_a_slice(blank):
     values = wall("x")
     ids = ["1", "2", "3"]
     cards = [values["cards"][0] | {"id": name, "name": name} for name in ids]
@@ -334,8 +367,9 @@ def test_cards_are_selected_by_checkbox_shift_and_x_and_saved_as_a_slice(blank):
     third = blank.locator("button.card").nth(2)
     place = third.bounding_box()
     blank.get_by_label("Select: 1").check()
-    blank.locator("button.card").nth(1).click(modifiers=["Shift"])
+    blank.locator("button.card").nth(1).click(modifiers=["Control"])
     assert third.bounding_box() == place  # another click still hits its card
+    blank.locator("button.card").nth(1).click(modifiers=["Shift"])
     assert blank.evaluate("String(getSelection())") == ""
     blank.locator("button.card").nth(2).focus()
     blank.keyboard.press("x")

@@ -166,3 +166,11 @@ def test_a_key_opens_the_search_which_opens_the_page_of_a_symbol(page, url: str)
     page.keyboard.press("?")
     page.get_by_role("cell", name="this list").wait_for()
     assert severe_violations(page) == []
+    button = page.locator(".st-key-lookup button")
+    assert page.evaluate(
+        ACTIVE, ".st-key-lookup button"
+    )  # the list of keys scrolls with the arrows
+    button.click()
+    page.locator(field).wait_for(state="hidden")
+    button.click()  # a press needs no second one on the field
+    page.wait_for_function(ACTIVE, arg=field, polling=50)

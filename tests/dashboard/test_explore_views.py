@@ -127,7 +127,7 @@ def test_the_marks_of_a_map_carry_numbers_that_json_can_hold():
     values = np.array([0.5, math.nan, 0.25])
     figure = point_map(np.zeros((3, 2)), values, ["a", "b", "c"], "Share fooled", 0.5)
     sent = [trace["customdata"] for trace in json.loads(figure.to_json())["data"]]
-    assert sent == [[[0], [2]], [[1]]]  # an array of bytes would come back as {"0": number}
+    assert sent == [[[2], [0]], [[1]]]  # an array of bytes would come back as {"0": number}
     assert [trace.marker.opacity for trace in figure.data] == [1, 1]  # the colors of the scale
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from vlprobe import registry, views
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
 from vlprobe.storage import shipped
+from vlprobe.surfaces.paper import print_style
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 UP = BY_NAME["positive_rate"]
@@ -149,9 +151,24 @@ def test_a_dark_page_changes_only_the_colors():
             x=[1], y=[2], marker={"color": "#0072B2"}, error_x={"color": "#2f3b4c"}, name="#1"
         )
     )
-    charts.theme.on_dark(figure)
+    charts.theme.recolor(figure, charts.theme.ON_DARK)
     assert figure.data[0].marker.color == "#56b4e9" and figure.data[0].error_x.color == "#d0d6df"
     assert (list(figure.data[0].x), figure.data[0].name) == ([1], "#1")
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
+def test_a_higher_share_has_more_contrast_on_a_light_and_on_a_dark_map(background: str):
+    values = np.array([0.5, 0.0, 0.25])
+    figure = charts.points.point_map(np.zeros((3, 2)), values, ["a"] * 3, "Share fooled", 0.5)
+    charts.theme.inked(figure, background != "#ffffff")
+    marker = figure.data[0].marker
+    assert list(figure.data[0].customdata) == [[1], [2], [0]]  # the highest share is drawn last
+    ends = [bytes.fromhex(color[1:]) for _, color in marker.colorscale]
+    paper = luminance(bytes.fromhex(background[1:]))
+    low, high = (abs(luminance(color) - paper) for color in ends)
+    assert low < high / 2
+    printed = print_style(figure)
+    assert printed.data[0].marker.colorscale[0][1] == charts.theme.LOW  # exported in light colors
 
 
 def test_of_more_than_nine_models_only_the_chosen_ones_are_colored():

@@ -65,6 +65,7 @@ MARGIN = (
 )
 T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
+EXPORTED = "exported_region"  # session key: the selected cases to export
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
 TABS = ("Answers", "Why", "More like this", "Notes")
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
@@ -575,8 +576,24 @@ def draw_share(
         _annotated(subject)
 
 
-def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
-    """Draw buttons that download the filtered cases and the whole comparison."""
+@st.dialog("Export the selected cases")
+def draw_export(subject: PageSubject, case_filter: Filter) -> None:
+    """Draw buttons that download the cases that were selected on the wall. A download closes the dialog: its button
+    loses the focus, so Escape would not.
+    """
+    n_cases = n_passing(subject, case_filter)
+    if _files(subject, case_filter, n_cases, key="selected_export_", on_click="rerun"):
+        st.rerun()
+
+
+def _files(
+    subject: PageSubject,
+    case_filter: Filter,
+    n_cases: int,
+    key: str = "export_",
+    on_click: str = "ignore",
+) -> bool:
+    """Draw buttons that download the filtered cases, and return whether one was clicked. `key` begins their keys."""
     limit = selection.MOST
     extent = f"The first {limit:,} of {n_cases:,} cases, in the order shown"
     if n_cases <= limit:
@@ -585,13 +602,19 @@ def _files(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
         f"{extent}, with the captions, the scores, every model's margin, and your tags and notes."
     )
     with st.container(horizontal=True):
-        for label, make, mime in (
-            ("CSV", selection.as_csv, "text/csv"),
-            ("JSON", selection.as_json, "application/json"),
-        ):
-            make_file = partial(make, subject.question_set, case_filter)
-            name, key = f"vlprobe_cases.{label.lower()}", f"export_{label}"
-            file_button(label, make_file, name, mime, key=key, disabled=not n_cases)
+        clicked = [
+            file_button(
+                *(label, partial(make, subject.question_set, case_filter)),
+                *(f"vlprobe_cases.{label.lower()}", mime, f"{key}{label}"),
+                disabled=not n_cases,
+                on_click=on_click,
+            )
+            for label, make, mime in (
+                ("CSV", selection.as_csv, "text/csv"),
+                ("JSON", selection.as_json, "application/json"),
+            )
+        ]
+    return any(clicked)
 
 
 @widgets.show_errors()

@@ -92,7 +92,9 @@ def draw_page() -> None:
         n_cases = n_passing(subject, case_filter)
         drawer.draw_share(subject, case_filter, n_cases)
     draw_toast()
-    if "case" in st.query_params and shown != "suspects":
+    if region := st.session_state.pop(drawer.EXPORTED, ""):
+        drawer.draw_export(subject, replace(case_filter, region=region))
+    elif "case" in st.query_params and shown != "suspects":
         size = page_size(subject, case_filter.kind)
         drawer.draw_case(subject, case_filter, size, is_grouped())
     _draw_notes(subject)
@@ -288,8 +290,8 @@ def _remarks(
 def _use_selected(
     subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard], sent: object
 ) -> None:
-    """Do what the user chose for selected cards: show only them, add them to the slides, tag
-    them, or save them as a slice.
+    """Do what the user chose for selected cards: show only them, add them to the slides, export
+    them, tag them, or save them as a slice.
 
     Raises:
         InvalidInput: the deck is full, or the tag is not valid.
@@ -311,6 +313,8 @@ def _use_selected(
         write_choice({"slice": name, "region": None})
     elif sent.get("act") == "deck":
         add_cases(subject.key, selected[0].kind, [card.id for card in selected])
+    elif sent.get("act") == "export":
+        st.session_state[drawer.EXPORTED] = region
     elif name:
         drawer.add_tag(subject.key, selected, name)
         st.session_state["toast"] = f"Tagged {len(selected):,} {noun}: {plain(name)}"

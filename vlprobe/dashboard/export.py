@@ -124,10 +124,14 @@ def file_button(
     key: str | None = None,
     icon: str = "download",
     **settings: Any,
-) -> None:
-    """Draw a button that downloads a file. If `contents` is a function, it is called only after a click."""
+) -> bool:
+    """Draw a button that downloads a file, and return whether it was clicked, if the page is drawn again then. If
+    `contents` is a function, it is called only after a click.
+    """
     settings = {"on_click": "ignore"} | settings
-    st.download_button(label, contents, name, mime, key, icon=f":material/{icon}:", **settings)
+    return st.download_button(
+        label, contents, name, mime, key, icon=f":material/{icon}:", **settings
+    )
 
 
 def report_button(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:

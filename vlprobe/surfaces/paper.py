@@ -26,7 +26,15 @@ from vlprobe.features.tradeoff.data import (
 from vlprobe.features.tradeoff.data import caption as trade_off_caption
 from vlprobe.render import charts, forest
 from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
-from vlprobe.render.charts.theme import LEAST_LETTERS, LETTERS, PAGE, inked, wrapped
+from vlprobe.render.charts.theme import (
+    LEAST_LETTERS,
+    LETTERS,
+    ON_LIGHT,
+    PAGE,
+    inked,
+    recolor,
+    wrapped,
+)
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import dataset_name, slice_order, value_label
 from vlprobe.storage import display_names
@@ -245,7 +253,7 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     figure.update_layout(template="plotly_white", width=WIDTHS[width], paper_bgcolor="white")
     figure.update_xaxes(title_font_size=LETTERS)
     figure.update_yaxes(title_font_size=LETTERS)
-    inked(figure, is_dark=False)
+    inked(recolor(figure, ON_LIGHT), is_dark=False)  # it may have the colors of a dark page
     if layout.height is None:
         layout.height = HEIGHT
     margin, legend = layout.margin, layout.legend

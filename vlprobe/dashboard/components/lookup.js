@@ -1,4 +1,5 @@
-// The keys "/" and "?" open the search above the page, unless the user types or a dialog is open. "/" also focuses it.
+// The keys "/" and "?" open the search above the page, unless the user types or a dialog is open. "/" and a press on the
+// button also focus its field; "?" shows the list of keys.
 //
 // data: n_opened, the number of pages that the search opened. The search closes when it opens one.
 
@@ -11,6 +12,12 @@ function listen(event) {
   event.preventDefault();
   show(true);
   if (event.key === "/") focusField(FRAMES);
+}
+
+// A click of this script, such as that of "?", is not trusted.
+function open(event) {
+  const button = event.isTrusted && event.target.closest?.(".st-key-lookup button");
+  if (button && button.getAttribute("aria-expanded") !== "true") focusField(FRAMES);
 }
 
 function show(isOpen) {
@@ -28,6 +35,8 @@ export default function ({ data, parentElement }) {
   if (data.n_opened !== nOpened) show(false);
   nOpened = data.n_opened;
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
-  document.addEventListener("keydown", listen);
-  return () => document.removeEventListener("keydown", listen);
+  const listeners = new AbortController();
+  document.addEventListener("keydown", listen, { signal: listeners.signal });
+  document.addEventListener("click", open, { capture: true, signal: listeners.signal });
+  return () => listeners.abort();
 }

@@ -3,8 +3,9 @@
 // data: label, cards; for a whole wall also heading, note, place (for phones) and legend; `strip` is a row of pictures only, `bare` a wall without its bar.
 // card: id, name (read by screen readers), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}].
-// With `selects`, Shift+click selects cards; `offered` has the tags for them, none if tags cannot be stored.
-// Triggers: open (a card's id), chosen ({ids, act, tag}; act is "show", "deck", "tag" or "slice").
+// With `selects`, cards are selected as in a file manager: Ctrl+click selects one more, Shift+click and Shift+arrows a range.
+// `offered` has the tags for them, none if tags cannot be stored.
+// Triggers: open (a card's id), chosen ({ids, act, tag}; act is "show", "deck", "export", "tag" or "slice").
 
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";
@@ -98,6 +99,8 @@ class Wall {
     this.size = SIZES.includes(size) ? size : 150;
     this.current = "";
     this.chosen = new Set();
+    this.anchor = ""; // the card at which a range starts
+    this.before = []; // the cards that were selected before this range
     this.observer = null;
     const { signal } = (this.stop = new AbortController());
     document.addEventListener("click", (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null), { signal });
@@ -112,9 +115,8 @@ class Wall {
     this.send = send;
     this.selects = data.selects;
     this.offered = data.offered ?? [];
-    const tagged = this.act === "tag" ? [...this.chosen] : []; // stay selected, for another tag or a slice
-    this.act = "";
-    this.chosen.clear(); // the action on the others is complete
+    const stay = ["tag", "export"].includes(this.act) ? [...this.chosen] : []; // for another tag, a file or a slice
+    this.act = this.anchor = ""; // the action on the others is complete
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
     if (!data.strip && !data.bare) parts.push(this.bar(data));
@@ -132,7 +134,7 @@ class Wall {
     this.tally.setAttribute("role", "status");
     this.root.replaceChildren(...parts, this.list, this.tally);
     this.resize(0);
-    for (const id of tagged) if (data.cards.some((card) => card.id === id)) this.choose(id);
+    this.choose(stay.filter((id) => data.cards.some((card) => card.id === id)));
     const current = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
     if (current) current.tabIndex = 0;
     if (hadFocus && current) current.focus();
@@ -172,8 +174,8 @@ class Wall {
     const button = event.target.closest("button.card");
     if (!button) return;
     this.focus(button);
-    if (this.selects && event.shiftKey) {
-      this.choose(button.dataset.id);
+    if (this.selects && (event.shiftKey || event.ctrlKey || event.metaKey)) {
+      this.pick(button.dataset.id, event.shiftKey);
       return;
     }
     this.opened = button.dataset.id;
@@ -185,13 +187,30 @@ class Wall {
   // Make a card's check box. Tab skips it: X selects the focused card.
   picker(card) {
     const box = Object.assign(make("input", "picker"), { type: "checkbox", tabIndex: -1, ariaLabel: `Select: ${card.name}` });
-    box.title = "Select (X or Shift+click)";
-    box.addEventListener("change", () => this.choose(card.id));
+    box.title = "Select (X or Ctrl+click); Shift+click selects a range";
+    box.addEventListener("click", (event) => this.pick(card.id, event.shiftKey));
     return box;
   }
 
-  choose(id) {
-    if (!this.chosen.delete(id)) this.chosen.add(id);
+  // Select or release one card, or select all cards from the last such card to this one instead of its previous range.
+  pick(id, isRange) {
+    const places = [this.anchor, id].map((name) => this.buttons.findIndex((button) => button.dataset.id === name));
+    if (isRange && places[0] >= 0) {
+      const range = this.buttons.slice(Math.min(...places), Math.max(...places) + 1);
+      return this.choose([...this.before, ...range.map((button) => button.dataset.id)]);
+    }
+    const isChosen = this.chosen.has(id);
+    this.start(id);
+    this.choose(isChosen ? this.before : [...this.before, id]);
+  }
+
+  start(id) {
+    this.anchor = id;
+    this.before = [...this.chosen].filter((name) => name !== id);
+  }
+
+  choose(ids) {
+    this.chosen = new Set(ids);
     for (const button of this.buttons) {
       const isChosen = this.chosen.has(button.dataset.id);
       if (isChosen) button.setAttribute("aria-pressed", "true");
@@ -200,6 +219,7 @@ class Wall {
       if (box) box.checked = isChosen;
     }
     this.list.classList.toggle("choosing", this.chosen.size > 0);
+    if (!this.chosen.size) this.anchor = "";
     if (!this.chosen.size) this.tally.replaceChildren();
     else if (this.tally.firstChild) this.tally.firstChild.textContent = `${this.chosen.size} selected`;
     else this.tally.replaceChildren(make("span", "", `${this.chosen.size} selected`), ...this.acts());
@@ -216,10 +236,11 @@ class Wall {
     return [
       press("", "", () => send("show"), "Show only these"),
       press("", "", () => send("deck"), "Add to the slides"),
+      press("", "", () => send("export"), "Export"),
       ...this.offered.map((name) => press("", "", () => send("tag", name), `# ${name}`)),
       ...(this.offered.length
         ? [tag, press("", "", () => name("tag"), "Tag"), press("", "", () => name("slice"), "Save as a slice")] : []),
-      press("", "", () => [...this.chosen].forEach((id) => this.choose(id)), "Clear"),
+      press("", "", () => this.choose([]), "Clear"),
     ];
   }
 
@@ -242,7 +263,13 @@ class Wall {
   }
 
   key(event) {
+    const isWhole = this.selects && event.target.closest("button.card");
+    if (isWhole && (event.ctrlKey || event.metaKey) && event.key === "a") {
+      this.choose(this.buttons.map((button) => button.dataset.id));
+      event.preventDefault();
+    }
     if (isChord(event)) return;
+    if (isWhole && event.key === "Escape") this.choose([]);
     if (event.key === "-" || event.key === "+") {
       this.resize(event.key === "+" ? 1 : -1);
       event.preventDefault();
@@ -250,12 +277,16 @@ class Wall {
     }
     const button = event.target.closest("button.card");
     if (button && this.selects && event.key.toUpperCase() === "X") {
-      this.choose(button.dataset.id);
+      this.pick(button.dataset.id, false);
       event.preventDefault();
       return;
     }
     const to = button && this.next(this.buttons.indexOf(button), event.key);
     if (!to) return;
+    if (this.selects && event.shiftKey) {
+      if (!this.anchor || !this.chosen.has(button.dataset.id)) this.start(button.dataset.id);
+      this.pick(to.dataset.id, true);
+    }
     this.focus(to);
     event.preventDefault();
   }

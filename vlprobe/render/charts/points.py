@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from vlprobe.render.charts.theme import QUIET, finished, wrapped
+from vlprobe.render.charts.theme import HIGH, LOW, QUIET, finished, wrapped
 
-LOW, HIGH = "#F7D9CC", "#B3320B"  # pale to strong
 LETTERS = 60  # of a line in a tooltip
 
 
@@ -42,23 +41,27 @@ def point_map(
         bar["ticktext"].append(f"{most:.0%} or more")
     for group, colors in ((known, scale | {"colorbar": bar}), (~known, {})):
         numbers = np.flatnonzero(group)
+        # The highest values are drawn last, above the others
+        numbers = numbers[np.argsort(values[numbers], kind="stable")]
+        line = scale | {"colorscale": [[0, QUIET], [1, HIGH]], "color": values[numbers]}
+        del line["showscale"]
         figure.add_scattergl(
-            x=places[group, 0],
-            y=places[group, 1],
+            x=places[numbers, 0],
+            y=places[numbers, 1],
             mode="markers",
             marker={
-                "color": values[group] if colors else QUIET,
+                "color": values[numbers] if colors else QUIET,
                 "symbol": "circle" if sizes is None else "hexagon",
-                "size": diameter[group],
+                "size": diameter[numbers],
                 "opacity": 1,  # by default, marks of several sizes are paler than the color bar
-                "line": {"width": 1, "color": HIGH if colors else QUIET},
+                "line": {"width": 1, **(line if colors else {"color": QUIET})},
                 **colors,
             },
             # Lists: the browser sends a row of an array to the server as {"0": number}
             customdata=numbers[:, None].tolist(),
             text=[wrapped(texts[number], LETTERS) for number in numbers.tolist()],
             hovertemplate="%{text}<extra></extra>",
-            selectedpoints=None if inside is None else np.flatnonzero(inside[group]).tolist(),
+            selectedpoints=None if inside is None else np.flatnonzero(inside[numbers]).tolist(),
             unselected={"marker": {"opacity": 0.25}},
             showlegend=False,
         )

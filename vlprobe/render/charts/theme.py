@@ -20,14 +20,18 @@ LEAST_LETTERS = 6  # pixels, in print
 PAGE = 672, 864  # pixels of 1/96 inch: the text of a page in print, 7 by 9 inches
 GRID = "rgba(138,148,163,.25)"  # grid lines
 QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-black
+# Ends of the color scale of shares. On either page, a higher share has more contrast.
+LOW, HIGH = "#f7d9cc", "#b3320b"
+ON_DARK = {**DARK, LOW: "#3a2b2a", HIGH: "#ff9466"}
+ON_LIGHT = {dark: light for light, dark in ON_DARK.items()}
 
 
-def on_dark(figure: go.Figure) -> go.Figure:
-    """Replace all model colors in a figure with the colors for a dark page."""
+def recolor(figure: go.Figure, colors: Mapping[str, str]) -> go.Figure:
+    """Replace the colors of models and of the scale of shares in a figure, as in ON_DARK or ON_LIGHT."""
 
     def recolored(value: object) -> object:
         if isinstance(value, str):
-            return DARK.get(value.lower(), value)
+            return colors.get(value.lower(), value)
         if isinstance(value, dict):
             return {name: recolored(inner) for name, inner in value.items()}
         return list(map(recolored, value)) if isinstance(value, list | tuple) else value
@@ -40,7 +44,7 @@ def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
     """Set the text colors of a figure so that they are readable on a light or a dark page, and return the figure."""
     ink = "#d5dae2" if is_dark else "#3a4454"
     if is_dark:
-        on_dark(figure)
+        recolor(figure, ON_DARK)
     figure.update_layout(
         font_color=ink, font_size=LETTERS, legend_font_color=ink, hoverlabel_font_color=ink
     )
