@@ -59,7 +59,7 @@ def point_map(
             },
             # Lists: the browser sends a row of an array to the server as {"0": number}
             customdata=numbers[:, None].tolist(),
-            text=[wrapped(texts[number], LETTERS) for number in numbers.tolist()],
+            text=[wrapped(texts[int(number)], LETTERS) for number in numbers],
             hovertemplate="%{text}<extra></extra>",
             selectedpoints=None if inside is None else np.flatnonzero(inside[numbers]).tolist(),
             unselected={"marker": {"opacity": 0.25}},
