@@ -85,7 +85,8 @@ def test_a_caption_that_ranks_first_for_several_pictures_is_one_card(every_probe
     assert (n_groups, n_cases) == (len(hubs), len(table)) and n_groups < table["item"].nunique()
     hub = next(card for card in cards if card.n_pictures > 1)
     beside = views.wall.neighbors(question_set, chosen, hub.case)
-    assert beside.n_same_group == hub.more and beside.total_groups == n_groups
+    _, n_same = views.wall.same_group(question_set, chosen, hub.case)
+    assert n_same == hub.more and beside.total_groups == n_groups
     described = case_card(hub, question_set.presentation.kind("i2t"))
     notes = json.wall_card(described, str)["notes"]
     assert f"first for {hub.n_pictures} pictures" in notes
@@ -122,14 +123,16 @@ def test_neighbors_lead_through_the_whole_wall(filled: Store, question_set: Ques
         assert (beside.place, beside.total_groups) == (place + 1, n_pictures)
         assert beside.previous == (cards[place - 1].id if place else "")
         assert beside.next == (cards[place + 1].id if place + 1 < len(cards) else "")
-        assert len(beside.same_group) == min(card.more, views.wall.SAME_GROUP)
-        assert beside.n_same_group == card.more
-        assert {same.item for same in beside.same_group} <= {card.item}
-        assert card.case not in [same.case for same in beside.same_group]
-        for same in beside.same_group[:1]:  # its picture's place, and its neighbors
+        same_group, n_same = views.wall.same_group(question_set, chosen, card.case)
+        assert len(same_group) == min(card.more, views.wall.SAME_GROUP)
+        assert n_same == card.more
+        assert {same.item for same in same_group} <= {card.item}
+        assert card.case not in [same.case for same in same_group]
+        for same in same_group[:1]:  # its picture's place, and its neighbors
             other = views.wall.neighbors(question_set, chosen, same.case)
             assert (other.place, other.next) == (beside.place, beside.next)
-            assert card.case in [again.case for again in other.same_group]
+            others, _ = views.wall.same_group(question_set, chosen, same.case)
+            assert card.case in [again.case for again in others]
 
 
 def test_a_case_that_fails_the_filter_has_no_place(
@@ -137,7 +140,8 @@ def test_a_case_that_fails_the_filter_has_no_place(
 ):
     held = int(rows[(rows["kind"] == "flip") & (rows[MODELS[0]] > 0)]["case"].iloc[0])
     beside = views.wall.neighbors(question_set, Filter(MODELS[0]), held)
-    assert (beside.place, beside.previous, beside.next, beside.same_group) == (0, "", "", ())
+    assert (beside.place, beside.previous, beside.next) == (0, "", "")
+    assert views.wall.same_group(question_set, Filter(MODELS[0]), held) == ((), 0)
     assert beside.total_groups > 0
 
 

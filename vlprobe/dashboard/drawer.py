@@ -124,7 +124,7 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     with why:
         _draw_why(subject, case_filter.model, described)
     with alike:
-        _draw_alike(subject, case_filter, described, near)
+        _draw_alike(subject, case_filter, described)
     with notes:
         _draw_annotation(subject, card, written)
     ways = ["deck", *["zoom"] * has_pictures, *["play"] * _has_words(card)]
@@ -303,16 +303,18 @@ def _draw_words_and_parts(model: str, described: CaseCard) -> None:
         quiet(explanation)
 
 
-def _draw_alike(
-    subject: PageSubject, case_filter: Filter, described: CaseCard, near: Neighbours
-) -> None:
-    """Draw other cases about the same picture, cases with the same change, and a button for the nearest pictures."""
+def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) -> None:
+    """Draw other cases about the same picture, cases with the same change, and a button for the nearest pictures. The
+    filters do not matter.
+    """
     card = described.case
-    if near.same_group:
-        lies = wrong_captions(described.kind)
-        draw_part(html.more_label(near.n_same_group, lies, described.group))
+    every = Filter(case_filter.model, card.kind, outcome="all")
+    same, n_same = view(views.wall.same_group, subject.question_set, every, card.case)
+    if same:
+        label = html.more_label(n_same, wrong_captions(described.kind), described.group)
+        draw_part(f"{label}, regardless of filters")
         with st.container(key="case_more_list", gap=None):
-            siblings = [case_card(sibling, described.kind) for sibling in near.same_group]
+            siblings = [case_card(sibling, described.kind) for sibling in same]
             changes_of = [sibling.changed_words for sibling in siblings]
             for sibling in siblings:
                 _draw_sibling(sibling, card.wrong_text, changes_of.count(sibling.changed_words) > 1)
@@ -325,8 +327,10 @@ def _draw_alike(
             of_case = name, card.true_text, card.images[0]
             attempt(embeddings.show_nearest, subject, encoder, *of_case)
             st.rerun()  # of the page: the drawer alone would look for a case
-    if not (near.same_group or has_pattern or encoder):
-        quiet("No other case has this picture or this change.")
+    if not (same or has_pattern or encoder):
+        nowhere = f", and this change fools {model_name(case_filter.model)} in no other case"
+        is_movement = described.kind.is_movement
+        quiet(f"No other case has this picture{'' if is_movement else nowhere}.")
 
 
 def _draw_sibling(sibling: CaseCard, wrong_text: str, is_repeated: bool) -> None:

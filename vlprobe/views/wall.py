@@ -77,9 +77,6 @@ class Neighbours:
     total_groups: int
     previous: str  # id of the previous card
     next: str
-    # The first of the other cases of the group that pass, in the filter's order.
-    same_group: tuple[WallCard, ...]
-    n_same_group: int  # number of all such cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +107,12 @@ class _Passing:
     sizes: np.ndarray  # number of cases of each group
     pictures: np.ndarray  # number of pictures of each group
     shown: np.ndarray  # positions of the cases that have a card: `heads`, or all
+
+    def position(self, case: int) -> int | None:
+        """Return the position of a case in `numbers`, or None if it does not pass."""
+        numbers = self.matches.numbers
+        position = int(np.searchsorted(numbers, case))
+        return position if position < len(numbers) and numbers[position] == case else None
 
 
 def wall(
@@ -145,31 +148,42 @@ def neighbors(
     case_filter: Filter,
     case: int,
     grouped: bool = True,
-    n_same: int = SAME_GROUP,
 ) -> Neighbours:
-    """Return a case's position, the ids of the neighboring cards, and cards for other cases in its group.
+    """Return a case's position and the ids of the neighboring cards.
 
     Args:
         case: Number of any case; a case that does not pass the filter has no position.
-        n_same: Maximum number of other cases in the group to return.
     """
     passing = _passing(question_set, case_filter, grouped)
-    position = int(np.searchsorted(passing.matches.numbers, case))
-    if position == len(passing.matches.numbers) or passing.matches.numbers[position] != case:
-        return Neighbours(0, len(passing.heads), "", "", (), 0)
-    group = passing.groups[position]
-    head = group if grouped else position
+    position = passing.position(case)
+    if position is None:
+        return Neighbours(0, len(passing.heads), "", "")
+    head = passing.groups[position] if grouped else position
     order = passing.matches.order(0, len(passing.shown), passing.shown)
     rank = int(np.flatnonzero(order == head)[0])
     beside = [order[index] for index in (rank - 1, rank + 1) if 0 <= index < len(order)]
-    same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
-    first_same = same[passing.matches.order(0, n_same, same)]
-    numbers = passing.matches.numbers[[*passing.shown[beside], *first_same]].tolist()
+    numbers = passing.matches.numbers[passing.shown[beside]].tolist()
     several = cards(question_set, case_filter, numbers)
     previous = several[0].id if rank > 0 else ""
-    next_id = several[len(beside) - 1].id if rank + 1 < len(order) else ""
-    same_group = several[len(beside) :]
-    return Neighbours(rank + 1, len(passing.heads), previous, next_id, same_group, len(same))
+    next_id = several[-1].id if rank + 1 < len(order) else ""
+    return Neighbours(rank + 1, len(passing.heads), previous, next_id)
+
+
+def same_group(
+    question_set: QuestionSet, case_filter: Filter, case: int, n: int = SAME_GROUP
+) -> tuple[tuple[WallCard, ...], int]:
+    """Return the first `n` other cases of a case's group that pass a filter, in the filter's order, and the number of
+    all of them. There are none if the case does not pass the filter.
+    """
+    passing = _passing(question_set, case_filter, True)
+    position = passing.position(case)
+    if position is None:
+        return (), 0
+    is_same = passing.groups == passing.groups[position]
+    is_same[position] = False
+    same = np.flatnonzero(is_same)
+    first = same[passing.matches.order(0, n, same)]
+    return cards(question_set, case_filter, passing.matches.numbers[first].tolist()), len(same)
 
 
 def disagreements(
