@@ -47,7 +47,7 @@ def test_the_wall_and_its_drawer_work_with_the_keyboard_only(page, url: str):
     assert page.locator("button.card.open").count() == 1
     idle(page)
     page.keyboard.press("t")
-    dialog.locator(".st-key-case_saved").get_by_text("Your tags").wait_for()
+    dialog.locator(".st-key-case_saved").get_by_text("My tags").wait_for()
     page.wait_for_function("() => document.activeElement.matches('.st-key-case_tags input')")
     page.keyboard.type("tl")  # in a text field, letters are not keys of the drawer
     assert dialog.get_by_text("Link copied").count() == 0

@@ -161,10 +161,11 @@ def test_a_card_shows_the_tags_of_the_cases_behind_it(show_page, store_copy: Sto
     annotations.write(store_copy, key, Annotation(behind.case, behind.id, ("telling",), "Look"))
     at = show_page(store_copy, "explore", model=ONE)
     notes = wall(at)["cards"][place]["notes"]
-    assert notes == ["seen, other cases: telling, ✎ note"]
+    assert notes == ["My tags: seen", "Other cases: telling, ✎ note"]
     at = show_page(store_copy, "explore", model=ONE, cards="every")
     notes = {card["id"]: card["notes"] for card in wall(at)["cards"]}
-    assert (notes[front.id], notes[behind.id]) == (["seen"], ["telling, ✎ note"])
+    own = ["My tags: telling · ✎ note"]
+    assert (notes[front.id], notes[behind.id]) == (["My tags: seen"], own)
 
 
 def test_a_tag_and_a_note_are_stored_when_entered_and_can_be_filtered_by(
@@ -174,7 +175,7 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_can_be_filtered_by(
         views.runs.question_set(store_copy, key), views.filter.Filter(ONE)
     )[0].iloc[0]
     at = show_page(store_copy, "explore", model=ONE, case=first["id"])
-    tags = next(widget for widget in at.multiselect if widget.label == "Your tags")
+    tags = next(widget for widget in at.multiselect if widget.label == "My tags")
     tags.set_value(["ambiguous"]).run()
     at.text_area[0].set_value("**Look** <script>alert(1)</script>").run()
     assert "✓ Saved" in words(at)
@@ -186,7 +187,7 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_can_be_filtered_by(
     )
     at = show_page(store_copy, "explore", model=ONE, tagged="ambiguous")
     assert card_ids(at) == [first["id"]]
-    assert wall(at)["cards"][0]["notes"] == ["ambiguous, ✎ note"]
+    assert wall(at)["cards"][0]["notes"] == ["My tags: ambiguous · ✎ note"]
     assert at.button(key="chip_0").label == "tagged ambiguous"
     for value, label in ((" note", "with a note"), (" any", "with any tag")):
         at = show_page(store_copy, "explore", model=ONE)
@@ -234,7 +235,7 @@ def test_a_saved_tag_keeps_the_note_of_another_person_and_can_be_undone(
     case = int(first["case"])
     at = show_page(store_copy, "explore", model=ONE, case=first["id"])
     annotations.write(store_copy, key, Annotation(case, first["id"], (), "By another person."))
-    next(field for field in at.multiselect if field.label == "Your tags").set_value(["odd"]).run()
+    next(field for field in at.multiselect if field.label == "My tags").set_value(["odd"]).run()
     stored = annotations.read(store_copy, key).current
     assert stored == (Annotation(case, first["id"], ("odd",), "By another person."),)
     assert at.text_area[0].value == "By another person."

@@ -280,9 +280,7 @@ def test_tags_on_bundled_cases_are_stored_in_the_users_cache(show_page, bundled)
     at = show_page(
         bundled, "explore", set=key, model=CLIP, case=hero(show_page(bundled))["cases"][0]["id"]
     )
-    next(field for field in at.multiselect if field.label == "Your tags").set_value(
-        ["telling"]
-    ).run()
+    next(field for field in at.multiselect if field.label == "My tags").set_value(["telling"]).run()
     assert not at.exception
     assert (bundled.root / "mine" / "annotations" / f"{key}.jsonl").exists()
     assert {path for path in shipped.FOLDER.rglob("*")} == before

@@ -1,11 +1,12 @@
-"""The labels of a picker are distinct."""
+"""The labels of a picker are distinct, and a type of edit has one name."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vlprobe import registry
-from vlprobe.render.words import dataset_name, distinct
+from vlprobe.render.sentences import SKILLS
+from vlprobe.render.words import WRONG_SUBTYPES, dataset_name, distinct, value_label, wrong
 
 NAMES = st.text("ab/ ·(", min_size=1, max_size=6)
 
@@ -25,6 +26,14 @@ def test_equal_labels_are_distinguished_by_their_folders():
         "Photographs (val) · 2014/val",
         "Photographs (val) · 2017/val",
     ]
+
+
+@pytest.mark.parametrize("subtype", WRONG_SUBTYPES)
+def test_a_type_of_edit_has_the_same_name_as_a_label_and_in_a_sentence(subtype: str):
+    label = set(value_label(subtype).lower().split()) - {"a", "an", "changes"}
+    assert label <= set(wrong(subtype).split())
+    nouns, _ = SKILLS.get(subtype, (wrong(subtype), ""))
+    assert any(word.startswith(tuple(label)) for word in nouns.split())
 
 
 @pytest.mark.parametrize("name", registry.names("datasets"))

@@ -37,11 +37,11 @@ def wall_card(
     card: CaseCard,
     source: Source,
     *,
-    tags: Sequence[str] = (),
+    remarks: Sequence[str] = (),
     renamed: Mapping[str, str] = NOT_RENAMED,
     badge: bool = True,
 ) -> Values:
-    """Return a card as input for the component `wall`."""
+    """Return a card as input for the component `wall`. Each of the `remarks` is a line below the card."""
     kind, verdicts = card.kind, card.judges
     shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
     count, word = "" if kind.is_movement else card.count_text, "fooled"
@@ -71,7 +71,7 @@ def wall_card(
         "verdicts": [verdict.verdict for verdict in verdicts] if shows_squares else [],
         "count": count,
         "word": word if len(verdicts) > 1 else "",
-        "notes": [*notes, *([", ".join(tags)] if tags else [])],
+        "notes": [*notes, *remarks],
     }
 
 

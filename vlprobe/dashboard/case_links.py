@@ -118,7 +118,7 @@ def wall_values(
     label: str,
     *,
     badge: bool = True,
-    tags: Mapping[int, Sequence[str]] = MappingProxyType({}),
+    remarks: Mapping[int, Sequence[str]] = MappingProxyType({}),
     **values: object,
 ) -> dict[str, Any]:
     """Build the data for the `wall` component, which draws cards for cases.
@@ -127,13 +127,15 @@ def wall_values(
         described: The cases to show.
         label: A description of the cards, for screen readers.
         badge: Whether to show how many other cases use the same picture.
-        tags: Tags that people added, by case number.
+        remarks: Lines below the cards, by case number.
         values: Other values to pass to the component.
     """
     sources = addresses(store().root, [shot.name for card in described for shot in card.front])
     options = {"renamed": renamed(), "badge": badge}
     cards = [
-        json.wall_card(card, sources.__getitem__, tags=tags.get(card.case.case, ()), **options)
+        json.wall_card(
+            card, sources.__getitem__, remarks=remarks.get(card.case.case, ()), **options
+        )
         for card in described
     ]
     return {"label": label, "strip": False, "cards": cards, **values}

@@ -445,9 +445,9 @@ def _draw_annotation(subject: PageSubject, card: WallCard, written: Annotations)
     offered = dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED])
     with st.container(key="case_tags", gap="xsmall"):
         with draw_row("case_saved"):
-            st.html(tag("p", "Your tags", class_="vp-part"), width="stretch")
+            st.html(tag("p", "My tags", class_="vp-part"), width="stretch")
         st.multiselect(
-            "Your tags",
+            "My tags",
             list(offered),
             _value(tags_key, list(current.tags)),
             key=tags_key,

@@ -230,7 +230,7 @@ def _draw_cards(
         described,
         heading,
         badge=is_grouped(),
-        tags=_remarks(subject, case_filter, cards),
+        remarks=_remarks(subject, case_filter, cards),
         heading=heading,
         # On a phone, no picker shows the dataset
         place=dataset_name(subject.question_set.runs[0].dataset),
@@ -265,21 +265,23 @@ def _draw_cards(
 def _remarks(
     subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard]
 ) -> dict[int, tuple[str, ...]]:
-    """Return the remarks below cards by case number: a suspect label, the tags, whether there is a note, and the tags
+    """Return the lines below cards by case number: a suspect label, the tags and whether there is a note, and the tags
     and notes of other cases of the card.
     """
-    remarks = {
-        each.case: (*each.tags, *["✎ note"] * bool(each.note))
-        for each in annotations.read(store(), subject.key).current
-    }
-    if is_grouped() and remarks:
-        cases = subject.question_set, case_filter, tuple(sorted(remarks))
+    written = {each.case: each for each in annotations.read(store(), subject.key).current}
+    remarks: dict[int, tuple[str, ...]] = {}
+    for case, each in written.items():
+        tags = [f"My tags: {', '.join(each.tags)}"] * bool(each.tags)
+        remarks[case] = (" · ".join([*tags, *["✎ note"] * bool(each.note)]),)
+    if is_grouped() and written:
+        cases = subject.question_set, case_filter, tuple(sorted(written))
         behind: dict[int, dict[str, None]] = {}
         for case, front in view(views.wall.fronts, *cases).items():
             if case != front:
-                behind.setdefault(front, {}).update(dict.fromkeys(remarks[case]))
+                texts = (*written[case].tags, *["✎ note"] * bool(written[case].note))
+                behind.setdefault(front, {}).update(dict.fromkeys(texts))
         for front, texts in behind.items():
-            remarks[front] = (*remarks.get(front, ()), f"other cases: {', '.join(texts)}")
+            remarks[front] = (*remarks.get(front, ()), f"Other cases: {', '.join(texts)}")
     numbers = np.array([card.case for card in cards])
     of_kind = subject.question_set, case_filter.kind, numbers
     for case in views.suspects.list_unjudged(*of_kind):

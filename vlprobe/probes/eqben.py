@@ -55,7 +55,7 @@ PRESENTATION = Presentation(
         "number": "Number",
         "object": "Object",
         "location": "Location",
-        "swap": "Swap",
+        "swap": "Swapped things",
         "size": "Size",
         "scene": "Scene",
         # VALSE

@@ -51,7 +51,7 @@ PRESENTATION = Presentation(
         "object": "Object",
         "negation": "Negation",
         "relation": "Relation",
-        "attribute-swap": "Attributes swapped",
+        "attribute-swap": "Swapped attributes",
         "word-order": "Word order",
         "case": "Letter case",
         "punctuation": "Punctuation",

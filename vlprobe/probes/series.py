@@ -38,7 +38,7 @@ PRESENTATION = Presentation(
     value_labels={
         "video-color": "A color changes",
         "video-number": "A number changes",
-        "video-object": "A thing changes",
+        "video-object": "An object changes",
         "order": "Orders",
     },
     kinds={

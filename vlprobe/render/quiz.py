@@ -29,7 +29,7 @@ MISTAKES = {  # the mistake of a model that believed a lie, by type
     "relation": "mixed up a relation",
     "attribute-swap": "mixed up whose color or size it is",
     "word-order": "ignored the order of the words",
-    "location": "saw the wrong place",
+    "location": "saw the wrong location",
     "swap": "swapped things",
 }
 STATES = {True: "right", False: "wrong", None: "none"}

@@ -24,11 +24,11 @@ SKILLS = {  # by type of edit: a noun, and the skill of a model that it seldom f
     "relation": ("relations", "tells relations apart"),
     "attribute-swap": ("swapped attributes", "sees swapped attributes"),
     "word-order": ("word order", "reads word order"),
-    "location": ("places", "tells places apart"),
+    "location": ("locations", "tells locations apart"),
     "swap": ("swapped things", "sees swaps"),
     "rand-voca": ("random words", "spots random words"),
-    "same-concept": ("kindred words", "spots related words"),
-    "diff-concept": ("foreign words", "spots unrelated words"),
+    "same-concept": ("words of the same concept", "spots words of the same concept"),
+    "diff-concept": ("words of another concept", "spots words of another concept"),
     "danger": ("danger words", "spots danger words"),
 }
 

@@ -42,10 +42,10 @@ GUESSING = "The dotted line is chance. "
 WORD_OVERLAP = "counting shared words"
 MEASURES = {"drop_rate": "Drop rate", "rsms": "Altered on top (RSMS)"}
 EDITS = {
-    "rand-voca": "Random words",
-    "same-concept": "Same concept",
-    "diff-concept": "Another concept",
-    "danger": "Danger words",
+    "rand-voca": "A random word",
+    "same-concept": "A word of the same concept",
+    "diff-concept": "A word of another concept",
+    "danger": "A danger word",
     "mix": "Mixed pictures",
     "patch": "Patched pictures",
 }

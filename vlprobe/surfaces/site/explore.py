@@ -200,11 +200,15 @@ def case_entries(subject: Subject, cards: Sequence[WallCard]) -> list[Values]:
     for card, by_model in zip(cards, answers, strict=True):
         annotation = noted.get(card.case)
         shared = _shared(subject, by_model[subject.models[0]], annotation)
-        tags = annotation.tags if annotation else ()
+        tags = ", ".join(annotation.tags) if annotation else ""
         drawn = {
             id(answer): {
                 **json.wall_card(
-                    answer, subject.shelf.key, tags=tags, renamed=subject.names, badge=False
+                    answer,
+                    subject.shelf.key,
+                    remarks=[f"Tags: {tags}"] * bool(tags),
+                    renamed=subject.names,
+                    badge=False,
                 ),
                 "id": subject.case_key(card.case),
                 **pictures_and_captions(subject, answer),
