@@ -292,7 +292,7 @@ def leaderboard(
     "--sort",
     default="worst",
     help="Order of the cases: worst, best, closest (smallest margins first), models (most "
-    "models fooled first) or dataset.",
+    "models fooled first), suspects_last (worst first, suspect labels last) or dataset.",
 )
 @click.option("--page", default=1, type=click.IntRange(1, 10**9), help="Page to print.")
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), help="Cases per page.")

@@ -35,7 +35,7 @@ from vlprobe.render import wall
 from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import count_word, every_model, shorten
 from vlprobe.render.words import distinct, movement_kinds, presentations, probe_name
-from vlprobe.views.filter import Filter, is_ordered
+from vlprobe.views.filter import SUSPECTS_LAST, Filter, is_ordered
 from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # width of a picker in pixels
@@ -337,6 +337,9 @@ def orders(subject: PageSubject, case_filter: Filter) -> dict[str, str]:
     models = filter(None, (case_filter.model, case_filter.other))
     is_scored = all(subject.question_set.run(model).is_scored for model in models)
     single = wall.orders(is_movement, is_scored)
+    of_kind = subject.question_set, case_filter.kind
+    if not case_filter.suspects and view(views.suspects.has_suspects, *of_kind):
+        single = {SUSPECTS_LAST: "Suspect labels last"} | single
     if is_ordered(case_filter.region):
         single |= {"likeness": "Most similar pictures first"}
     if case_filter.other and (is_movement or is_scored):

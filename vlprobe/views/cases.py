@@ -11,7 +11,15 @@ from vlprobe.storage import annotations
 from vlprobe.types import Picture
 from vlprobe.views import caption_bins, causes, estimates, named_slices, pattern_groups, suspects
 from vlprobe.views.bodies import stored_body
-from vlprobe.views.filter import OTHER_OUTCOMES, OUTCOMES, SORTS, Filter, is_ordered, region_cases
+from vlprobe.views.filter import (
+    OTHER_OUTCOMES,
+    OUTCOMES,
+    SORTS,
+    SUSPECTS_LAST,
+    Filter,
+    is_ordered,
+    region_cases,
+)
 from vlprobe.views.mixed import case as mixed_case
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.records import FailureRow, records
@@ -19,6 +27,7 @@ from vlprobe.views.rows import (
     QUESTION_COLUMNS,
     answers,
     margins,
+    moved_last,
     pictured,
     pictured_first,
     questions,
@@ -76,11 +85,20 @@ def order_values(
     question_set: QuestionSet, case_filter: Filter, numbers: np.ndarray, of_model: np.ndarray
 ) -> np.ndarray:
     """Return the values that a filter sorts by, other than margins, shape (n,). These are the number of models that
-    each case fools, or its position when pictures are sorted by similarity and the cases of a picture by margin (lowest
-    first).
+    each case fools, its position when suspect labels are last, or its position when pictures are sorted by similarity
+    and the cases of a picture by margin (lowest first).
     """
-    if case_filter.sort == "models":
-        return (margins(question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
+    if case_filter.sort in ("models", SUSPECTS_LAST):
+        n_fooled = (margins(question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
+        if case_filter.sort == "models":
+            return n_fooled
+        keys = of_model
+        if not question_set.run(
+            case_filter.model
+        ).is_scored:  # fooled in both orders of the captions first
+            keys = np.sign(of_model) * (len(question_set.rated_models) + 1) - n_fooled
+        is_doubted = suspects.are_doubted(question_set, case_filter.kind, numbers)
+        return moved_last(keys, is_doubted)
     if case_filter.sort != "likeness" or not is_ordered(case_filter.region):
         return np.zeros(len(numbers))
     listed, first = np.unique(region_cases(case_filter.region), return_index=True)
@@ -135,10 +153,8 @@ def passing(
     if case_filter.pictured:
         chosen.append(pictured(question_set, case_filter.kind))
     if case_filter.suspects:
-        is_suspect = suspects.are_suspect(question_set, case_filter.kind, numbers)
-        verdicts = suspects.read_verdicts(question_set)
-        accepted = [case for case, verdict in verdicts.items() if verdict == "right"]
-        chosen.append(numbers[~is_suspect | np.isin(numbers, accepted)])
+        is_doubted = suspects.are_doubted(question_set, case_filter.kind, numbers)
+        chosen.append(numbers[~is_doubted])
     for members in chosen:
         numbers = np.intersect1d(numbers, members, assume_unique=True)
     for excluded in case_filter.exclusions():

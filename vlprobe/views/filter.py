@@ -27,6 +27,9 @@ OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
 LIKENESS = "likeness"  # the order of a region that keeps the order of its cases
+SUSPECTS_LAST = (
+    "suspects_last"  # by margin or, without scores, by answer and models; suspect labels last
+)
 OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
 # Functions from the margins of both models, and from `cases.order_values`, to sort keys: the smallest first, unknown
 # last. Most need only the first model's margins.
@@ -37,6 +40,7 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "difference": lambda margin, second, value: -np.abs(margin - second),
     "models": lambda margin, second, value: -value,
     LIKENESS: lambda margin, second, value: value,
+    SUSPECTS_LAST: lambda margin, second, value: value,
     "dataset": lambda margin, second, value: np.zeros(len(margin), dtype=np.int8),
 }
 TEXTS, PICTURES = "t2t", "i2t"  # sides of a triplet (visla)
@@ -269,9 +273,10 @@ class Filter:
 
     @property
     def reads_tags(self) -> bool:
-        """Return whether the cases depend on tags and notes that people added."""
+        """Return whether the cases or their order depend on tags and notes that people added."""
         is_excluding = any(each.name == "tagged" for each in self.excluded)
-        return bool(self.tagged) or self.suspects or is_excluding
+        sorts_by_tags = self.sort == SUSPECTS_LAST
+        return bool(self.tagged) or self.suspects or sorts_by_tags or is_excluding
 
     def any_outcome(self) -> "Filter":
         """Return a copy of the filter without its conditions on which models are fooled."""

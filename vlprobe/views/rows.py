@@ -174,8 +174,13 @@ def pictured_first(
     is_pictured = are_pictured(question_set, kind, numbers)
     if is_pictured is None:
         return keys
+    return moved_last(keys, ~is_pictured)
+
+
+def moved_last(keys: np.ndarray, is_last: np.ndarray) -> np.ndarray:
+    """Return sort keys, shape (n,), that put some cases last and otherwise follow `keys`."""
     ranks = np.unique(keys, return_inverse=True)[1]
-    return np.where(is_pictured, ranks, ranks + len(ranks))
+    return np.where(is_last, ranks + len(ranks), ranks)
 
 
 def _cases_of_pictures(

@@ -148,6 +148,19 @@ def are_suspect(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np
     return np.isin(numbers, every[n_rejecting >= threshold])
 
 
+def are_doubted(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
+    """Return whether each of the given cases may be mislabeled and no reviewer accepted its label: bool, shape (n,)."""
+    verdicts = read_verdicts(question_set)
+    accepted = [case for case, verdict in verdicts.items() if verdict == "right"]
+    return are_suspect(question_set, kind, numbers) & ~np.isin(numbers, accepted)
+
+
+def has_suspects(question_set: QuestionSet, kind: str) -> bool:
+    """Return whether any case of a kind may be mislabeled (see `suspects`)."""
+    numbers = question_set.cases.numbers("kind = ?", [kind])
+    return bool(are_suspect(question_set, kind, numbers).any())
+
+
 def _rejections(
     margins: np.ndarray, runs: Sequence[RunRow], least_accuracy: float
 ) -> tuple[np.ndarray, int]:

@@ -282,7 +282,7 @@ def failures(
         limit: Maximum number of cases.
         cache: Folder or URL of the results, if `of` is a key.
         conditions: `subtype`, `rule`, `tag` (NAME=VALUE), `contains`, `outcome` ("fooled", "tied",
-            "held", "all"), `sort` ("worst", "closest", "best", "models", "dataset").
+            "held", "all"), `sort` ("worst", "closest", "best", "models", "suspects_last", "dataset").
     """
     question_results = results(of, cache) if isinstance(of, str) else of
     return question_results.failures(model, kind, limit, **conditions)
