@@ -160,6 +160,15 @@ def test_playground_scores_equal_those_of_a_run(softmax: Player, scene: Path):
     np.testing.assert_allclose(answer.cosines, np.ravel(run["text_scores"].to_pylist()), atol=1e-6)
 
 
+def test_a_model_doubts_a_caption_if_one_of_the_others_scores_higher(softmax: Player, scene: Path):
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
+    texts = [CAPTION, "A dog.", "Two red buses on a road."]
+    scores = {text: softmax.scores([canvas], [text])[0, 0] for text in texts}
+    for text in texts:
+        doubts = max(scores, key=scores.__getitem__) != text
+        assert playground.doubters([softmax], canvas, text, texts) == ["demo:softmax"] * doubts
+
+
 def test_a_model_encodes_only_new_texts_and_pictures(softmax: Player, scene: Path):
     model = Counting(softmax.model)
     player = Player(model)

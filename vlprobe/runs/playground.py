@@ -314,6 +314,18 @@ def score(
     return [_answer(player, picture, [caption, *texts]) for player in players]
 
 
+def doubters(
+    players: Sequence[Player], picture: Canvas, caption: str, others: Sequence[str]
+) -> list[str]:
+    """Return the names of the models that score a caption of another picture higher than the caption.
+
+    A true caption that a model can read scores higher than nearly all captions of other pictures.
+    """
+    texts = [caption, *others]
+    scores = {player.name: player.scores([picture], texts)[0] for player in players}
+    return [name for name, each in scores.items() if (each > each[0]).any()]
+
+
 def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
     scores = player.scores([picture], texts)[0]
     same, cosines = _compared(player, texts)

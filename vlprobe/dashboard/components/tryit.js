@@ -17,7 +17,7 @@ function verdict({ state, text }) {
 class Trial {
   constructor(root) {
     this.field = Object.assign(make("input", "claim"), { maxLength: 300, placeholder: "Type a wrong caption", dir: "auto",
-      title: "vlprobe does not check that the caption is wrong. You be the judge.", ariaLabel: "Your wrong caption" });
+      ariaLabel: "Your wrong caption" });
     this.field.addEventListener("input", () => {
       clearTimeout(this.typing);
       this.typing = setTimeout(() => this.send("claim", this.field.value), PAUSE);

@@ -43,8 +43,8 @@ from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.html.influence import colored_words, heat, legend, line, strongest, worded
-from vlprobe.render.html.playground import glance, headline, mixed, table
-from vlprobe.render.sentences import drawn_only, sentence_names
+from vlprobe.render.html.playground import doubt, glance, headline, mixed, table
+from vlprobe.render.sentences import drawn_only, joined, sentence_names
 from vlprobe.render.words import distinct
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
@@ -66,6 +66,8 @@ SIDE = 640  # pixels of a picture on the page
 KINDS = {"mix": "Mix", "patch": "Patch"}
 FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below and above 0
 SAMPLES = 4  # number of sample pictures
+OTHERS = 20  # captions of other pictures that a true caption should beat
+CHECK = "Check your caption. Wrong captions are not counted until most models find that it fits."
 DEMO = "demo"
 READ = (
     "The line in the middle is your caption's own score; lower scores are to the left. A wrong "
@@ -106,7 +108,7 @@ def playground() -> None:
         return
     with right:
         caption = _caption(picture)
-        first = st.container()
+        remarks, first = st.container(), st.container()
         players = _players()
         results = st.container()
     if not caption or not players:
@@ -143,19 +145,25 @@ def playground() -> None:
     answers = runs_playground.score(players, picture.canvas, caption, texts)
     names = sentence_names([player.name for player in players], renamed())
     unlearned = runs_playground.unlearned(players, [caption, *texts])
-    if finding := headline(edits, answers, names, unlearned):
+    others = [exhibit.captions[0] for key, exhibit in shelf.items() if key != picture.item]
+    doubters = runs_playground.doubters(players, picture.canvas, caption, others[:OTHERS])
+    doubtful = doubt(len(doubters), sum(player.sees for player in players))
+    if finding := doubtful or headline(edits, answers, names, unlearned):
         heading.title(plain(finding))
     with first:
-        tryit.draw_rows(players, picture.canvas, caption, edits, answers, styles, names)
+        tryit.draw_rows(players, picture.canvas, caption, edits, answers, styles, names, doubtful)
     toys = [names[player.name] for player in players if player.name.startswith("demo:")]
     if toys and not picture.is_drawn:
         caution.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
-    with caution:
+    with remarks:
         if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
-            quiet(f"{remark} All unknown words look the same to a model.")
-    with glances:
-        st.html(glance(edits, answers, styles, names, unlearned))
-        st.markdown(READ)
+            remark += " All unknown words look the same to a model."
+        if remark or doubtful:
+            quiet(joined(doubtful and CHECK, remark))
+    if not doubtful:
+        with glances:
+            st.html(glance(edits, answers, styles, names, unlearned))
+            st.markdown(READ)
     rows = table(caption, edits, answers, styles, show == "fools", names, unlearned)
     st.html(
         rows
@@ -276,13 +284,13 @@ def _caption(picture: PlayPicture) -> str:
     if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
         st.session_state["caption"] = picture.caption[:LONGEST]
     text = st.text_input(
-        "Your caption",
+        "Your caption (vlprobe cannot check that it is true)",
         key="caption",
         live=PAUSE,
         max_chars=LONGEST,
         bind="query-params",
         placeholder="Type what the picture shows",
-        help="Type a caption that is true of the picture. Everything below updates as you type.",
+        help="Everything below updates as you type.",
     )
     return " ".join(text.split())
 

@@ -28,6 +28,7 @@ LONGEST = 300  # maximum characters of a wrong caption
 # Session keys
 ROWS, TURNS, CLAIM, CHANGED = "try_rows", "try_turns", "try_claim", "try_changed"
 ALL_EDITS = "all-edits"  # anchor of the heading above all edits
+UNCHECKED = "vlprobe cannot check that your caption is wrong. "
 TRUE_CLAIM = "This is the true caption. Change a word to make it wrong."
 Values = dict[str, object]
 
@@ -40,12 +41,14 @@ def draw_rows(
     answers: Sequence[Answer],
     looks: Looks,
     names: Mapping[str, str],
+    doubt: str,
 ) -> None:
     """Draw a row for each kind of edit, buttons that add kinds, and a field for a wrong caption of the user.
 
     Args:
         edits: All edits of the caption.
         answers: For each player, its scores of the edits.
+        doubt: Why the caption may be wrong, so that no model can be fooled; "" if it may be true.
     """
     by_kind = _by_kind(edits)
     _take()
@@ -71,10 +74,14 @@ def draw_rows(
             changes = word_runs(caption, edited.text, True)
             row: Values = {"kind": kind, "label": _label(kind), "more": True}
             row["runs"] = [[text, style if differs else ""] for text, differs in changes]
-            row["verdicts"] = [_verdict(each, place, edited.wrong) for each in scored]
+            row["verdicts"] = [_verdict(each, place, edited.wrong and not doubt) for each in scored]
             rows.append(row)
-    beaten = [_verdict(each, len(shown), is_wrong=True) for each in scored] if claims else []
-    note = _explain_claim(players, caption, claim, beaten, names) if claims else ""
+    beaten = [_verdict(each, len(shown), not doubt) for each in scored] if claims else []
+    note = TRUE_CLAIM if claim and is_true else UNCHECKED
+    if claims and doubt:
+        note = f"Not counted. {doubt}"
+    elif claims:
+        note += _explain_claim(players, caption, claim, beaten, names)
     n_fooled = sum(verdict["state"] == "fooled" for verdict in beaten)
     others = [kind for kind in (*by_kind, *PICTURE_CHANGES) if kind not in kinds]
     can_add = len(rows) < MOST_ROWS
@@ -94,8 +101,8 @@ def draw_rows(
             "beat": {
                 "text": claim,
                 "verdicts": beaten,
-                "count": f"{n_fooled} of {len(players)}" if claims else "",
-                "note": TRUE_CLAIM if claim and is_true else note,
+                "count": f"{n_fooled} of {len(players)}" if claims and not doubt else "",
+                "note": note,
             },
         },
         on_renew_change=lambda: None,

@@ -11,7 +11,7 @@ import numpy as np
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, marked, model_label, tag
-from vlprobe.render.sentences import counted
+from vlprobe.render.sentences import counted, some_models
 from vlprobe.render.words import DELETED, NOT_RENAMED, value_label
 from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
@@ -101,6 +101,21 @@ def headline(
         return f"{worst} is fooled by {clear + same} of {n_wrong} wrong captions{ties}."
     subject = f"{worst} is not" if len(n_fooled) == 1 else "No model is"
     return f"{subject} fooled by any of {n_wrong} wrong captions."
+
+
+def doubt(n_doubters: int, n_models: int) -> str:
+    """Say that most models prefer a caption of another picture, so that the user's caption may be wrong, or return "".
+
+    >>> doubt(2, 3)
+    "Two of three models find that another picture's caption fits better than yours."
+    >>> doubt(1, 2), doubt(0, 0)
+    ('', '')
+    """
+    if 2 * n_doubters <= n_models:
+        return ""
+    verb = "finds" if n_models == 1 else "find"
+    who = some_models(n_doubters, n_models)
+    return f"{who} {verb} that another picture's caption fits better than yours."
 
 
 @dataclass(frozen=True)
