@@ -73,3 +73,15 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_a_few_clicks_from_home
     shown = fresh.locator("button.card").evaluate_all(every)
     assert shown and set(shown) <= expected
     assert fresh.outside == []
+
+
+def test_on_a_phone_the_first_card_is_on_the_first_screen_with_five_filters(fresh):
+    origin = fresh.url.split("/", 3)[:3]
+    types = "type=replace_att&type=swap_obj&agreement=one&words=man&held=published%3ACLIP_COCO"
+    fresh.set_viewport_size({"width": 390, "height": 844})
+    visit(fresh, f"{'/'.join(origin)}/explore?model=published%3AGPT-4V&kind=foil&{types}")
+    assert fresh.locator("[class*=st-key-chip_]").count() == 5
+    card = fresh.locator("button.card").first.bounding_box()
+    assert card["y"] < 400 and card["y"] + card["height"] < 844
+    fits = "() => document.documentElement.scrollWidth <= innerWidth"
+    assert fresh.evaluate(fits)

@@ -42,7 +42,7 @@ def test_a_click_hides_the_cases_without_a_picture(show_page, unpictured, tmp_pa
     here = wall(at)
     assert "only_pictured" not in {button.key for button in at.button}
     assert here["heading"].startswith(f"{n_pictured:,} ")
-    assert "with pictures on this machine" in here["note"]
+    assert at.button(key="chip_0").label == "with pictures on this machine"
     assert {card["frames"][0]["name"] for card in here["cards"]} == {"3.png", "4.png", "5.png"}
     assert all(card["frames"][0]["source"] for card in here["cards"])
     at.button(key="clear_filters").click().run()

@@ -218,13 +218,12 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
 def _draw_cards(
     subject: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], heading: str
 ) -> None:
-    """Draw one page of cards, below a heading with the failure rate, the layout and the active filters."""
+    """Draw one page of cards, below a heading with the failure rate and the layout."""
     kind = subject.presentation.kind(case_filter.kind)
     described = [case_card(card, kind) for card in cards]
     notes = [
         _rate(subject, case_filter),
         f"grouped by {card_type(kind).group}" if is_grouped() else "every case",
-        *(active.label for active in filters.active_filters(case_filter)),
     ]
     values = case_links.wall_values(
         described,
