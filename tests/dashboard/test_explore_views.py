@@ -39,7 +39,7 @@ from vlprobe.storage import access, annotations, display_names, shipped
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views.filter import Filter, region_cases, region_label
+from vlprobe.views.filter import Filter, region_cases, region_label, region_text
 from vlprobe.views.runs import QuestionSet
 
 ONE, OTHER = "control:random", "guess"
@@ -106,7 +106,7 @@ def test_a_search_by_content_finds_pictures_and_marks_them_on_the_map(
     assert all(text.endswith(" % fooled") for text in texts)
     at.text_input("shows").set_value("a boat on the sea").run()
     region = "".join(at.query_params["region"])
-    assert at.button("chip_0").label == "pictures like “a boat on the sea”"
+    assert at.button("chip_0").label == "pictures like “a boat on the sea” by Tiny CLIP"
     assert at.selectbox(key="sort").value == "likeness"
     questions = views.runs.question_set(bundled, scenes_key)
     numbers = region_cases(region)
@@ -384,6 +384,22 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
         assert not send(at, "wall", "chosen", damaged).toast
     at = send(at, "wall", "chosen", sent | {"act": "show"})
     assert card_ids(at) == ids and at.button("chip_1").label == "3 selected cases"
+
+
+def test_cards_of_a_search_say_why_they_are_listed(show_page, bundled, scenes_key):
+    questions = views.runs.question_set(bundled, scenes_key)
+    first, second = views.wall.wall(questions, FLIPS, size=2)[0]
+    cases, shares = np.array([second.case, first.case]), [0.75, 0.5, 0.125]
+    query = {"set": scenes_key, "model": FLIPS.model, "kind": "flip", "sort": "likeness"}
+    region = region_text("pictures like “a boat” by Tiny CLIP", cases, True, shares)
+    shown = wall(show_page(bundled, "explore", **query, region=region))
+    assert [card["id"] for card in shown["cards"]] == [second.id, first.id]
+    notes = [card["notes"][0] for card in shown["cards"]]
+    assert notes == ["No. 1 · similarity 0.75", "No. 2 · similarity 0.50"]
+    assert "by Tiny CLIP" in shown["note"] and "(median picture 0.12)" in shown["note"]
+    word = first.texts[0].split()[-1].strip(".")
+    for card in wall(show_page(bundled, "explore", **query, words=word))["cards"]:
+        assert word in card["notes"][0]
 
 
 @pytest.mark.full  # embeds 500 scenes

@@ -204,6 +204,13 @@ def test_sorting_by_likeness_needs_an_ordered_selection():
         assert "likeness" not in str(refused.value).partition("Known")[2]
 
 
+@pytest.mark.parametrize("similarities", [[0.5, 0.25], [0.5, math.nan, 0.25]])
+def test_a_selection_with_a_missing_or_unknown_similarity_is_not_valid(similarities):
+    text = views.filter.region_text("like a bus", np.array([5, 3]), True, similarities)
+    with pytest.raises(InvalidInput, match="not valid"):
+        views.filter.Filter(ONE, region=text)
+
+
 @pytest.mark.parametrize("name", views.filter.STRENGTHS)
 def test_flips_of_a_strength_are_those_in_the_bin_of_the_model_s_answers(
     compared: Store, key: str, rows, name: str

@@ -34,6 +34,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.errors import VlprobeError
 from vlprobe.models import published
 from vlprobe.render import charts
+from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import value_text
 from vlprobe.storage import access
 from vlprobe.storage.memory import SingleFlightCache
@@ -44,7 +45,7 @@ from vlprobe.views.points import MOST_POINTS, Points, Side, hexagons, project
 LEAST_POINTS = 3  # of a map
 N_NEAREST = 24  # maximum number of pictures that a search shows
 SEARCHED = "pictures like “{}”"  # label of a search's result
-SEARCH_LENGTH = 40  # letters of its text
+SEARCH_LENGTH, MODEL_LENGTH = 40, 30  # letters of its text, and of the model's name
 REGION = "searched_region"  # session key: the region when the search was drawn last
 COLORS = {"share": "Share fooled", "n_models": "Models fooled", "split": "Disagreement"}
 MOST_SHARE = 0.5  # of the strongest color
@@ -152,8 +153,10 @@ def show_nearest(
         # Some encoders have several vectors per picture
         scores = (vectors.reshape(len(vectors), -1, len(query)) @ query).max(axis=1)
     nearest = np.argsort(-scores, kind="stable")[: count_nearest(subject)]
-    numbers = np.concatenate([points.cases[points.point_of == point] for point in nearest])
-    region = region_text(label, numbers, is_ordered=True)
+    cases_of = [points.cases[points.point_of == point] for point in nearest]
+    similarities = [*np.repeat(scores[nearest], list(map(len, cases_of))), np.median(scores)]
+    label = f"{label} by {shorten(model_name(encoder), MODEL_LENGTH)}"
+    region = region_text(label, np.concatenate(cases_of), True, similarities)
     write_choice({"region": region, "sort": "likeness"})
 
 
@@ -171,7 +174,8 @@ def draw_search(subject: PageSubject) -> None:
 
     region = st.query_params.get("region", "")
     searched = SEARCHED.format(st.session_state.get("shows", "").strip()[:SEARCH_LENGTH])
-    if st.session_state.get(REGION, region) != region and region_label(region) != searched:
+    is_shown = region_label(region).startswith(searched)
+    if st.session_state.get(REGION, region) != region and not is_shown:
         st.session_state["shows"] = ""  # the search was removed, or another selection replaced it
     st.session_state[REGION] = region
     st.text_input(

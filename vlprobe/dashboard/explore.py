@@ -52,7 +52,13 @@ from vlprobe.render.sentences import counted
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, annotations
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.filter import Filter, region_text
+from vlprobe.views.filter import (
+    Filter,
+    region_cases,
+    region_similarities,
+    region_text,
+    search_parts,
+)
 from vlprobe.views.points import Side
 from vlprobe.views.wall import WallCard
 
@@ -235,6 +241,14 @@ def _draw_cards(
         place=dataset_name(subject.question_set.runs[0].dataset),
         legend=json.legend(described),
     )
+    reasons = _reasons(subject, case_filter, cards)
+    for card, shown in zip(cards, values["cards"], strict=True):
+        # In place of a missing picture, the card shows the caption
+        if any(frame["source"] for frame in shown["frames"]) and reasons.get(card.case):
+            shown["notes"].insert(0, reasons[card.case])
+    if len(similarities := region_similarities(case_filter.region)):
+        median = f"median picture {similarities[-1]:.2f}"
+        notes.append(f"No.: rank among all pictures by cosine similarity ({median})")
     lacks = not all(frame["source"] for card in values["cards"] for frame in card["frames"])
     n_suspect = 0
     if views.suspects.can_have_suspects(subject.question_set):
@@ -286,6 +300,31 @@ def _remarks(
     for case in views.suspects.list_unjudged(*of_kind):
         remarks[case] = ("⚑ suspect label", *remarks.get(case, ()))
     return remarks
+
+
+def _reasons(
+    subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard]
+) -> dict[int, str]:
+    """Say by case number why a search lists a case: the rank and the similarity of its picture, or the part of its
+    captions with a searched word.
+    """
+    similarities = region_similarities(case_filter.region)
+    if len(similarities):
+        numbers = region_cases(case_filter.region)
+        codes = subject.question_set.cases.picture_codes[numbers].tolist()
+        ranks = {code: rank for rank, code in enumerate(dict.fromkeys(codes), start=1)}
+        rows = zip(numbers.tolist(), codes, similarities.tolist()[:-1], strict=True)
+        return {
+            case: f"No. {ranks[code]} · similarity {similarity:.2f}"
+            for case, code, similarity in rows
+        }
+    reasons = {}
+    for part in search_parts(case_filter.contains)[:1]:
+        for card in cards:
+            text = next((text for text in card.texts if part.casefold() in text.casefold()), "")
+            start = text.rfind(" ", 0, max(0, text.casefold().find(part.casefold()) - 8)) + 1
+            reasons[card.case] = f"{'…' * bool(start)}{text[start:]}"
+    return reasons
 
 
 def _use_selected(
