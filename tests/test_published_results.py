@@ -92,6 +92,26 @@ def answers() -> pd.DataFrame:
     return cases.assign(first=scores["order_12"], second=scores["order_21"])
 
 
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("SugarCrepe", "Rows of identical colored suitcases at an airport."),
+        ("VALSE", "A woman holds down her phone in front of her face."),
+    ],
+)
+def test_home_and_the_slides_open_with_a_case_that_people_understand_at_a_glance(name, first):
+    questions = question_set(f"bundled:{name}")
+    model = views.showcase.headline_models(questions)[0]
+    slides = views.story.suggestions(questions, "foil")[:10]
+    home = [each.card for each in views.showcase.showcases(questions, "foil", model)][:10]
+    for cards in (slides, home):
+        assert cards[0].wrong_text == first
+        words = " ".join(f"{card.true_text} {card.wrong_text}" for card in cards[:3]).lower()
+        assert not {"no", "not", "without", "exactly"} & set(words.split())
+        assert all(len(card.true_text.split()) <= 12 for card in cards[:3])
+        assert not any(card.subtype.startswith("add_") for card in cards[:3])
+
+
 def test_every_bundled_model_answered_every_question():
     assert question_set("bundled:SugarCrepe").models[0] == "published:CLIP_TROHN-Img"
     names = {f"published:{name}" for name in (*CLIPS, "GPT-4V")}

@@ -97,6 +97,33 @@ CUT = """() => [...document.querySelector('#host').shadowRoot.querySelectorAll('
   .map((one) => one.className)"""
 
 
+def test_the_line_of_guessing_runs_through_no_value(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    (slide,) = (one for one in sent["slides"] if one["id"] == "better")
+    bar = slide["bars"][0] | {"text": "55.4 %", "start": 0, "low": None, "high": None}
+    bars = [bar | {"end": end} for end in (0.3, 0.6, 0.65, 0.7)]
+    sent["slides"] = [slide | {"bars": bars, "limit": 0.67}]
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    line = blank.locator(".stage .limit").first.bounding_box()
+    assert line
+    for value in blank.locator(".stage .value").all():
+        box = value.bounding_box()
+        assert box and not box["x"] <= line["x"] <= box["x"] + box["width"]
+
+
+def test_four_numbers_are_in_one_row_and_on_a_narrow_screen_in_two(blank):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    figure = {"figure": "41.6 %", "label": "a wrong count (adversarial)", "detail": "3 of 7"}
+    sent["slides"] = [sent["slides"][-1] | {"figures": [figure] * 4, "pictures": []}]
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    for width, rows in ((1280, 1), (1024, 1), (390, 2)):
+        blank.set_viewport_size({"width": width, "height": 800})
+        boxes = [one.bounding_box() for one in blank.locator(".stage .figures b").all()]
+        assert len({round(box["y"]) for box in boxes if box}) == rows
+
+
 def wordy_reveal() -> dict:
     """Return slides with two votes: the answers have names of models, and captions of three lines."""
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
@@ -204,7 +231,9 @@ def test_slides_can_be_moved_checked_renamed_and_annotated_and_each_change_is_se
     blank.get_by_role("button", name="Add a slide with text after this one").click()
     assert last()["order"][:3] == [ids[1], "case:b", added]  # no answer yet, no change lost
     assert last()["order"][3].startswith("text:") and last()["order"][4:] == [ids[0], *ids[2:]]
-    assert blank.locator(".strip li.off", has_text="Your title").count() == 2
+    empty = blank.locator(".strip li.off", has_text="Empty: not shown")
+    assert empty.count() == 2 and not empty.locator(".tick").first.is_checked()
+    assert blank.get_by_text("Empty: not shown until you type a title.").is_visible()
     text = sent["slides"][0] | {
         "id": added,
         "key": added,

@@ -51,6 +51,18 @@ def test_a_card_shows_the_changed_words_and_the_number_of_fooled_models():
     ]
 
 
+def test_changes_in_several_places_are_shown_as_a_whole_sentence():
+    words = {"source": "yellow, standing", "target": "red, parked"}
+    wrong = "On the sand, three red trains are parked."
+    shown = case_card(card(**words, wrong_text=wrong), FLIP)
+    values = json.wall_card(shown, lambda name: name)
+    assert shown.changed_words == ("", "") and "Words" not in shown.facts
+    assert values["lines"] == [[(wrong, "")]]
+    assert values["name"].startswith(
+        "On the sand, three red trains are parked, 1 of 2 models fooled"
+    )
+
+
 @pytest.mark.parametrize(
     ("margins", "count", "squares"),
     [

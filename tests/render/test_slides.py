@@ -15,6 +15,7 @@ import pytest
 from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against, paired
 from tests.render.scenes import TRAINS
 from tests.surfaces.test_report import Page
+from tests.views.believed_scenes import run_row
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import components
 from vlprobe.render import charts, findings
@@ -24,6 +25,7 @@ from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text, slides_file
+from vlprobe.types import Publication
 from vlprobe.views.paired_tests import PairedTests, SubtypeShare
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict, WallCard
@@ -106,6 +108,32 @@ def test_a_vote_comes_before_its_answer_and_controls_are_not_counted():
     assert "One model gave both the same score, which counts as fooled." in reveal.notes
 
 
+def test_the_answer_of_a_search_has_the_task_and_both_captions():
+    kind = presentations()["rococo"].kind("i2t")
+    shown = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
+    answer = case_slides((A, B, C), shown, kind, NAMES)[1]
+    assert answer.title == "One of three models ranks a wrong caption first, one cannot tell."
+    assert answer.detail.startswith("A model ranks many captions for this picture")
+    captions = ["".join(text for text, _ in option.caption) for option in answer.options]
+    assert captions[0] == "True: Three yellow trains." and "Three yellow dogs." in captions[1]
+    assert [option.style for option in answer.options] == ["true", "lie"]
+    assert [picture.name for picture in answer.pictures] == ["/nowhere/x.png"]
+
+
+def test_notes_say_a_change_in_several_places_as_two_sentences():
+    kind = presentations()["prsm"].kind("ranking")
+    shown = card(ANSWERS, "The black bird is below the pink truck.", "A black bird and a lorry.")
+    for words, note in (
+        (("The, is below", "A, and a lorry"), f"“{shown.true_text}” becomes “{shown.wrong_text}”."),
+        (("truck", "lorry"), "“truck” becomes “lorry”."),
+    ):
+        source, target = words
+        question = case_slides(
+            (A, B, C), replace(shown, source=source, target=target), kind, NAMES
+        )[0]
+        assert question.notes[1] == f"{note} Case a/b."
+
+
 def test_bars_of_a_case_follow_its_answer_and_come_before_another_case():
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     begins = make_story(held_against(FOUR), first)
@@ -168,6 +196,34 @@ def often(shares: Mapping[str, float]) -> Slide:
     slides = deck.slides(make_story(held_against(FOUR, shares=rows)))
     assert slides[-1].id == "closing"
     return next(one for one in slides if one.id == "often")
+
+
+def test_a_half_is_said_in_words_and_each_type_has_an_example_with_a_picture():
+    rows = [SubtypeShare("color", 100, 10, 0.1, 0.09, 0.11)]
+    rows.append(SubtypeShare("number", 100, 35.5, 0.355, 0.34, 0.37))
+    first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
+    examples = {row.subtype: replace(first, source="red", target="blue") for row in rows}
+    told = make_story(held_against(FOUR, shares=tuple(rows)), first)
+    told = replace(told, examples=examples, runs=(replace(run_row(A), n_orders=2), run_row(B)))
+    slides = {slide.id: slide for slide in deck.slides(told)}
+    often = slides["often"]
+    assert [figure.detail for figure in often.figures] == ["10 of 100", "of 100"]
+    assert "Pair-tuned answered twice, in both orders; one wrong answer counts half." in often.note
+    assert [picture.label for picture in often.pictures] == ["red → blue", "red → blue"]
+    assert slides["closing"].pictures[0].name == "/nowhere/x.png"
+    without = replace(told, examples={"color": first})
+    assert not next(one for one in deck.slides(without) if one.id == "often").pictures
+
+
+def test_a_slide_credits_published_answers_in_one_line_and_the_last_has_the_sources():
+    publication = Publication("About", "Miranda et al., BiVLC", "https://a.example/b", "MIT")
+    told = replace(
+        make_story(held_against(FOUR)), runs=(replace(run_row(A), publication=publication),)
+    )
+    slides = {slide.id: slide for slide in deck.slides(told)}
+    assert slides["better"].note.endswith("Drawn scenes. Answers: Miranda et al., BiVLC (MIT).")
+    assert "https" not in slides["better"].note and "https" in slides["better"].notes[-1]
+    assert "https://a.example/b (MIT license)" in slides["closing"].note
 
 
 SHARES = {

@@ -305,7 +305,11 @@ class CaseCard:
 
     @property
     def changed_words(self) -> tuple[str, str]:
-        """The removed and the inserted words. A capital letter at the start of a caption is lowercased."""
+        """The removed and the inserted words, both "" if several places changed: those are shown as whole sentences. A
+        capital letter at the start of a caption is lowercased.
+        """
+        if "," in self.case.source + self.case.target:
+            return "", ""
         sides = ((self.case.source, self.case.true_text), (self.case.target, self.case.wrong_text))
         source, target = (_without_capital(shorten(words, 80), text) for words, text in sides)
         return source, target
@@ -362,8 +366,8 @@ class CaseCard:
         begin = case.wrong_text or case.true_text
         if self.shows_query:
             begin = self.kind.lie
-        elif case.source and case.target:
-            begin = f"{case.source} became {case.target}"
+        elif all(self.changed_words):
+            begin = " became ".join(self.changed_words)
         begin = shorten(capitalized(begin), 160).removesuffix(".")
         return f"{begin}, {self.verdict_text}: {shorten(case.true_text)}"
 
@@ -393,8 +397,8 @@ class CaseCard:
         if case.subtype:
             question = f"{question} · {value_label(case.subtype)}"
         values = {"Question": question, "Rule": value_label(case.rule)}
-        if case.answer is None and (case.source or case.target):  # else they depend on the model
-            values["Words"] = f"{case.source or '(nothing)'} → {case.target or '(nothing)'}"
+        if case.answer is None and any(self.changed_words):  # else they depend on the model
+            values["Words"] = " → ".join(words or "(nothing)" for words in self.changed_words)
         values["Case"] = case.id
         if case.images:
             names = [Picture.from_name(name).path.name for name in case.images]
@@ -495,7 +499,11 @@ class CaptionSearchCard(SearchCard):
 
     believed = "ranked above the true ones"
     opening = "One caption is true."
-    fooled = ("ranks a wrong one first", "rank a wrong one first")
+    task = (
+        "A model ranks many captions for this picture, some of them altered. A true one should "
+        "come first."
+    )
+    fooled = ("ranks a wrong caption first", "rank a wrong caption first")
     chose = "put a wrong caption first"
     wrong_role = "first"
     group = "caption"
@@ -679,6 +687,7 @@ class TripletCard(CaseCard):
     fooled = ("puts the wrong two together", "put the wrong two together")
     chose = "put the lookalike closer"
     wrong_role = "lookalike"
+    task = "A model compares the three sentences, without a picture."
     speaker_notes = ("", "The lookalike has nearly the same words but a different meaning.")
 
     @property

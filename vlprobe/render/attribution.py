@@ -103,6 +103,15 @@ def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENA
     return f"{NOTE}. {'; '.join(parts)}." if parts else ""
 
 
+def published_by(runs: Sequence[RunRow]) -> str:
+    """Name the authors of answers published by others in one line, or return "" if vlprobe computed all answers."""
+    licenses: dict[str, list[str]] = {}
+    for authors, _, license_ in _sources(runs):
+        licenses.setdefault(license_, []).append(authors)
+    parts = [f"{'; '.join(authors)} ({license_})" for license_, authors in licenses.items()]
+    return f"Answers: {'; '.join(parts)}." if parts else ""
+
+
 def _sources(runs: Sequence[RunRow]) -> dict[tuple[str, str, str], list[str]]:
     """Group the models whose answers were published by others, by the authors, the URL and the license."""
     sources: dict[tuple[str, str, str], list[str]] = {}

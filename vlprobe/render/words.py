@@ -92,6 +92,8 @@ WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or
     "replace_rel": "a wrong relation",
     "swap_att": "swapped attributes",
     "swap_obj": "swapped things",
+    "generic": "a generic change",
+    "spatial": "a spatial change",
     "video-color": "a change of color",
     "video-number": "a change of number",
     "video-object": "a change of object",
@@ -315,13 +317,14 @@ def wrong(subtype: str) -> str:
     """Describe what is wrong in captions of a subtype, in words that fit into a sentence.
 
     >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9"), wrong("video-color")
-    ('a wrong color', 'a danger word, 3 words', 'a picture mixed, 90 % stays', 'a change of color')
+    ('a wrong color', 'a danger word, 3 words', 'a mixed picture (90 % stays)', 'a change of color')
     """
     edit, _, strength = subtype.partition(":")
     if subtype.startswith(PREFIX):
         return value_label(subtype)
     if edit in ("mix", "patch"):
-        return f"a picture {value_label(subtype).lower()}"
+        kind, _, stays = value_label(subtype).lower().partition(", ")
+        return f"a {kind} picture ({stays})" if stays else f"a {kind} picture"
     phrase = WRONG_SUBTYPES.get(edit, value_label(edit).lower())
     return f"{phrase}, {strength} words" if strength.isdigit() else phrase
 

@@ -2,7 +2,8 @@
 
 Failures that fool the most models are shown first, one case per picture. Among cases that fool
 equally many models, the order is random. In published questions, whose labels may be wrong, cases
-that strong models reject are omitted, and cases that fool the selected model come first.
+that strong models reject are omitted, cases that fool the selected model come first, and cases that
+people understand at a glance are preferred (`clearness`).
 """
 
 import math
@@ -14,13 +15,25 @@ import numpy as np
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
+from vlprobe.views.bodies import stored_body
+from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import fit_models
+from vlprobe.views.records import CaseRow, records
 from vlprobe.views.runs import QuestionSet, list_kinds
 from vlprobe.views.wall import WallCard
 
 COUNT = 60  # maximum number of failures
 LEAST_ANSWERS = 30  # minimum number of answers to a type of edit for showing its share
+# Words that say that something is absent, which a picture cannot show, and a word with which VALSE makes odd captions
+_UNCLEAR = {"no", "not", "none", "without", "never", "nobody", "nothing", "ignoring", "exactly"}
+_LONGEST_CLEAR = 12  # words
+_REPLACEMENTS = (
+    "replace_obj",
+    "replace_att",
+    "foil-it",
+)  # of a thing or its attribute, in published questions
+_CLEAR, _REPLACED = 1000, 3  # added to the strength of a clear case, and of a replacement
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
 
 
@@ -112,6 +125,8 @@ def showcases(
     is_pictured = views_rows.are_pictured(question_set, kind, numbers)
     if is_pictured is not None and (is_shown & is_pictured).any():
         is_shown = is_shown & is_pictured
+    if not is_movement:
+        strength = prefer_clear(question_set, kind, numbers, strength * is_shown)
     positions = _one_a_picture(question_set, numbers, strength, is_shown, seed)[:count]
     cards = views_wall.cards(question_set, Filter(model, kind), numbers[positions].tolist())
     counts = n_fooled, np.count_nonzero(~np.isnan(margins), axis=0), n_tied, n_changes
@@ -145,6 +160,50 @@ def failure_strengths(
     is_fooled = views_rows.are_fooled(question_set, models, margins)
     is_leading = np.array([name == model for name in models]) & is_suspect.any()
     return (2 + 3 * is_leading) @ is_fooled
+
+
+def prefer_clear(
+    question_set: QuestionSet, kind: str, numbers: np.ndarray, strength: np.ndarray
+) -> np.ndarray:
+    """Rank cases of published questions that people understand at a glance (`clearness`) before all others, and let a
+    replaced thing or attribute count as one and a half fooled models more.
+
+    Args:
+        strength: As `failure_strengths` returns it, shape (n_cases,); 0 stays 0.
+    """
+    if not views_suspects.can_have_suspects(question_set):
+        return strength
+    fooling = np.flatnonzero(strength)
+    rows = records(CaseRow, views_rows.questions(question_set, numbers[fooling].tolist()))
+    texts_of = stored_body(question_set.probe, kind).texts
+    levels = np.array([clearness(row.subtype, *texts_of(row, "")) for row in rows], dtype=int)
+    preferred = strength.copy()
+    preferred[fooling] += _CLEAR * (levels > 0) + _REPLACED * (levels == 2)
+    return preferred
+
+
+def clearness(subtype: str, true_text: str, wrong_text: str) -> int:
+    """Return how easily people see in a picture which of two captions is true: 2 for a replaced thing or attribute,
+    1 for another short change, else 0.
+
+    Captions that say what is absent, additions, long captions and those that are not written as a sentence are not
+    clear.
+
+    >>> clearness("replace_obj", "A cat in a tree.", "A dog in a tree.")
+    2
+    >>> clearness("relations", "A cat in a tree.", "A cat under a tree.")
+    1
+    >>> clearness("replace_obj", "A room with no cat.", "A room with no dog.")
+    0
+    """
+    source, target = changed_words(true_text, wrong_text)
+    words = true_text.split()
+    is_sentence = true_text[:1].isupper() and not true_text.isupper() and true_text.endswith(".")
+    is_absent = _UNCLEAR & set(f"{true_text} {wrong_text}".lower().split())
+    is_addition = subtype.startswith("add_") or not (source and target)
+    if not is_sentence or is_absent or is_addition or len(words) > _LONGEST_CLEAR:
+        return 0
+    return 2 if subtype in _REPLACEMENTS else 1
 
 
 def _one_a_picture(

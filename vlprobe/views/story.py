@@ -1,7 +1,7 @@
 """Content for a talk about stored results: an opening case, the better model, and a mixed-picture search."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from vlprobe.views.paired_tests import PairedTests, rank_models
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet, question_set_rows
 from vlprobe.views.runs import question_set as open_set
-from vlprobe.views.showcase import failure_strengths, headline_models
+from vlprobe.views.showcase import failure_strengths, headline_models, prefer_clear
 from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
@@ -63,6 +63,7 @@ class Story:
     runs: tuple[RunRow, ...] = ()  # runs of all models
     more: Opener | None = None  # the candidate after the opener
     guess: BlindAccuracy | None = None  # the best guess without the picture
+    examples: Mapping[str, WallCard] = field(default_factory=dict)  # a case of each type of edit
 
 
 def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
@@ -89,6 +90,7 @@ def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
         runs=question_set.runs,
         more=more,
         guess=best_guess(question_set, kind),
+        examples=examples(question_set, kind),
     )
 
 
@@ -99,8 +101,8 @@ def order(question_set: QuestionSet, kind: str) -> np.ndarray:
     Among equals, each pair of replaced words appears once before any repeats, and the clearest failures (lowest mean
     margin) come first. No picture appears twice. If some pictures are not on this machine, cases without pictures are
     used only if no case has one. Margins are divided by each model's standard deviation over the kind. For published
-    questions, cases with suspect labels are excluded, and a failure of the first model counts more
-    (`failure_strengths`).
+    questions, cases with suspect labels are excluded, a failure of the first model counts more
+    (`failure_strengths`), and cases that people understand at a glance are preferred (`prefer_clear`).
 
     Returns:
         Case numbers, which callers must not modify.
@@ -120,20 +122,24 @@ def _order(question_set: QuestionSet, kind: str) -> np.ndarray:
     scale = np.array([np.nanstd(row) if not np.isnan(row).all() else 1.0 for row in margins])
     relative = np.where(np.isnan(margins), 0.0, margins) / np.where(scale > 0, scale, 1.0)[:, None]
     is_suspect = views_suspects.are_suspect(question_set, kind, numbers)
+    strength = failure_strengths(question_set, models, margins, models[0], is_suspect)
+    is_pictured = views_rows.are_pictured(question_set, kind, numbers)
+    is_chosen = ~is_suspect if is_pictured is None else ~is_suspect & is_pictured
+    is_chosen = is_chosen if is_chosen.any() else np.ones_like(is_chosen)
+    strength = prefer_clear(question_set, kind, numbers, strength * is_chosen)
     table = pd.DataFrame(
         {
             "number": numbers,
-            "strength": failure_strengths(question_set, models, margins, models[0], is_suspect),
+            "strength": strength,
             "margin": relative.mean(axis=0),
             "picture": cases.picture_codes[numbers],
             "source": cases.codes("source")[0][numbers],
             "target": cases.codes("target")[0][numbers],
         }
     )
-    is_pictured = views_rows.are_pictured(question_set, kind, numbers)
-    is_chosen = ~is_suspect if is_pictured is None else ~is_suspect & is_pictured
-    table = table.loc[is_chosen] if is_chosen.any() else table
-    table = table.sort_values(["strength", "margin", "number"], ascending=[False, True, True])
+    table = table.loc[is_chosen].sort_values(
+        ["strength", "margin", "number"], ascending=[False, True, True]
+    )
     table = table.drop_duplicates("picture").head(50 * MOST_OPENERS)
     again = table.groupby(["strength", "source", "target"]).cumcount()
     table = table.assign(again=again).sort_values(
@@ -165,7 +171,7 @@ def opener(
     following = [*ids[position:], *ids[:position]]
     next_id = next((name for name in following if name not in (case_id, *added)), "")
     case_filter = Filter(_fooled_model(question_set, number), kind)
-    (card,) = views_wall.cards(question_set, case_filter, [number])
+    (card,) = _pictured(question_set, case_filter, [number])
     if body.is_picture_optional and not views_rows.are_here(card.images[:1]):
         card = replace(card, images=())
     return Opener(card, next_id)
@@ -177,7 +183,40 @@ def suggestions(question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
     if not chosen:
         return ()
     case_filter = Filter(_fooled_model(question_set, chosen[0]), kind)
-    return views_wall.cards(question_set, case_filter, chosen)
+    return _pictured(question_set, case_filter, chosen)
+
+
+def examples(question_set: QuestionSet, kind: str) -> dict[str, WallCard]:
+    """Return a case for each type of edit: a candidate for the opening case if there is one, else the first case. Types
+    whose case has no picture on this machine are left out.
+    """
+    numbers = question_set.cases.numbers("kind = ?", [kind])
+    numbers = np.concatenate([_candidates(question_set, kind), numbers])
+    codes = question_set.cases.codes("subtype")[0][numbers]
+    first = np.unique(codes, return_index=True)[1]
+    case_filter = Filter(headline_models(question_set)[0], kind)
+    cards = _pictured(question_set, case_filter, numbers[first].tolist())
+    return {card.subtype: card for card in cards if views_rows.are_here(card.images[:1])}
+
+
+def _pictured(
+    question_set: QuestionSet, case_filter: Filter, numbers: Sequence[int]
+) -> tuple[WallCard, ...]:
+    """Return cases, those without a picture with the picture of another case about the same item if there is one."""
+    cards = views_wall.cards(question_set, case_filter, numbers)
+    items = {card.item for card in cards if not card.images}
+    if not items:
+        return cards
+    statement = (
+        "SELECT item, min(images[1]) FROM read_parquet(?) "
+        "WHERE list_contains(?, item) AND len(images) > 0 GROUP BY item"
+    )
+    path = [question_set.cases.path]
+    pictures = dict(question_set.store.fetch_rows(statement, [path, [*items]]))
+    return tuple(
+        replace(card, images=(pictures[card.item],)) if card.item in pictures else card
+        for card in cards
+    )
 
 
 def added_cards(
@@ -190,7 +229,7 @@ def added_cards(
     numbers = [views_rows.case_number(question_set, case_id) for case_id in case_ids]
     chosen = [number for number in numbers if number is not None and number in of_kind]
     case_filter = Filter(headline_models(question_set)[0], kind)
-    return views_wall.cards(question_set, case_filter, chosen) if chosen else ()
+    return _pictured(question_set, case_filter, chosen) if chosen else ()
 
 
 def _candidates(question_set: QuestionSet, kind: str) -> np.ndarray:

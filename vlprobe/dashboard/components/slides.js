@@ -2,7 +2,7 @@
 //
 // data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole` (only the slides);
 // `editable`; saved (message after a change is stored); suggestions [{id, source, alt, label}] of cases to add.
-// slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
+// slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], limit (share of a track that guessing reaches, 0: none), note, notes, spoken. A run is [text, style].
@@ -12,14 +12,16 @@
 // known [id] (all slides that the page sent)}, after each change.
 
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
-const MOST_NAMED = 6;
+const MOST_NAMED = 8;
+const VALUE_ROOM = 0.16; // share of a track that a value next to a bar takes
 const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
 const EDGE = 0.15; // share of the width in which a tap turns the slide
 // Steps in which a slide shrinks until it fits: its scale, and whether details are left out.
 const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], [.78, true], [.7, true], [.62, true], [.54, true],
   [.46, true], [.4, true]];
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
-const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", verdict: "", pictures: [], marks: [], options: [],
+const EMPTY = "Empty: not shown";
+const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", pictures: [], marks: [], options: [],
   figures: [], bars: [], limit: 0, note: "", notes: [], on: true };
 
 // A text slide is shown once it has a title.
@@ -46,7 +48,7 @@ function list(style, rows, draw) {
 function drawMark(mark, place, all) {
   if (all.length <= MOST_NAMED) {
     const word = mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name;
-    const chip = make("span", "chip", markOf(mark), make("span", "named", word));
+    const chip = make("span", `chip ${mark.state}`, markOf(mark), make("span", "named", word));
     chip.title = word;
     return [chip];
   }
@@ -63,12 +65,21 @@ function drawOption(option, index, votes, nModels) {
   const nChose = option.marks.filter((mark) => mark.state !== "tied").length; // counted as in the heading
   const tally = nChose ? make("span", "tally", `${nChose} of ${nModels} models`) : "";
   const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
-  return [make("span", "sign", sign), words];
+  return [option.style === "plain" ? "" : make("span", "sign", sign), words];
 }
 
 const percent = (share) => `${Math.min(Math.max(share, 0), 1) * 100}%`;
 
-function drawBar(bar, limit) {
+const reachOf = (bar) => Math.max(bar.end, bar.high ?? 0);
+
+// Values are next to their bars, or in one column behind the line of guessing if it would run through one of them.
+function drawBars(bars, limit) {
+  const crosses = bars.some((bar) => reachOf(bar) < limit && limit < reachOf(bar) + VALUE_ROOM);
+  const column = crosses ? Math.max(limit, ...bars.map(reachOf)) : 0;
+  return list("bars", bars, (bar) => drawBar(bar, limit, column));
+}
+
+function drawBar(bar, limit, column) {
   const fill = make("i", "fill");
   fill.style.left = percent(bar.start);
   fill.style.width = percent(bar.end - bar.start);
@@ -79,16 +90,14 @@ function drawBar(bar, limit) {
     guessing.style.left = percent(limit);
     track.append(guessing);
   }
-  let reach = bar.end;
   if (bar.low !== null && bar.high !== null) {
     const line = make("i", "interval");
     line.style.left = percent(bar.low);
     line.style.width = percent(bar.high - bar.low);
     track.append(line);
-    reach = Math.max(reach, bar.high);
   }
   const value = make("span", "value", bar.text);
-  if (!bar.sided) value.style.left = `calc(${percent(reach)} + .6em)`;
+  if (!bar.sided) value.style.left = `calc(${percent(column || reachOf(bar))} + .6em)`;
   track.append(value);
   const name = make("span", "name", markOf(bar), written("span", "called", bar.name));
   name.title = bar.name;
@@ -102,16 +111,17 @@ function draw(slide, pictures, level, votes) {
   title.dataset.length = title.textContent.length > 280 ? "very" : title.textContent.length > 110 ? "long" : "";
   if (slide.tag[0]) words.append(make("p", `tag ${slide.tag[1] && `is-${slide.tag[1]}`}`, slide.tag[0]));
   words.append(title, slide.detail && written("p", "detail", slide.detail.replace(/^[-*] /gm, "• ")));
-  if (slide.verdict) words.append(make("p", "verdict-line", slide.verdict));
   words.append(list("marks", slide.marks, drawMark));
   const nModels = slide.options.reduce((sum, option) => sum + option.marks.length, 0);
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
   if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2, or a caption, to count each vote; 0 clears."));
-  const frames = slide.pictures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
-  const figures = list("figures", slide.figures, (one) =>
-    [make("b", "", one.figure), make("span", "label", one.label), make("span", "quiet", one.detail)]);
-  const parts = [figures, list("bars", slide.bars, (bar) => drawBar(bar, slide.limit))];
+  // A picture belongs to each number, if there are numbers
+  const frames = slide.pictures.length && !slide.figures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
+  const figures = list("figures", slide.figures, (one, index) =>
+    [slide.pictures[index] ? picture(slide.pictures[index], pictures) : "", make("b", "", one.figure), make("span", "label", one.label), make("span", "quiet", one.detail)]);
+  const parts = [figures, drawBars(slide.bars, slide.limit)];
   parts.push(slide.note && written("p", "note quiet", slide.note));
+  if (figures) figures.style.setProperty("--count", slide.figures.length);
   const body = make("div", `slide ${slide.layout} is-${slide.id}`);
   body.style.setProperty("--pictures", Math.max(slide.pictures.length, 1));
   if (slide.layout === "beside" && frames) body.append(frames, words, ...parts);
@@ -325,7 +335,7 @@ class Show {
     const changed = slide.titled ? [] : slide.options.map(({ caption }) => caption.find(([, style]) => style)).filter(Boolean);
     const name = [changed.map(([words]) => words.trim()).join(" / "), slide.heading.map(([words]) => words).join("")].filter(Boolean).join(": ");
     const open = press("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
-      make("span", "frame", make("span", "scaled", this.small(slide))), make("span", "tiny called", `${place + 1} ${name}`));
+      make("span", "frame", make("span", "scaled", this.small(slide))), make("span", "tiny called", `${place + 1} ${slide.on && !isShown(slide) ? EMPTY : name}`));
     open.setAttribute("aria-pressed", String(slide.id === this.chosen));
     open.addEventListener("keydown", (event) => {
       const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -337,8 +347,9 @@ class Show {
     const item = make("li", isShown(slide) ? "" : "off", open);
     if (!editable) return item;
     const tick = make("input", "tick");
-    Object.assign(tick, { type: "checkbox", checked: slide.on });
-    tick.setAttribute("aria-label", `Include slide ${place + 1}: ${name.slice(0, 80)}`);
+    const isEmpty = slide.on && !isShown(slide);
+    Object.assign(tick, { type: "checkbox", checked: isShown(slide), disabled: isEmpty });
+    tick.setAttribute("aria-label", `Include slide ${place + 1}: ${isEmpty ? EMPTY : name.slice(0, 80)}`);
     tick.addEventListener("change", () => ((this.current(slide).on = tick.checked), this.save()));
     item.addEventListener("pointerdown", (event) => event.button === 0 && this.drag(slide.id, event.clientY));
     item.append(tick);
@@ -389,7 +400,8 @@ class Show {
         this.save();
       }, "Remove"));
     }
-    row.append(this.saved);
+    if (slide.on && !isShown(slide)) row.append(make("p", "tiny quiet", `${EMPTY} until you type a title.`));
+    else row.append(this.saved);
     return row;
   }
 

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vlprobe.case.card import (
-    ROLES,
     STYLES,
     CaseCard,
-    CaseText,
+    Shot,
     bar_lengths,
     card_type,
     case_card,
@@ -46,7 +45,7 @@ SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 def case_slides(
     models: Sequence[str], shown: WallCard, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[Slide]:
-    """Return the slides about a case: a vote and its answer if people can answer the case, else its two sides. The
+    """Return the slides about a case: a question and its answer. People can vote if the question is one for people. The
     last slide shows how clearly each model answered, and is left out until someone includes it.
 
     Args:
@@ -54,96 +53,135 @@ def case_slides(
     """
     card = case_card(shown, kind)
     verdicts = [answer for answer in shown.verdicts if answer.model in models]
-    first, second = _sides(card)
     is_choice = len(card.sides) == 2 and not card.has_picture_per_side
-    if body_of(kind).is_for_people and not kind.is_movement and is_choice:
-        first, second = vote_slides(card, (first, second), verdicts, names)
-    elif not kind.is_movement:
-        second = _with_verdict(second, kind, verdicts)
-    slides = (first, second, *_said(card, verdicts, names))
-    return [replace(slide, case=card.case.id) for slide in slides]
+    is_vote = body_of(kind).is_for_people and not kind.is_movement and is_choice
+    question, answer = _question(card), _answer(card, verdicts, names)
+    if is_vote:
+        question, answer = vote_slides(card, (question, answer), verdicts, names)
+    return [
+        replace(slide, case=card.case.id)
+        for slide in (question, answer, *_said(card, verdicts, names))
+    ]
 
 
 def vote_slides(
     card: CaseCard,
-    sides: tuple[Slide, Slide],
+    slides: tuple[Slide, Slide],
     verdicts: Sequence[ModelVerdict],
     names: Mapping[str, str],
 ) -> tuple[Slide, Slide]:
     """Return a slide with both captions to vote for, and one with the true caption and what each model chose.
 
     Args:
-        sides: The slides about the true and the wrong caption, which supply pictures, texts and notes.
+        slides: The question and the answer, which supply pictures, texts and notes.
     """
-    truth, lie = sides
-    answered = _with_verdict(lie, card.kind, verdicts)
-    marks = answered.marks
-    true_words, false_words = alike((truth.heading, lie.heading))
-    held = tuple(mark for mark in marks if mark.verdict == "held")
-    fooled = tuple(mark for mark in marks if mark.verdict in ("fooled", "tied"))
+    question, answer = slides
+    true_words, false_words = alike([text.runs(LONGEST) for text in card.sides])
+    held = tuple(mark for mark in answer.marks if mark.verdict == "held")
+    fooled = tuple(mark for mark in answer.marks if mark.verdict in ("fooled", "tied"))
     options = [SlideOption(true_words, "true", held), SlideOption(false_words, "lie", fooled)]
     if sum(card.case.id.encode()) % 2:  # the true caption is not always the first
         options.reverse()
     plain_options = (((("".join(text for text, _ in each.caption), ""),)) for each in options)
     vote = replace(
-        truth,
+        question,
         id="vote",
         tag="",
         heading=((ASKED, ""),),
         options=tuple(SlideOption(caption) for caption in plain_options),
     )
     reveal = replace(
-        vote,
+        answer,
         id="reveal",
-        heading=((answered.verdict, ""),),
+        tag="",
         detail=_noticed(verdicts, names) if len(verdicts) > 1 else "",
+        marks=(),
         options=tuple(options),
-        note=answered.note,
-        notes=answered.notes,
     )
     return vote, reveal
 
 
-def _sides(card: CaseCard) -> tuple[Slide, Slide]:
-    """Return a slide for the true side and one for the wrong side. Both show the text if the case has only one."""
-    case = card.case
-    first, *middle = card.sides
-    last = middle.pop() if middle else first
-    source, target = card.changed_words
-    changed = f"“{source}” becomes “{target}”. " if source and target else ""
-    ranked_by = ""
-    if case.answer and card.winner_of(case.answer):
-        ranked_by = f"{case.answer.model} ranks this one first; other models may differ."
-    truth = _side(card, 0, first, middle[0].text if middle else card.task)
-    look = "Let everyone look at the picture first." if truth.pictures else ""
-    truth_note, lie_note = card.speaker_notes
-    lie = _side(card, 1, last, first.text if last.role is ROLES["mixture"] else card.task)
-    return (
-        replace(truth, notes=(truth_note or look, f"{changed}Case {case.id}.")),
-        replace(lie, notes=(lie_note or card.kind.question, ranked_by)),
+def _question(card: CaseCard) -> Slide:
+    """Return the slide with the true side of a case."""
+    first, *middle = card.sides[:-1] or card.sides
+    pictures = _pictures(card, card.side_pictures(0))
+    return Slide(
+        id="truth",
+        layout="beside" if pictures else "stacked",
+        tag=first.role.tag,
+        tag_style=first.role.tag_style,
+        heading=tuple(first.runs(LONGEST)),
+        detail=shorten(middle[0].text if middle else card.task, LONGEST // 2),
+        pictures=pictures,
+        notes=(
+            card.speaker_notes[0] or "Let everyone look at the picture first." * bool(pictures),
+            f"{_changed(card)}Case {card.case.id}.",
+        ),
     )
 
 
-def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
+def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str, str]) -> Slide:
+    """Return the slide with all texts and pictures of a case, and what the models answered."""
+    case, kind, last = card.case, card.kind, card.sides[-1]
+    model = case.answer.model if case.answer else ""
+    pictures = _pictures(card, card.pictures)
+    ranked_by = ""
+    if case.answer and card.winner_of(case.answer):
+        ranked_by = f"{model} ranks this one first; other models may differ."
+    slide = Slide(
+        id="lie",
+        layout="beside" if pictures else "stacked",
+        tag=last.role.tag if kind.is_movement else "",
+        heading=((_moved(card, names), ""),),
+        detail=f"Answer of {names.get(model, model)}" if kind.is_share else card.task,
+        pictures=pictures,
+        options=tuple(
+            SlideOption(
+                (
+                    (f"{text.role.box.format(name=names.get(model, model))}: ", ""),
+                    *text.runs(LONGEST),
+                ),
+                "plain" if text.role.box_style not in ("true", "lie") else text.role.box_style,
+            )
+            for text in card.sides
+            if text.role.box
+        ),
+        notes=(card.speaker_notes[1] or kind.question, ranked_by),
+    )
+    return slide if kind.is_movement else _with_verdict(slide, kind, verdicts)
+
+
+def _moved(card: CaseCard, names: Mapping[str, str]) -> str:
+    """Say what another wording changed."""
+    model = card.case.answer.model if card.case.answer else ""
+    if card.kind.is_share:
+        return card.heading("", False, names.get(model, model))[1]
+    return "Only the words changed, and the scores moved."
+
+
+def _changed(card: CaseCard) -> str:
+    """Say how the wrong caption was made from the true one: the words, or both sentences if several places changed."""
+    first, last = card.sides[0].text, card.sides[-1].text
+    source, target = card.changed_words
+    if not (source and target):
+        if body_of(card.kind).ranks or first == last:
+            return ""
+        source, target = first, last
+    return f"“{source}” becomes “{target}”. "
+
+
+def _pictures(card: CaseCard, shots: Sequence[Shot]) -> tuple[SlidePicture, ...]:
     tags = {name.lower(): value for name, value in card.case.tags.items()}
     author = next((tags[name] for name in AUTHOR_TAGS if tags.get(name)), "")
-    pictures = tuple(
+    return tuple(
         SlidePicture(
             shot.name,
             shot.alt,
+            label=shot.label * (len(shots) > 1),
             style="lie" if shot.style == "wrong" else "",
             author=author if shot.name == card.case.images[0] else "",
         )
-        for shot in card.side_pictures(side)
-    )
-    return Slide(
-        id=("truth", "lie")[side],
-        layout="beside" if pictures else "stacked",
-        tag=text.role.tag,
-        tag_style=text.role.tag_style,
-        heading=tuple(text.runs(LONGEST)),
-        detail=shorten(detail, LONGEST // 2),
-        pictures=pictures,
+        for shot in shots
     )
 
 
@@ -174,7 +212,7 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     return f"{subject} {verb}{undecided(tied - n_changes, n_changes)}."
 
 
-def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> Slide:
+def _with_verdict(slide: Slide, kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> Slide:
     tied = [answer for answer in verdicts if answer.verdict == "tied"]
     n_ties = sum(answer.is_scored for answer in tied)
     ties = ""
@@ -185,14 +223,14 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
     n_models = len(verdicts)
     verdict = believing(kind, verdicts)
     return replace(
-        lie,
-        verdict=verdict,
+        slide,
+        heading=((verdict, ""),),
         marks=tuple(
             ModelMark(answer.model, answer.verdict, verdict_word(answer))
             for answer in verdicts[:MOST_MARKS]
         ),
         note=f"Marks: the first {MOST_MARKS} of {n_models:,} models." * (n_models > MOST_MARKS),
-        notes=(*lie.notes, verdict, capitalized(ties.strip())),
+        notes=(*slide.notes, verdict, capitalized(ties.strip())),
     )
 
 
@@ -236,10 +274,10 @@ def _said(
     heading = _noticed(verdicts, names)
     if kind.is_share:
         scale = "Bars: share of the top pictures that another wording replaced."
-        heading = card.heading("", False, "")[1]
+        heading = _moved(card, names)
     elif kind.is_movement:
         scale = f"Bars: how far the score moved.{LENGTHS[unit]}"
-        heading = "Only the words changed, and the scores moved."
+        heading = _moved(card, names)
     elif not any(answer.is_scored for answer in answers):
         scale = (
             "Right: the model chose the wrong caption. Left: the true one. Both: one in each order."

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vlprobe.case.card import card_type
+from vlprobe.case.card import CaseCard, card_type, case_card
 from vlprobe.metrics.blind import SHORT_METHODS, BlindAccuracy
 from vlprobe.render import findings
-from vlprobe.render.attribution import published_text
+from vlprobe.render.attribution import published_by, published_text
 from vlprobe.render.mixed import amount
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import (
@@ -29,6 +29,7 @@ from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
+LONGEST_EXAMPLE = 70  # characters below a picture
 ROOM = 0.8  # share of the width for the longest bar with its interval
 
 
@@ -43,22 +44,29 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     names = sentence_names(models, renamed)
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
     dataset = dataset_name(story.dataset, renamed)
-    sources = f"{dataset}. {published_text(story.runs, renamed)}".strip()
-    deck += _who_is_better(story, kind, names, renamed)
+    sources = published_text(story.runs, renamed)
     asked_twice = {run.model for run in story.runs if run.n_orders == 2}
     halves = halves_note([names[model] for model in models if model in asked_twice])
+    measured = [
+        *_who_is_better(story, kind, names),
+        *(replace(each, note=joined(each.note, halves)) for each in _how_often(story, kind)),
+    ]
+    credit = joined(f"{dataset}.", published_by(story.runs))
     deck += [
-        replace(each, note=joined(each.note, halves, sources))
-        for each in _how_often(story.standings, kind)
+        replace(each, note=joined(each.note, credit), notes=(*each.notes, sources))
+        for each in measured
     ]
     if story.more:
         more = case_slides(story.models, story.more.card, kind, names)[1]
         deck.append(replace(more, id="more"))
+    pictures = deck[0].pictures if story.opener else ()
     closing = Slide(
         id="closing",
+        layout="beside" if pictures else "stacked",
         heading=((findings.ranking(story.standings, names), ""),),
         detail="Ask your own model the same questions.",
-        note=f"Cases: {sources}",
+        pictures=tuple(replace(picture, label="") for picture in pictures),
+        note=f"Cases: {dataset}. {sources}".strip(),
         notes=(f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",),
     )
     return (*deck, *_mixed(story.mixture, renamed), closing)
@@ -78,8 +86,11 @@ def describe_questions(
 # How often.
 
 
-def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
-    """Return a slide that shows how often each type of edit fools the models, the least effective type first."""
+def _how_often(story: Story, kind: KindPresentation) -> list[Slide]:
+    """Return a slide that shows how often each type of edit fools the models, the least effective type first, each
+    with an example if all have one with a picture.
+    """
+    standings = story.standings
     rows = [
         row
         for row in standings.shares
@@ -93,13 +104,11 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
         rows = [rows[0], *rows[1 - MOST_FIGURES :]]
     happened = card_type(kind).believed
     figures = [
-        Figure(
-            number(row.share, "rate"),
-            wrong(row.subtype),
-            f"{row.n_believed:,.10g} of {row.n_answers:,}",
-        )
+        Figure(number(row.share, "rate"), wrong(row.subtype), _count(row.n_believed, row.n_answers))
         for row in rows
     ]
+    examples = [story.examples[row.subtype] for row in rows if row.subtype in story.examples]
+    pictures = [_example(case_card(each, kind)) for each in examples] * (len(examples) == len(rows))
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
     lines = [f"{capitalized(wrong(row.subtype))}: {_share(row)}." for row in reversed(rows)]
@@ -109,11 +118,28 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
         Slide(
             id="often",
             heading=((title, ""),),
+            pictures=tuple(pictures),
             figures=tuple(figures),
             note=f"How often each kind is {happened}, by {whose}.{remainder}",
             notes=(*lines, "Intervals come from resampling pictures."),
         )
     ]
+
+
+def _example(card: CaseCard) -> SlidePicture:
+    """Return the picture of a case with the words that were changed, or its wrong caption."""
+    shot = card.front[0]
+    label = " → ".join(card.changed_words) if all(card.changed_words) else card.case.wrong_text
+    return SlidePicture(shot.name, shot.alt, shorten(label, LONGEST_EXAMPLE))
+
+
+def _count(n_believed: float, n_answers: int) -> str:
+    """Write a count of answers. A count with a half (see `halves_note`) is left out.
+
+    >>> _count(12, 1230), _count(353.5, 1230)
+    ('12 of 1,230', 'of 1,230')
+    """
+    return f"{n_believed:,.0f} of {n_answers:,}" if n_believed % 1 == 0 else f"of {n_answers:,}"
 
 
 def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
@@ -147,12 +173,7 @@ def _share(row: SubtypeShare | ModelShare) -> str:
 # Who is better.
 
 
-def _who_is_better(
-    story: Story,
-    kind: KindPresentation,
-    names: Mapping[str, str],
-    renamed: Mapping[str, str] = NOT_RENAMED,
-) -> list[Slide]:
+def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str]) -> list[Slide]:
     standings = story.standings
     fit = [each for each in standings.fit if not math.isnan(each.share)]
     known = [each for each in standings.contestants if not math.isnan(each.share)]
@@ -162,7 +183,7 @@ def _who_is_better(
     bars = fit if len(fit) <= MOST_BARS else [*fit[: MOST_BARS - 1], fit[-1]]
     heading = _headline(fit or unfit, standings, kind)
     left_out = len(fit) - len(bars)
-    note = _measured(standings, kind, dataset_name(story.dataset, renamed))
+    note = _measured(standings, kind)
     apart = [  # named, but not drawn with the others
         f"{names[each.model]}, {'a control' if each.is_control else 'which failed its checks'}: "
         f"{number(each.share, standings.unit)}."
@@ -181,7 +202,7 @@ def _who_is_better(
             heading=((heading, ""),),
             bars=_bars(drawn, standings, story.guess, scale),
             limit=_guess(standings) * scale,
-            note=" ".join(filter(None, [note, *apart, published_text(story.runs, renamed)])),
+            note=" ".join([note, *apart]),
             notes=_ranking_notes([*fit, *unfit], standings, names),
         )
     ]
@@ -239,8 +260,8 @@ def _bars(
     )
 
 
-def _measured(standings: PairedTests, kind: KindPresentation, dataset: str) -> str:
-    counts = f"{standings.n_cases:,} {kind.lies}. {dataset}."
+def _measured(standings: PairedTests, kind: KindPresentation) -> str:
+    counts = f"{standings.n_cases:,} {kind.lies}."
     if standings.is_movement:
         return f"How far each model moves: {counts} Lines: 95 % intervals."
     happened = card_type(kind).believed
@@ -261,7 +282,8 @@ def _ranking_notes(
         counts = ""
         if not standings.is_movement:
             n_cases = contestant.n_cases
-            counts = f" ({contestant.share * n_cases:,.10g} of {n_cases:,})"
+            n_believed = round(2 * contestant.share * n_cases) / 2
+            counts = f" ({_count(n_believed, n_cases)})"
             counts += f", {contestant.n_tied:,} of them ties" if contestant.n_tied else ""
         remark = " A control, which should fail." if contestant.is_control else ""
         remark = remark or (" It failed its checks." if contestant.is_unfit else "")

@@ -42,10 +42,10 @@ class ModelMark:
 
 @dataclass(frozen=True, slots=True)
 class SlideOption:
-    """One of two captions to vote for, or after the vote a caption with the models that chose it."""
+    """One of two captions to vote for, or in the answer a caption with the models that chose it."""
 
     caption: tuple[Run, ...]
-    style: str = ""  # "true" or "lie" once the answer is revealed
+    style: str = ""  # in the answer: "true", "lie" or "plain"
     marks: tuple[ModelMark, ...] = ()
 
 
@@ -83,7 +83,6 @@ class Slide:
     tag: str = ""  # above the heading
     tag_style: str = ""  # "true", "lie" or ""
     detail: str = ""
-    verdict: str = ""  # below the heading, in a separate line
     pictures: tuple[SlidePicture, ...] = ()
     marks: tuple[ModelMark, ...] = ()
     options: tuple[SlideOption, ...] = ()
@@ -109,7 +108,7 @@ class Slide:
     @property
     def spoken(self) -> str:
         """All text on the slide as plain text, for screen readers."""
-        texts = [self.tag, self.title, self.detail, self.verdict]
+        texts = [self.tag, self.title, self.detail]
         return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in texts if text)
 
 
@@ -156,7 +155,6 @@ def _slide_values(
         "tag": [slide.tag, slide.tag_style],
         "heading": [list(run) for run in slide.heading],
         "detail": slide.detail,
-        "verdict": slide.verdict,
         "pictures": [
             {
                 "key": keys[picture.name],
@@ -164,7 +162,7 @@ def _slide_values(
                 "label": picture.label,
                 "style": picture.style,
                 "name": Picture.from_name(picture.name).path.name,
-                "credit": credit_values(picture.name, picture.author),
+                "credit": _credit(picture),
             }
             for picture in slide.pictures
         ],
@@ -185,6 +183,15 @@ def _slide_values(
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
     }
+
+
+def _credit(picture: SlidePicture) -> Values | None:
+    """Return the credit of a picture. A photograph of COCO has its number, so that a printed slide names it."""
+    credit = credit_values(picture.name, picture.author)
+    path = Picture.from_name(picture.name).path
+    if credit and credit["license"] and "coco" in path.parts and path.stem.isdigit():
+        return credit | {"label": f"COCO {int(path.stem)}"}
+    return credit
 
 
 def _mark_rows(
