@@ -129,8 +129,10 @@ def test_home_and_slides_have_the_credit():
     assert all(picture["credit"]["license"] for picture in shown)
     assert [picture["credit"]["page"] for picture in shown[:2]] == 2 * [credit().page]
     for name in ("better", "often", "closing"):  # each may be the only slide that is shown
-        note = next(slide.note for slide in slides if slide.id == name)
-        assert "SugarCrepe." in note and NOTE in note and "github.com/RAIVNLab" in note
+        slide = next(slide for slide in slides if slide.id == name)
+        assert "SugarCrepe." in slide.note and NOTE in slide.note and "Hsieh et al." in slide.note
+        assert "MIT" in slide.note
+        assert "github.com/RAIVNLab" in (slide.note if name == "closing" else slide.notes[-1])
 
 
 def test_a_report_and_a_page_of_a_case_have_credits_and_sources():

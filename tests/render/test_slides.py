@@ -18,6 +18,7 @@ from tests.surfaces.test_report import Page
 from tests.views.believed_scenes import run_row
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import components
+from vlprobe.models.published import NOTE
 from vlprobe.render import charts, findings
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
@@ -208,7 +209,7 @@ def test_a_half_is_said_in_words_and_each_type_has_an_example_with_a_picture():
     slides = {slide.id: slide for slide in deck.slides(told)}
     often = slides["often"]
     assert [figure.detail for figure in often.figures] == ["10 of 100", "of 100"]
-    assert "Pair-tuned answered twice, in both orders; one wrong answer counts half." in often.note
+    assert "Pair-tuned saw the captions in both orders; a case" in often.note
     assert [picture.label for picture in often.pictures] == ["red → blue", "red → blue"]
     assert slides["closing"].pictures[0].name == "/nowhere/x.png"
     without = replace(told, examples={"color": first})
@@ -221,7 +222,7 @@ def test_a_slide_credits_published_answers_in_one_line_and_the_last_has_the_sour
         make_story(held_against(FOUR)), runs=(replace(run_row(A), publication=publication),)
     )
     slides = {slide.id: slide for slide in deck.slides(told)}
-    assert slides["better"].note.endswith("Drawn scenes. Answers: Miranda et al., BiVLC (MIT).")
+    assert slides["better"].note.endswith(f"Drawn scenes. {NOTE}: Miranda et al., BiVLC (MIT).")
     assert "https" not in slides["better"].note and "https" in slides["better"].notes[-1]
     assert "https://a.example/b (MIT license)" in slides["closing"].note
 

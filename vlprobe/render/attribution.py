@@ -109,7 +109,7 @@ def published_by(runs: Sequence[RunRow]) -> str:
     for authors, _, license_ in _sources(runs):
         licenses.setdefault(license_, []).append(authors)
     parts = [f"{'; '.join(authors)} ({license_})" for license_, authors in licenses.items()]
-    return f"Answers: {'; '.join(parts)}." if parts else ""
+    return f"{NOTE}: {'; '.join(parts)}." if parts else ""
 
 
 def _sources(runs: Sequence[RunRow]) -> dict[tuple[str, str, str], list[str]]:

@@ -87,8 +87,8 @@ def describe_questions(
 
 
 def _how_often(story: Story, kind: KindPresentation) -> list[Slide]:
-    """Return a slide that shows how often each type of edit fools the models, the least effective type first, each
-    with an example if all have one with a picture.
+    """Return a slide that shows how often each type of edit fools the models, the least effective type first. If all
+    types have an example with a picture, it shows these, too.
     """
     standings = story.standings
     rows = [
