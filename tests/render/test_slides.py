@@ -123,9 +123,10 @@ def test_the_answer_of_a_search_has_the_task_and_both_captions():
 
 def test_notes_say_a_change_in_several_places_as_two_sentences():
     kind = presentations()["prsm"].kind("ranking")
-    shown = card(ANSWERS, "The black bird is below the pink truck.", "A black bird and a lorry.")
+    true, wrong = "The black bird is below the pink truck", "A black bird and a lorry"
+    shown = card(ANSWERS, f"{true}.", f"{wrong}.")
     for words, note in (
-        (("The, is below", "A, and a lorry"), f"“{shown.true_text}” becomes “{shown.wrong_text}”."),
+        (("The, is below", "A, and a lorry"), f"“{true}” becomes “{wrong}”."),
         (("truck", "lorry"), "“truck” becomes “lorry”."),
     ):
         source, target = words

@@ -166,7 +166,7 @@ def _changed(card: CaseCard) -> str:
     if not (source and target):
         if body_of(card.kind).ranks or first == last:
             return ""
-        source, target = first, last
+        source, target = first.removesuffix("."), last.removesuffix(".")
     return f"“{source}” becomes “{target}”. "
 
 
