@@ -330,7 +330,7 @@ def test_cards_are_selected_one_by_one_or_as_a_range_as_in_a_file_manager(blank)
     values = wall("x")
     ids = [f"card {place}" for place in range(8)]
     cards = [values["cards"][0] | {"id": name, "name": name} for name in ids]
-    mount(blank, "wall", values | {"cards": cards, "selects": True})
+    mount(blank, "wall", values | {"cards": cards, "selects": True, "total": 1215})
     shown = blank.locator("button.card")
 
     def places() -> list[int]:
@@ -356,7 +356,15 @@ def test_cards_are_selected_one_by_one_or_as_a_range_as_in_a_file_manager(blank)
     assert places() == []
     blank.keyboard.press("Control+a")
     blank.get_by_role("button", name="Export").click()
-    assert blank.evaluate("window.sent") == [["chosen", {"ids": ids, "act": "export", "tag": ""}]]
+    blank.get_by_role("button", name="Select all 1,215 cases").click()
+    assert blank.get_by_text("All 1,215 cases selected").is_visible()
+    blank.get_by_role("button", name="Export").click()
+    blank.get_by_label("Select: card 4").click()
+    assert blank.get_by_text("7 selected").is_visible()
+    sent = {"ids": ids, "act": "export", "tag": ""}
+    assert [value for _, value in blank.evaluate("window.sent")] == [
+        sent | {"every": every} for every in (False, True)
+    ]
 
 
 def test_cards_are_selected_by_checkbox_control_and_x_and_saved_as_a_slice(blank):
@@ -376,7 +384,7 @@ def test_cards_are_selected_by_checkbox_control_and_x_and_saved_as_a_slice(blank
     assert blank.locator(".picker:checked").count() == 3
     blank.get_by_placeholder("Tag or slice name").fill("mine")
     blank.get_by_role("button", name="Save as a slice").click()
-    sent = {"ids": ids, "act": "slice", "tag": "mine"}
+    sent = {"ids": ids, "act": "slice", "tag": "mine", "every": False}
     assert blank.evaluate("window.sent") == [["chosen", sent]]
     mount(blank, "wall", values | {"cards": cards, "selects": False})
     assert not blank.locator(".picker").count()

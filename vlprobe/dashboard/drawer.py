@@ -1,7 +1,7 @@
 """The drawer that shows a single case and links to its neighbors, and the *Share* popover."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -492,13 +492,15 @@ def _write(case_key: str, card: WallCard, **changes: Any) -> None:
     st.session_state[UNDO] = (case_key, previous)
 
 
-def add_tag(case_key: str, cards: Sequence[WallCard], name: str) -> None:
-    """Add a tag to several cases. Raises InvalidInput if the tag is not valid or a case has too many tags."""
+def add_tag(case_key: str, ids: Mapping[int, str], name: str) -> None:
+    """Add a tag to several cases, given by number with their ids. Raises InvalidInput if the tag is not valid or a case
+    has too many tags.
+    """
     st.session_state.pop(UNDO, None)  # the state before would also take back this tag
-    written = annotations.read(store(), case_key)
-    for card in cards:
-        previous = _annotation(written, card)
-        annotations.write(store(), case_key, replace(previous, tags=(*previous.tags, name)))
+    written = {each.case: each for each in annotations.read(store(), case_key).current}
+    before = [written.get(case, Annotation(case, case_id)) for case, case_id in ids.items()]
+    tagged = [replace(each, tags=(*each.tags, name)) for each in before]
+    annotations.write_all(store(), case_key, tagged)
 
 
 def _draw_key_tags(subject: PageSubject, card: WallCard, annotation: Annotation) -> None:

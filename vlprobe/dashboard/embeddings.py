@@ -282,7 +282,12 @@ def _draw_frequent(subject: PageSubject, case_filter: Filter) -> None:
     both = of_region, replace(of_region, region="")
     every_facet = (view(views.facets.facets, subject.question_set, chosen) for chosen in both)
     inside, everywhere = (
-        {(facet.name, row.value): row.n_asked for facet in facets for row in facet.rows}
+        {
+            (facet.name, row.value): row.n_asked
+            for facet in facets
+            if facet.name != "tagged"  # a tag of the region says nothing new about it
+            for row in facet.rows
+        }
         for facets in every_facet
     )
     n_inside, n_all = (counts(subject, chosen)["all"] for chosen in both)

@@ -240,6 +240,7 @@ def _draw_cards(
         # On a phone, no picker shows the dataset
         place=dataset_name(subject.question_set.runs[0].dataset),
         legend=json.legend(described),
+        total=n_passing(subject, case_filter),
     )
     reasons = _reasons(subject, case_filter, cards)
     for card, shown in zip(cards, values["cards"], strict=True):
@@ -330,34 +331,38 @@ def _reasons(
 def _use_selected(
     subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard], sent: object
 ) -> None:
-    """Do what the user chose for selected cards: show only them, add them to the slides, export
-    them, tag them, or save them as a slice.
+    """Do what the user chose for selected cards, or for all cases that pass the filter: show only
+    them, add them to the slides, export them, tag them, or save them as a slice.
 
     Raises:
         InvalidInput: the deck is full, or the tag is not valid.
     """
     if not isinstance(sent, Mapping) or not isinstance(sent.get("ids"), Sequence):
         return
-    selected = [card for card in cards if card.id in sent["ids"]]
-    if not selected:
+    ids = {card.case: card.id for card in cards if card.id in sent["ids"]}
+    if sent.get("every") is True:
+        numbers, _, _ = view(views.cases.passing, subject.question_set, case_filter)
+        rows = views.rows.questions(subject.question_set, numbers.tolist())
+        ids = dict(zip(rows["case"].tolist(), rows["id"], strict=True))
+    if not ids:
         return
-    noun = "case" if len(selected) == 1 else "cases"
-    numbers = np.array([card.case for card in selected])
-    region = region_text(f"{len(selected):,} selected {noun}", numbers)
+    named = counted(len(ids), "case")
+    numbers = np.array(list(ids))
+    region = region_text(f"{len(ids):,} selected {named.split()[-1]}", numbers)
     name = " ".join(str(sent.get("tag", "")).split())
     if sent.get("act") == "slice" and name:
         words = replace(case_filter, region=region).words()
         views.named_slices.save(subject.question_set, name, words, numbers)
-        saved = f"Saved {len(selected):,} {noun} as the slice {plain(name)}"
+        saved = f"Saved {named} as the slice {plain(name)}"
         st.session_state["toast"] = f"{saved}, a column on Compare. The address now links to it."
         write_choice({"slice": name, "region": None})
     elif sent.get("act") == "deck":
-        add_cases(subject.key, selected[0].kind, [card.id for card in selected])
+        add_cases(subject.key, case_filter.kind, list(ids.values()))
     elif sent.get("act") == "export":
         st.session_state[drawer.EXPORTED] = region
     elif name:
-        drawer.add_tag(subject.key, selected, name)
-        st.session_state["toast"] = f"Tagged {len(selected):,} {noun}: {plain(name)}"
+        drawer.add_tag(subject.key, ids, name)
+        st.session_state["toast"] = f"Tagged {named}: {plain(name)}"
     else:
         write_choice({"region": region})
 

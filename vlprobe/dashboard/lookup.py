@@ -37,8 +37,9 @@ KEYS = {
     "T Z D": "in a case: other tags and a note, zoom, add to the deck",
     "L P": "in a case: copy link, Try it",
     "↑ ↓ ← → Enter": "on the wall: move, open",
-    "X Shift+↑↓←→ Ctrl+A": "on the wall: select a case, a range (or Ctrl+click and Shift+click), the page; then "
-    "tag, export, add to the deck, save as a slice",
+    "X": "on the wall: select a case (or Ctrl+click), then tag, export, save as a slice",
+    "Shift+↑ ↓ ← →": "on the wall: select a range (or Shift+click)",
+    "Ctrl+A Esc": "on the wall: select all cards, none",
     "+ - [": "on Explore: larger pictures, smaller pictures, show or hide facets",
     "1 2 F": "in the quiz: choose a caption, full screen",
     "← → B Esc": "on slides: previous, next, black screen, end",

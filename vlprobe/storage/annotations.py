@@ -7,7 +7,7 @@ A case keeps its number and id as long as the case key is the same, so one annot
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -92,23 +92,31 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
     Raises:
         InvalidInput: a tag or the note is too long, there are too many tags, or the cache is read-only.
     """
+    return write_all(store, case_key, [annotation])[0]
+
+
+def write_all(store: Store, case_key: str, changed: Sequence[Annotation]) -> list[Annotation]:
+    """Store annotations for several cases, or none if one is not valid. See `write`."""
     access.refuse_writing()
-    note = annotation.note.strip()
-    if len(note) > NOTE_LENGTH:
-        raise InvalidInput(
-            f"The note has {len(note):,} characters. The maximum is {NOTE_LENGTH:,}."
-        )
-    cleaned = Annotation(annotation.case, annotation.id, _clean_tags(annotation.tags), note)
+    cleaned = []
+    for annotation in changed:
+        note = annotation.note.strip()
+        if len(note) > NOTE_LENGTH:
+            raise InvalidInput(
+                f"The note has {len(note):,} characters. The maximum is {NOTE_LENGTH:,}."
+            )
+        tags = _clean_tags(annotation.tags)
+        cleaned.append(Annotation(annotation.case, annotation.id, tags, note))
     path = _path(store, case_key)
     with files.lock(path.with_suffix(".lock"), lambda: None):
         vocabulary = read(store, case_key).tags
-        extended = {*vocabulary, *cleaned.tags}
+        extended = {*vocabulary, *(tag for each in cleaned for tag in each.tags)}
         if len(extended) > max(MAX_VOCABULARY, len(vocabulary)):
             raise InvalidInput(
                 f"Too many different tags ({len(extended)}). Use an existing tag: "
                 f"{', '.join(vocabulary)}."
             )
-        files.append_json(path, asdict(cleaned))
+        files.append_json(path, *map(asdict, cleaned))
     return cleaned
 
 

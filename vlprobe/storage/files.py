@@ -328,15 +328,15 @@ def replace_surrogates(content: dict[str, Any]) -> dict[str, Any]:
     return json.loads(SURROGATE.sub("\ufffd", text)) if SURROGATE.search(text) else content
 
 
-def append_json(path: Path, value: object) -> None:
-    """Append a value to a file as one line of JSON, completing an unfinished last line first. Raises InvalidInput."""
+def append_json(path: Path, *values: object) -> None:
+    """Append values to a file as lines of JSON, completing an unfinished last line first. Raises InvalidInput."""
     refuse_writing()
-    line = _json(path, value)
+    lines = b"".join(_json(path, value) + b"\n" for value in values)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
         with path.open("ab") as handle:
-            handle.write((b"" if ends_with_newline else b"\n") + line + b"\n")
+            handle.write((b"" if ends_with_newline else b"\n") + lines)
             handle.flush()
             os.fsync(handle.fileno())
     except OSError as error:

@@ -1,11 +1,11 @@
 // A wall of cards. Each card is one button with a picture, the change, and one square per model. Tab stops once.
 //
-// data: label, cards; for a whole wall also heading, note, place (for phones) and legend; `strip` is a row of pictures only, `bare` a wall without its bar.
+// data: label, cards; for a whole wall also heading, note, place (for phones), legend and total (cases on all pages and behind cards); `strip` is a row of pictures only, `bare` a wall without its bar.
 // card: id, name (read by screen readers), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}].
 // With `selects`, cards are selected as in a file manager: Ctrl+click selects one more, Shift+click and Shift+arrows a range.
 // `offered` has the tags for them, none if tags cannot be stored.
-// Triggers: open (a card's id), chosen ({ids, act, tag}; act is "show", "deck", "export", "tag" or "slice").
+// Triggers: open (a card's id), chosen ({ids, act, tag, every}; every: all cases; act is "show", "deck", "export", "tag" or "slice").
 
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";
@@ -134,7 +134,9 @@ class Wall {
     this.tally.setAttribute("role", "status");
     this.root.replaceChildren(...parts, this.list, this.tally);
     this.resize(0);
-    this.choose(stay.filter((id) => data.cards.some((card) => card.id === id)));
+    const isEvery = this.isEvery;
+    this.total = data.total;
+    this.choose(stay.filter((id) => data.cards.some((card) => card.id === id)), isEvery);
     const current = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
     if (current) current.tabIndex = 0;
     if (hadFocus && current) current.focus();
@@ -209,8 +211,9 @@ class Wall {
     this.before = [...this.chosen].filter((name) => name !== id);
   }
 
-  choose(ids) {
+  choose(ids, isEvery = false) {
     this.chosen = new Set(ids);
+    this.isEvery = isEvery && this.chosen.size > 0;
     for (const button of this.buttons) {
       const isChosen = this.chosen.has(button.dataset.id);
       if (isChosen) button.setAttribute("aria-pressed", "true");
@@ -220,14 +223,17 @@ class Wall {
     }
     this.list.classList.toggle("choosing", this.chosen.size > 0);
     if (!this.chosen.size) this.anchor = "";
+    const count = make("span", "", this.isEvery ? `All ${this.total.toLocaleString("en")} cases selected` : `${this.chosen.size} selected`);
+    const isPage = !this.isEvery && this.chosen.size === this.buttons.length && this.total > this.chosen.size;
+    if (isPage) count.append(" ", press("", "", () => this.choose(this.chosen, true), `Select all ${this.total.toLocaleString("en")} cases`));
     if (!this.chosen.size) this.tally.replaceChildren();
-    else if (this.tally.firstChild) this.tally.firstChild.textContent = `${this.chosen.size} selected`;
-    else this.tally.replaceChildren(make("span", "", `${this.chosen.size} selected`), ...this.acts());
+    else if (this.tally.firstChild) this.tally.firstChild.replaceWith(count);
+    else this.tally.replaceChildren(count, ...this.acts());
   }
 
   // Show the actions for selected cards. They stay, with the typed text, while more cards are selected.
   acts() {
-    const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag });
+    const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag, every: this.isEvery });
     const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name" });
     const name = (act) => (tag.value.trim() ? send(act, tag.value) : tag.focus());
     tag.addEventListener("keydown", (event) => {
