@@ -20,6 +20,7 @@ from vlprobe.dashboard import case_links, compare, filters, state
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import shorten
+from vlprobe.render.words import value_label
 from vlprobe.storage import annotations, bookmarks, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
@@ -144,7 +145,7 @@ def test_a_case_that_fails_the_filters_opens_with_a_note(show_page, compared: St
     )[0].iloc[0]
     at = show_page(compared, "explore", model=ONE, case=other["id"])
     assert "Not among the cases that pass the filters" in words(at)
-    assert other["rule"] in words(at)
+    assert value_label(other["rule"]) in words(at) and value_label(other["rule"]) != other["rule"]
     assert not at.error
     assert (
         "This case is not in the question set"
@@ -416,7 +417,7 @@ def test_each_model_must_or_must_not_be_fooled(show_page, compared: Store, key: 
         assert not at.exception
         assert sorted(card_ids(at)) == sorted(ids_of(compared, question_set, chosen))
         n_all = views.cases.outcomes(question_set, chosen.any_outcome())["all"]
-        assert wall(at)["note"].startswith(f"of {n_all:,} questions") == (verdict != "any")
+        assert wall(at)["note"].startswith(f"of {n_all:,} cases") == (verdict != "any")
     index = models.index(ONE)
     for verdict, outcome in (("held", "held"), ("any", "all"), ("fooled", "fooled")):
         at.button_group(key=f"who_{index}").set_value(verdict).run()

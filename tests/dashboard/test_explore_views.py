@@ -31,6 +31,7 @@ from vlprobe.dashboard.loaded import load_player
 from vlprobe.dashboard.state import model_name, plain
 from vlprobe.errors import InvalidInput
 from vlprobe.render.charts.points import point_map
+from vlprobe.render.sentences import counted
 from vlprobe.render.slides.arrangement import parse
 from vlprobe.runs.exhibits import canvas as canvas_of
 from vlprobe.runs.playground import words_that_matter
@@ -65,9 +66,11 @@ def test_suspects_are_those_of_the_selected_cases(show_page, store: Store):  # n
         selected = [each for each in ranking.suspects if each.case in passing]
         at = show_page(store, "explore", **query, outcome=outcome)
         (head,) = [each.value for each in at.markdown if "strong models get" in each.value]
-        assert f"strong models get {len(selected)} cases wrong" in head
+        assert f"strong models get {counted(len(selected), 'case')} wrong" in head
         filters = plain(f"Without the filters ({model_name(weakest)} not fooled): ")
-        assert (f"{filters}{len(ranking.suspects)} cases." in head) == (outcome == "held")
+        assert (f"{filters}{counted(len(ranking.suspects), 'case')}." in head) == (
+            outcome == "held"
+        )
         listed = at.dataframe[0].value["wrong caption"].tolist() if selected else []
         assert listed == [each.wrong_text for each in selected]
         for row, each in zip(at.dataframe[0].value.to_dict("records"), selected, strict=False):
@@ -306,7 +309,7 @@ def test_the_drawer_explains_a_failure_of_published_answers(show_page, published
     at.button("hide_suspects").click().run()
     assert "hide" in at.query_params["suspects"]
     assert not any("⚑ suspect label" in card["notes"] for card in wall(at)["cards"])
-    assert wall(at)["note"].startswith("of 7,512 questions")
+    assert wall(at)["note"].startswith("of 7,512 cases")
     at = show_page(published, "explore", **query, suspects="hide", view="suspects")
     assert len(at.dataframe[0].value) == n_before
 

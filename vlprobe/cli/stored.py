@@ -22,6 +22,7 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
 
     To recreate a removed run, repeat its `vlprobe run` command.
     """
+    from vlprobe.render.sentences import counted
     from vlprobe.runs import verify as results
 
     store = results_store(ctx)
@@ -33,7 +34,8 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
     if not yes:
         click.confirm(f"Remove {len(manifests)} of the stored runs?", abort=True, err=True)
     n_question_sets = results.remove(store, manifests)
-    inform(f"Removed: {len(manifests)} runs, and {n_question_sets} question sets without answers.")
+    question_sets = counted(n_question_sets, "question set")
+    inform(f"Removed: {counted(len(manifests), 'run')}, and {question_sets} without answers.")
 
 
 @click.command()

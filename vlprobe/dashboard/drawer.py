@@ -649,7 +649,10 @@ def _slices(subject: PageSubject, case_filter: Filter, n_cases: int) -> None:
     links = {}
     for name, numbers in named.items():
         of_slice = Filter(case_filter.model, case_filter.kind, outcome="all", named_slice=name)
-        links[name] = f"{plain(name)}: {len(numbers):,} cases", case_query(subject, of_slice)
+        links[name] = (
+            f"{plain(name)}: {counted(len(numbers), 'case')}",
+            case_query(subject, of_slice),
+        )
 
     def save(name: str) -> None:
         numbers, _, _ = view(views.cases.passing, subject.question_set, case_filter)

@@ -215,7 +215,7 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
         return ""
     if n_chosen < counted["all"]:
         # The facets show the model's rate; among cases chosen by answers, a second one would only confuse
-        return f"of {counted['all']:,} questions"
+        return f"of {counted['all']:,} {'case' if counted['all'] == 1 else 'cases'}"
     n_orders = subject.question_set.run(case_filter.model).n_orders
     rate = render_wall.rate_text(counted, n_orders)
     return rate if case_filter.outcome == "fooled" else f"fooled by {rate}"

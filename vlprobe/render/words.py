@@ -138,7 +138,7 @@ def value_label(name: str) -> str:
     """Return plain words for a stored name. Unknown names are returned unchanged.
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
-    ('Color', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
+    ('Color', 'Mixed, 90 % stays', 'A danger word, 3 words', 'A wrong color')
     >>> value_label("relation:in-front-of")
     'Relation: in front of'
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
@@ -166,6 +166,9 @@ def value_label(name: str) -> str:
         return f"{word}, {100 * float(strength):.0f} % stays"
     if edit == "delete" and strength in DELETED:
         return DELETED[strength]
+    if edit == "flip" and strength in WRONG_SUBTYPES:
+        phrase = WRONG_SUBTYPES[strength]
+        return phrase[0].upper() + phrase[1:]
     if edit == "relation":
         return f"{labels[edit]}: {strength.replace('-', ' ')}"
     return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name

@@ -300,10 +300,11 @@ def extent(n_items: int, n_units: int) -> str:
     """Describe the size of a question set in pictures, or in questions if several questions share a
     picture.
 
-    >>> extent(500, 500), extent(7512, 1561)
-    ('500 pictures', '7,512 questions')
+    >>> extent(500, 500), extent(7512, 1561), extent(1, 1)
+    ('500 pictures', '7,512 questions', '1 picture')
     """
-    return f"{n_items:,} pictures" if n_items == n_units else f"{n_items:,} questions"
+    noun = "picture" if n_items == n_units else "question"
+    return f"{n_items:,} {noun}{'s' * (n_items != 1)}"
 
 
 def _describe_options(run: dict) -> str:

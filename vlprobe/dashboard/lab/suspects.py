@@ -22,7 +22,7 @@ from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, model_name, plain, quiet, view
 from vlprobe.dashboard.widgets import draw_styles, press
-from vlprobe.render.sentences import listed
+from vlprobe.render.sentences import counted, listed
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
 from vlprobe.views.bodies import stored_body
@@ -99,11 +99,13 @@ def draw_suspects(
         listed_cases = tuple(each for each in ranking.suspects if each.case in selected)
         ranking = replace(ranking, suspects=listed_cases)
         without = (
-            f" Without the filters ({', '.join(labels)}): {n_every:,} cases." if labels else ""
+            f" Without the filters ({', '.join(labels)}): {counted(n_every, 'case')}."
+            if labels
+            else ""
         )
     n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
     head.markdown(
-        f"**At least two thirds of the strong models get {len(ranking.suspects):,} cases wrong; "
+        f"**At least two thirds of the strong models get {counted(len(ranking.suspects), 'case')} wrong; "
         f"all of them get {n_all:,} wrong.** Some are hard, and some are mislabeled.{plain(without)}"
     )
     if ranking.suspects:
