@@ -90,6 +90,12 @@ def test_a_caption_that_ranks_first_for_several_pictures_is_one_card(every_probe
     described = case_card(hub, question_set.presentation.kind("i2t"))
     notes = json.wall_card(described, str)["notes"]
     assert f"first for {hub.n_pictures} pictures" in notes
+    foreign = [card for card in cards if card.wrong_text not in card.texts]
+    for each in foreign:  # their words were exchanged in a caption of another picture
+        (line,) = json.wall_card(case_card(each, described.kind), str)["lines"]
+        assert line[0] == ("from another picture: ", "quiet")
+        assert "".join(text for text, _ in line[1:]) == each.wrong_text
+    assert foreign
 
 
 def test_a_flat_wall_is_the_list_of_failures(filled: Store, question_set: QuestionSet):

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from vlprobe.registry import is_control
 from vlprobe.render import exchanged
-from vlprobe.render.sentences import CHANGES, capitalized, count_word, shorten
+from vlprobe.render.sentences import CHANGES, LONGEST, capitalized, count_word, shorten
 from vlprobe.render.words import NOT_RENAMED, model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import CardBody, KindPresentation
@@ -514,6 +514,13 @@ class CaptionSearchCard(SearchCard):
         is_first = self.case.answer is not None and self.case.answer.number("top_altered") == 1
         role = ROLES[self.wrong_role]
         return replace(role, label="Ranked 1st") if is_first else super().loser
+
+    @property
+    def change(self) -> list[Run]:
+        """The replaced words, or the altered caption as a whole if it was made from the caption of another picture."""
+        if not self.case.wrong_text or self.case.wrong_text in self.case.texts:
+            return super().change
+        return [("from another picture: ", "quiet"), *self.sides[-1].runs(LONGEST)]
 
 
 class PictureSearchCard(SearchCard):

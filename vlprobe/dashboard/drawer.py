@@ -308,7 +308,8 @@ def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) 
     filters do not matter.
     """
     card = described.case
-    every = Filter(case_filter.model, card.kind, outcome="all")
+    sort = "worst" if card.is_scored else "models"
+    every = Filter(case_filter.model, card.kind, outcome="all", sort=sort)
     same, n_same = view(views.wall.same_group, subject.question_set, every, card.case)
     if same:
         label = html.more_label(n_same, wrong_captions(described.kind), described.group)
@@ -343,7 +344,8 @@ def _draw_sibling(sibling: CaseCard, wrong_text: str, is_repeated: bool) -> None
         words = sibling.case.true_text
     elif is_repeated or not (source and target):
         words = sibling.case.wrong_text or sibling.case.true_text
-    label = f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}"
+    fooled = " fooled" * (len(sibling.judges) > 1 and not sibling.kind.is_movement)
+    label = f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}{fooled}"
     key = f"case_sibling_{sibling.case.case}"
     press(label, st.query_params.__setitem__, "case", sibling.case.id, key=key, type="tertiary")
 

@@ -166,7 +166,7 @@ def value_label(name: str) -> str:
         return f"{word}, {100 * float(strength):.0f} % stays"
     if edit == "delete" and strength in DELETED:
         return DELETED[strength]
-    if edit == "flip" and strength in WRONG_SUBTYPES:
+    if strength in WRONG_SUBTYPES:
         phrase = WRONG_SUBTYPES[strength]
         return phrase[0].upper() + phrase[1:]
     if edit == "relation":
