@@ -298,9 +298,9 @@ def test_power():
     named = {"standard error": error}
     for n_items, _, _, n_tests, difference in rows:
         tests = "1 test" if n_tests == 1 else f"{n_tests:.0f} tests"
-        named[f"detectable, {tests}"] = power.detectable(error, int(n_items), int(n_tests))
+        named[f"detectable, {tests}"] = power.detectable(error, int(n_items), int(n_tests), n_items)
         named[f"pictures, {tests}"] = power.pictures_needed(
-            difference, error, int(n_items), int(n_tests)
+            difference, error, int(n_items), int(n_tests), n_items
         )
     compare("power", "", named)
 

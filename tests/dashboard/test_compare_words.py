@@ -48,7 +48,13 @@ def row(
     return given | {
         **{"difference": value - base, "low": low, "high": high},
         **{"p": p, "p_holm": p, "verdict": verdict, "n_items": 9},
-        **{"left_out": 0, "base_alone": base, "base_items": 9, "detectable": float("nan")},
+        **{
+            "left_out": 0,
+            "base_alone": base,
+            "base_items": 9,
+            "detectable": float("nan"),
+            "n_answers": 0,
+        },
     }
 
 

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.conftest import question_set_of
+from vlprobe import views
 from vlprobe.metrics import estimate, power
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.types import Measure
+from vlprobe.views.paired_outcomes import scatter
 
 N_CASES = 5
 
@@ -28,7 +33,7 @@ def detectable(rng: np.random.Generator, n_items: int, n_tests: int) -> float:
     pair = tuple(Measure(side / N_CASES, weight, items) for side in sides)
     (found,) = estimate.differences([pair], n_items, [True])
     error = power.standard_error(found.low, found.high)
-    return power.detectable(error, n_items, n_tests)
+    return power.detectable(error, n_items, n_tests, N_CASES * n_items)
 
 
 def share_found(rng: np.random.Generator, n_items: int, n_tests: int, ahead: float) -> float:
@@ -64,9 +69,33 @@ def test_the_computed_number_of_pictures_detects_the_difference():
 def test_with_few_pictures_a_detectable_difference_needs_enough_differing_pictures(n_tests: int):
     needed = next(n for n in range(1, 40) if 2 / 2**n < 0.05 / n_tests)
     assert power.detectable(0.0, needed - 1, n_tests) == math.inf
-    share = power.detectable(0.0, 60, n_tests)
+    share = power.detectable(0.0, 60, n_tests, 60)
     assert stats.binom.sf(needed - 1, 60, share) == pytest.approx(0.8)
-    assert power.detectable(0.0, 60, n_tests, is_rate=False) == 0
-    n_pictures = power.pictures_needed(share, 0.0, 60, n_tests)
+    assert math.isnan(power.detectable(0.0, 60, n_tests))
+    n_pictures = power.pictures_needed(share, 0.0, 60, n_tests, 60)
     assert n_pictures == pytest.approx(60, abs=1)
     assert math.isnan(power.detectable(math.nan, 60))
+
+
+def test_several_answers_per_picture_or_movements_need_a_smaller_difference_than_one_answer():
+    one, several = (power.detectable(1e-4, 500, 1, n) for n in (500, 25 * 500))
+    assert stats.binom.sf(5, 25 * 500, several) == pytest.approx(0.8)
+    assert several == pytest.approx(one / 25, rel=0.02)
+    assert power.detectable(1e-4, 500) == pytest.approx(2.8e-4, rel=0.01)
+
+
+def test_the_detectable_movement_of_bundled_results_follows_from_the_spread_of_their_differences(
+    tmp_path,
+):
+    question_set = question_set_of(StoreAboveShipped(tmp_path, shipped.FOLDER), "prsm", "demo")
+    models = question_set.ordered_models
+    tests = views.paired_tests.compare_models(question_set, models, "ranking")
+    tied = [row for row in tests.rows if row.subtype and row.verdict == "tied"]
+    assert len(tied) > 2
+    for row in tied:
+        scores, _ = scatter(question_set, models[0], row.model, "ranking", 9999)
+        scores = scores[scores["subtype"] == row.subtype]
+        assert len(scores) == row.n_pictures
+        error = stats.sem(scores["margin"] - scores["other_margin"])
+        needed = (stats.norm.isf(0.025 / row.n_tests) + stats.norm.ppf(0.8)) * error
+        assert row.detectable == pytest.approx(needed, rel=0.1)

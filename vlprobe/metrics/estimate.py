@@ -448,6 +448,12 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.where(is_bounded, np.minimum(p, 2 * np.exp(-exponent)), p)
 
 
+def count_answers(pair: tuple[Measure, Measure], n_items: int) -> float:
+    """Count the answers of a pair of measures with the same items, if each answer is right or wrong; else return 0."""
+    is_counted = _whole_differences(pair, n_items) is not None
+    return float(pair[0].weight.sum()) if is_counted else 0.0
+
+
 def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarray | None:
     """Return twice the difference between the two models' sums for each item, as integers of shape (n_items,). Return
     None if these are not whole numbers, the models' weights differ, or there are too many exchanges to count.

@@ -345,7 +345,7 @@ def compare_models(
         rankings = rank_by_type(whole, kind, unit)
     rows = [row for row in tests.rows if row.subtype in rankings]
     if named_slice:
-        of_types = _corrected(tests.rows[len(runs) - 1 :], tests.unit == "rate")
+        of_types = _corrected(tests.rows[len(runs) - 1 :], tests.is_movement)
         name = named_slices.PREFIX + named_slice
         of_slice = [replace(row, subtype=name) for row in tests.rows[: len(runs) - 1]]
         of_slice = [replace(row, subtype="") for row in _in_families(of_slice, rankings, whole)]
@@ -385,7 +385,7 @@ def _in_families(
         for name, ranking in rankings.items()
         for row in ranking.rows
     }
-    is_rate = rankings[""].unit == "rate"
+    is_movement = rankings[""].is_movement
     results = []
     for row in rows:
         same = ranked.get((row.subtype, frozenset((row.baseline, row.model))))
@@ -394,7 +394,7 @@ def _in_families(
         else:
             n_tests = _n_family(row.subtype, rankings, len(whole.runs))
             p = float(np.minimum(1.0, n_tests * row.p))  # NaN stays NaN
-        results.append(_adjusted(row, p, n_tests, is_rate))
+        results.append(_adjusted(row, p, n_tests, is_movement))
     return results
 
 
@@ -457,7 +457,7 @@ def rank_by_type(
             rows = [row for name in names for row in rankings[name].rows]
             is_large = sum(each.is_fit for each in rankings[""].contestants) > MOST_RANKED
             n_tests = _n_family(names[0], names, n_models) if names and is_large else 0
-            corrected = iter(_corrected(rows, rankings[""].unit == "rate", n_tests))
+            corrected = iter(_corrected(rows, rankings[""].is_movement, n_tests))
             for name in names:
                 own = tuple(itertools.islice(corrected, len(rankings[name].rows)))
                 rankings[name] = replace(rankings[name], rows=own)
@@ -640,20 +640,19 @@ def _tested(
     n_tests: int = 0,
 ) -> PairedTests:
     """Compute the shares of all models on the cases of a subtype, and correct the tests as `_corrected` does."""
-    is_rate = cells.unit == "rate"
     return PairedTests(
         kind,
         cells.unit,
         cells.is_movement,
         cells.guess,
         _shares(cells, subtype, at_chance),
-        _corrected(rows, is_rate, n_tests),
+        _corrected(rows, cells.is_movement, n_tests),
         cells.total("n_cases", subtype),
     )
 
 
 def _corrected(
-    rows: Sequence[PairedTest], is_rate: bool, n_tests: int = 0
+    rows: Sequence[PairedTest], is_movement: bool, n_tests: int = 0
 ) -> tuple[PairedTest, ...]:
     """Adjust the p-values of tests together (Holm), and add verdicts and detectable differences.
 
@@ -665,11 +664,11 @@ def _corrected(
     p_holm = np.minimum(1.0, n_tests * np.asarray(p)) if n_tests else estimate.holm(p)
     n_tests = n_tests or int((~np.isnan(p_holm)).sum())
     return tuple(
-        _adjusted(row, float(p), n_tests, is_rate) for row, p in zip(rows, p_holm, strict=True)
+        _adjusted(row, float(p), n_tests, is_movement) for row, p in zip(rows, p_holm, strict=True)
     )
 
 
-def _adjusted(row: PairedTest, p_holm: float, n_tests: int, is_rate: bool) -> PairedTest:
+def _adjusted(row: PairedTest, p_holm: float, n_tests: int, is_movement: bool) -> PairedTest:
     """Return a test with an adjusted p-value, the verdict and the detectable difference."""
     error = power.standard_error(row.low, row.high)
     return replace(
@@ -677,7 +676,9 @@ def _adjusted(row: PairedTest, p_holm: float, n_tests: int, is_rate: bool) -> Pa
         p_holm=p_holm,
         n_tests=n_tests,
         verdict=row_verdict(row.difference, p_holm),
-        detectable=power.detectable(error, row.n_pictures, n_tests, is_rate),
+        detectable=power.detectable(
+            error, row.n_pictures, n_tests, 0 if is_movement else row.n_lies
+        ),
     )
 
 
@@ -774,6 +775,7 @@ class DifferenceRow:
     base_alone: float
     base_items: int
     detectable: float = math.nan  # see `metrics.power`
+    n_answers: float = 0  # of the model, if each is right or wrong
 
 
 COMPARED = [column.name for column in fields(DifferenceRow)]
@@ -811,7 +813,8 @@ def compare_metrics(
         (two-sided), p_holm (adjusted for all rows), verdict (see `verdict`),
         n_items (items used), left_out (items that one of the models answered but that are not used), base_alone and
         base_items (the baseline's value and number of items, regardless of the model's answers), detectable (the
-        smallest difference that can be detected with 80 % power after the same correction).
+        smallest difference that can be detected with 80 % power after the same correction), n_answers (of each model
+        to these items, if each answer is right or wrong; otherwise 0).
     """
     baseline, *others = runs = select_runs(question_set, models)
     sums_of_runs = _MetricSums(question_set, runs, averaging, unit, only, named_slice)
@@ -829,6 +832,7 @@ def compare_metrics(
         names, pairs, are_rates, differences, p_holm.tolist(), strict=True
     ):
         error = power.standard_error(each.low, each.high)
+        n_answers = estimate.count_answers((value, base), baseline.n_units) if is_rate else 0
         rows.append(
             DifferenceRow(
                 *(name, sums_of_runs.averagings[name], baseline.model, run.model),
@@ -836,7 +840,8 @@ def compare_metrics(
                 verdict(metrics[name], each.value, p),
                 each.n_items,
                 *alone,
-                power.detectable(error, each.n_items, n_tests, is_rate),
+                power.detectable(error, each.n_items, n_tests, n_answers),
+                n_answers,
             )
         )
     return pd.DataFrame(rows, columns=pd.Index(COMPARED))

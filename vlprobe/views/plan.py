@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vlprobe.metrics import power
-from vlprobe.types import POOLED
+from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates
 from vlprobe.views.paired_tests import compare_metrics
 from vlprobe.views.runs import QuestionSet
@@ -44,15 +44,23 @@ def plan(
     else:
         table = estimates.estimates(question_set, "all", averaging).assign(baseline="")
         table, scale = table.loc[table["model"].isin(models)], math.sqrt(2)
-    known = table.dropna(subset=["high"])[["metric", "baseline", "model", "n_items", "low", "high"]]
+        is_binary = [_is_binary(question_set, metrics[name]) for name in table["metric"]]
+        table["n_answers"] = table["n_cases"].where(is_binary, 0)
+    columns = ["metric", "baseline", "model", "n_items", "low", "high", "n_answers"]
+    known = table.dropna(subset=["high"])[columns]
     n_tests = n_tests or len(known)
     rows = []
-    for metric, baseline, model, n_items, low, high in known.itertuples(index=False):
-        is_rate = metrics[metric].is_share
+    for metric, baseline, model, n_items, low, high, n_answers in known.itertuples(index=False):
         error = scale * power.standard_error(low, high)
-        least = power.detectable(error, n_items, n_tests, is_rate)
+        least = power.detectable(error, n_items, n_tests, n_answers)
         row = [metric, metrics[metric].unit, baseline, model, n_items, error, least]
         if not math.isnan(detect):
-            row.append(power.pictures_needed(detect, error, n_items, n_tests, is_rate))
+            row.append(power.pictures_needed(detect, error, n_items, n_tests, n_answers))
         rows.append(row)
     return pd.DataFrame(rows, columns=pd.Index(COLUMNS[: 7 if math.isnan(detect) else 8]))
+
+
+def _is_binary(question_set: QuestionSet, metric: Metric) -> bool:
+    """Return whether each case is right or wrong in a metric: shares that are not the size of a movement."""
+    kinds = map(question_set.presentation.kind, metric.kinds)
+    return metric.is_share and not any(kind.is_movement for kind in kinds)
