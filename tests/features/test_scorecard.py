@@ -79,6 +79,14 @@ def test_the_models_of_one_page_differ_in_color_and_all_marks_fill_the_same_squa
         assert max(corners) - min(corners) > 0.75 * SIZE or look.symbol == "circle"
 
 
+def test_at_most_two_of_the_eleven_models_of_valse_share_a_color(question_set, valse):
+    looks = styles(views.runs.models(question_set.store))
+    drawn = [looks[model] for model in ranked_models(valse)]
+    assert len(set(drawn)) == len(drawn) == 11
+    colors = [look.color for look in drawn]
+    assert max(map(colors.count, colors)) == 2 and len(set(colors[:6])) == 6
+
+
 def address(*_) -> str:
     return "x"
 

@@ -76,8 +76,17 @@ PAIRS: tuple[Look, ...] = tuple(
     for symbol, color in itertools.product(SYMBOLS, COLORS)
     if symbol != CONTROL_SYMBOL and (color, symbol) not in SHIPPED.values()
 )
-# By hash it would be purple, as CLIP ViT-B/32 is. It is not in SHIPPED, so that PAIRS stays as it is.
-PINNED: Looks = {"published:CLIP_TROHN-Text": Look(BLUE, "triangle-right")}
+# By hash, three models of VALSE would be violet and three purple, and CLIP_TROHN-Text as purple as CLIP ViT-B/32. They are
+# not in SHIPPED, so that PAIRS stays as it is.
+PINNED: Looks = {
+    "published:CLIP_TROHN-Text": Look(BLUE, "triangle-right"),
+    "published:BLIP ViT-L": Look(BLUE, "square"),
+    "published:BLIP-2 ITM": Look(INK, "triangle-left"),
+    "published:BLIP 129M": Look(ORANGE, "triangle-left"),
+    "published:ClipCap CC": Look(VIOLET, "square"),
+    "published:ClipCap COCO": Look(INK, "circle"),
+    "published:PEVL VRD": Look(GREEN, "triangle-down"),
+}
 
 
 def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
@@ -96,6 +105,7 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
     """
     digests = models if isinstance(models, Mapping) else {model: model for model in models}
     by_model: dict[str, Look] = {}
+    pinned = {PINNED[model] for model in digests if model in PINNED}
     for model, digest in digests.items():
         start = int.from_bytes(hashlib.sha256(digest.encode()).digest()[:8])
         if model in SHIPPED or model in PINNED:
@@ -103,7 +113,7 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
         elif is_control(model):  # not a circle, which marks published values
             by_model[model] = Look(GREY, SYMBOLS[1 + start % (len(SYMBOLS) - 1)])
         else:
-            taken = {*by_model.values(), *PINNED.values()}
+            taken = pinned.union(by_model.values())
             turned = [PAIRS[(start + step) % len(PAIRS)] for step in range(len(PAIRS))]
             by_model[model] = next((pair for pair in turned if pair not in taken), turned[0])
     order = sorted(by_model, key=lambda model: (is_control(model), natural_order(model)))
