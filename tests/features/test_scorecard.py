@@ -15,7 +15,7 @@ from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import dashboard, views
 from vlprobe.dashboard import export
 from vlprobe.features.compare import page
-from vlprobe.features.compare.data import RULE_NAME, Scorecard
+from vlprobe.features.compare.data import RULE_NAME, UNDECIDED, Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
 from vlprobe.render.forest import (
     forest_figure,
@@ -260,7 +260,7 @@ def test_models_share_a_letter_in_a_type_exactly_if_they_are_tied(
     few = leaderboard(question_set, by="edit", baseline=GPT)
     assert few[0].cells == columns[0].cells
     reading = Scorecard(few, {model: model for model in models}, {}).reading()
-    assert "Bonferroni-corrected for every pair of models: 10 tests" in reading
+    assert "Bonferroni-corrected for every pair of models, shown or not: 10 tests" in reading
     for column, whole in zip(few[1:], columns[1:], strict=True):
         assert not any(cell.group for cell in column.cells.values())
         best = min(column.cells, key=lambda model: column.cells[model].estimate.value)
@@ -340,7 +340,7 @@ def test_movements_have_separate_wording(monkeypatch, question_set, columns):
         assert "Movement, with 95 % intervals." in each.caption()
         assert "Fooled" not in each.caption() + each.text("latex")
     both = card([*foils, *columns])
-    assert "above guessing or with movements, a full bar is 100 %." in both.reading()
+    assert "A full bar is 50 %." in both.reading()
     assert "Colored: best, or tied" in replace(both, is_right=True).reading()
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(monkeypatch, store, "compare", set=key)
@@ -516,19 +516,84 @@ def test_differences_are_shown_at_every_width_and_the_legend_names_the_baseline(
     assert not re.search(r"vp-numbers small[^}]*display: none", css)
 
 
-def test_the_legend_explains_a_share_above_guessing_whose_bar_is_not_full(columns):
+def test_the_bars_of_all_columns_have_one_scale_that_the_legend_names(columns):
     whole = columns[0]
     cell = whole.cells[GPT]
     worse = replace(cell, estimate=replace(cell.estimate, value=0.707))
     above = replace(whole, cells={**whole.cells, GPT: worse})
     mixed = card([above, columns[1]])
-    assert "width:70.7%" in mixed.html(address, address, address)
-    assert (
-        "50 %, the rate for guessing. In columns with a share above guessing, a full bar is 100 %."
-        in mixed.reading()
-    )
-    assert "A full bar is 100 %." in card([above]).reading()
-    assert "A full bar is 50 %, the rate for guessing." in card([whole]).reading()
+    assert "width:70.7%" in mixed.html() and "width:16.9%" in mixed.html()
+    assert "A full bar is 100 %. Guessing: 50.0 %." in mixed.reading()
+    assert "A full bar is 50 %. Guessing: 50.0 %." in card(columns).reading()
+    assert "width:33.7%" in card(columns).html()
+
+
+def test_each_heading_has_its_rate_of_guessing_or_says_that_lower_is_better(question_set, columns):
+    store = question_set.store
+    probes = ("lgip", "visla", "prsm")
+    others = [leaderboard(question_set_of(store, probe), by="kind") for probe in probes]
+    all_tests = card([columns[0], *itertools.chain.from_iterable(others)])
+    for is_right, (half, third) in ((False, ("50.0", "66.7")), (True, ("50.0", "33.3"))):
+        html = replace(all_tests, is_right=is_right).html()
+        rates = re.findall(r"<small>guessing (\S+) %</small>", html)
+        assert set(rates) == {half, third} and rates.count(third) == 2  # VISLA: 1 of 3 orders
+        assert html.count("<small>lower is better</small>") == 1
+        assert "Guessing: the share of a model that guesses" in all_tests.reading()
+    assert "guessing" not in card(columns).html()
+
+
+def test_hidden_models_stay_in_the_correction_and_the_legend_says_why(question_set, columns):
+    few = [column.narrowed((GPT, TROHN)) for column in columns]
+    reason = "Hiding models does not change the correction, because"
+    assert "every pair of models, shown or not: 10 tests" in card(few).reading()
+    assert reason in card(few).reading() and reason not in card(columns).reading()
+    of_models = zip(few, columns, strict=True)
+    assert all(one.cells[TROHN].verdict == all_.cells[TROHN].verdict for one, all_ in of_models)
+
+
+def test_the_rule_of_fewer_words_has_a_dash_where_nearly_all_captions_are_of_equal_length(valse):
+    undecided = [column for column in valse if math.isnan(column.blind)]
+    drawn = card(valse).html()
+    assert len(undecided) == drawn.count(f'title="{UNDECIDED}">-<') == 8
+    pairs = views.caption_bins.caption_pairs(valse[0].question_set.cases, "foil")
+    for column in valse:
+        of_type = pairs[pairs["subtype"] == column.subtype] if column.subtype else pairs
+        lengths = [
+            (len(true.split()), len(wrong.split()))
+            for true, wrong in zip(of_type["true"], of_type["wrong"], strict=True)
+        ]
+        n_equal = sum(true == wrong for true, wrong in lengths)
+        if n_equal > 0.95 * len(lengths):
+            assert column in undecided
+        else:
+            n_wrong = sum(true >= wrong for true, wrong in lengths)
+            assert column.blind == pytest.approx(n_wrong / len(lengths))
+
+
+def test_the_sentence_below_the_heading_counts_the_columns_in_which_models_are_colored(
+    question_set, columns, valse
+):
+    for shown in (columns, valse):
+        counts = {
+            model: sum(column.cells[model].is_best for column in shown if column.subtype)
+            for model in shown[0].cells
+        }
+        first, second, *_ = sorted(set(counts.values()), reverse=True)
+        detail = card(shown).finding()[1]
+        assert detail.startswith("Best, or tied for best, on the most types of edit: ")
+        named = dict(re.findall(r"(?:edit: |then )(.*?) \((\d+) of \d+\)", detail.split(".")[0]))
+        assert [int(n) for n in named.values()] == [first, second]
+        for names, n in named.items():
+            leaders = {model for model, count in counts.items() if count == int(n)}
+            assert leaders == set(re.split(", | and ", names))
+    failed = [
+        replace(column, cells=column.cells | {TROHN: replace(column.cells[TROHN], note=FAILED)})
+        for column in columns
+    ]
+    left_out = [column.narrowed(column.cells) for column in failed]
+    assert f"{TROHN} failed a check and is not ranked." in card(left_out).finding()[1]
+    drawn = card(leaderboard(question_set_of(question_set.store, "series"), by="edit"))
+    assert "for best" not in drawn.finding()[1]  # all six models are tied
 
 
 def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, question_set):

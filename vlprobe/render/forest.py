@@ -461,7 +461,7 @@ def correction(tests: Iterable[tuple[str, int]]) -> str:
     """Name the tests for which p-values are corrected, given subtypes and the number of tests in their family.
 
     >>> correction([("", 10), ("number", 70), ("color", 70)])
-    'corrected for every pair of models: 10 tests on all cases, 70 on types of edit'
+    'corrected for every pair of models, shown or not: 10 tests on all cases, 70 on types of edit'
     """
     sizes: dict[str, int] = {}
     for subtype, n_tests in tests:
@@ -475,7 +475,7 @@ def correction(tests: Iterable[tuple[str, int]]) -> str:
         f"{counted(n_first, 'test')} on {first}",
         *(f"{n:,} on {where}" for where, n in others),
     ]
-    return f"corrected for every pair of models: {', '.join(words)}"
+    return f"corrected for every pair of models, shown or not: {', '.join(words)}"
 
 
 def caption(

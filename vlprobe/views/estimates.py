@@ -1,5 +1,6 @@
 """Read metric estimates for stored runs, overall and in slices."""
 
+import math
 from dataclasses import fields
 
 import numpy as np
@@ -270,23 +271,37 @@ def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
     return max(blind.check_pairs(texts_of_pairs), key=lambda guess: guess.accuracy.value)
 
 
+LEAST_DIFFERENT = 0.05
+
+
 def fewer_words(question_set: QuestionSet, kind: str) -> dict[str, float]:
     """Compute how often choosing the caption with fewer words is wrong, by subtype and named slice ("slice:NAME"). The
-    key "" stands for all cases. If both captions have the same number of words, the choice counts as wrong.
+    key "" stands for all cases. If both captions have the same number of words, the choice counts as wrong; the value
+    is NaN if the numbers differ in less than LEAST_DIFFERENT of the cases.
 
     Only cases with one picture, a true caption and a wrong caption are counted. Keys without such a case are omitted.
     """
+
+    def can_choose(part: pd.DataFrame) -> bool:
+        return np.mean(part["surplus"] != 0) >= LEAST_DIFFERENT
+
     table = _fewer_words(question_set.cases, kind)
     parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}
     for name, numbers in named_slices.of_kind(question_set, kind).items():
         parts[named_slices.PREFIX + name] = table.loc[table.index.isin(numbers)]
     parts[""] = table
-    return {name: float(np.mean(part["is_wrong"])) for name, part in parts.items() if len(part)}
+    return {
+        name: float(np.mean(part["surplus"] >= 0)) if can_choose(part) else math.nan
+        for name, part in parts.items()
+        if len(part)
+    }
 
 
 @remembered
 def _fewer_words(table: CaseTable, kind: str) -> pd.DataFrame:
-    """Return `subtype` (category) and `is_wrong` for each case, with the case numbers as index."""
+    """Return `subtype` (category) and `surplus`, how many more words the true caption has than the wrong one, for each
+    case, with the case numbers as index.
+    """
     pairs = caption_bins.caption_pairs(table, kind).set_index("case")
     n_true, n_wrong = (pairs[name].str.split().str.len() for name in ("true", "wrong"))
-    return pairs[["subtype"]].astype("category").assign(is_wrong=n_true >= n_wrong)
+    return pairs[["subtype"]].astype("category").assign(surplus=n_true - n_wrong)

@@ -4,11 +4,12 @@ To add a column, append a `LeaderboardColumn` to the result of `scorecard_column
 `_cell`.
 """
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 import htpy
@@ -42,6 +43,7 @@ from vlprobe.render.sentences import (
 )
 from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import dataset_name, probe_name, value_label, wrong
+from vlprobe.views.estimates import LEAST_DIFFERENT
 from vlprobe.views.leaderboard import (
     FAILED,
     SHARE,
@@ -52,10 +54,14 @@ from vlprobe.views.leaderboard import (
 )
 from vlprobe.views.named_slices import PREFIX
 
-FULL = 0.5  # share at which a bar is full: guessing
+FULL = 0.5  # share at which bars are full, unless one would pass it
 MOST_NAMED = 3  # columns that the heading names for a model
 MOST_TIED = 3  # tied models that the heading names
 SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
+UNDECIDED = (
+    f"Fewer than {100 * LEAST_DIFFERENT:.0f} % of the cases have two captions of different lengths, so "
+    "the rule cannot choose."
+)
 RULE, RULE_NAME = "Fewer words", "rule:fewer-words"  # on the page, in the CSV file
 RIGHT = replace(
     SHARE,
@@ -387,8 +393,9 @@ class Scorecard:
                 heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
             places = {name: where for name, where in places.items() if [name] != best}
             also = [f"{name} is best {self._phrase(where)}." for name, where in places.items()]
-            return joined(heading, *also[:1]), joined(*also[1:3], tied)
+            return joined(heading, *also[:1]), joined(self._best_most_often(), *also[1:3], tied)
         apart = "No model answered all of these question sets." if self._is_disjoint else ""
+        apart = joined(apart, self._best_most_often())
         if not places:
             return "No model is clearly best in any column.", apart
         most_first = sorted(places.items(), key=lambda entry: -len(entry[1]))
@@ -396,6 +403,34 @@ class Scorecard:
         where = "; ".join(f"{name} {self._phrase(columns)}" for name, columns in others)
         also = f"Also clearly best: {where}." if others else ""
         return f"{first} is clearly best {self._phrase(columns)}.", joined(apart, also, tied)
+
+    def _best_most_often(self) -> str:
+        """Name the models that are best, or tied for best, in the most columns, and those that failed a check.
+
+        Returns "" if more than MOST_TIED models lead. Types of edit are not counted together with all cases.
+        """
+        columns = [column for column in self.columns if column.subtype or not self._is_one_set]
+        n_best = Counter(model for column in columns for model in self._top(column))
+        if len(columns) < 2:
+            return ""
+        places: dict[tuple[int, int], list[str]] = {}
+        for model, n in n_best.most_common():
+            n_ranked = sum(not column.cell(model).note for column in columns)
+            places.setdefault((n, n_ranked), []).append(self.names[model])
+        leaders = [
+            f"{listed(names)} ({n} of {n_ranked})"
+            for (n, n_ranked), names in itertools.islice(places.items(), 2)
+            if len(names) <= MOST_TIED
+        ]
+        if not leaders or len(next(iter(places.values()))) > MOST_TIED:
+            return ""
+        where = "on the most types of edit" if self._is_one_set else "in the most columns"
+        failed = self._failed
+        verb = "is" if len(failed) == 1 else "are"
+        return joined(
+            f"Best, or tied for best, {where}: {', then '.join(leaders)}.",
+            f"{listed(failed)} failed a check and {verb} not ranked." if failed else "",
+        )
 
     @property
     def _is_one_set(self) -> bool:
@@ -482,20 +517,23 @@ class Scorecard:
         moves = any(map(self._moves, self.columns))
         if moves and self.is_right:
             best = "best"
-        full = {self._full(column) for column in self.columns if column.metric.unit == "rate"}
-        bars = ["A full bar is 100 %."] if full else []
-        if FULL in full:
-            bars = ["A full bar is 50 %, the rate for guessing."]
-        if len(full) > 1:
-            others = " or with movements" if moves else ""
-            bars.append(f"In columns with a share above guessing{others}, a full bar is 100 %.")
+        has_bars = any(column.metric.unit == "rate" for column in self.columns)
+        common = self._common_guess
+        guesses = "Guessing: the share of a model that guesses, where it is known."
+        if common is not None:
+            guesses = "" if math.isnan(common) else f"Guessing: {number(common, 'rate')}."
         guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
         return joined(
             f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
             f"(paired by picture, p < .05){guess}.",
             f"Never colored: {listed(failed)}, which failed a check." if failed else "",
             f"{self._correction}." if self._correction else "",
-            *bars,
+            "Hiding models does not change the correction, because a choice made after seeing the results must not "
+            "turn a tie into a clear difference."
+            if self._correction and self._hides_models
+            else "",
+            f"A full bar is {100 * self._full:.0f} %." if has_bars else "",
+            guesses,
             "Models that share a letter are tied." if self._has_letters else "",
             f"The rule “{RULE}” counts captions of equal length as wrong."
             if self._has_rule
@@ -545,11 +583,16 @@ class Scorecard:
     def _correction(self) -> str:
         """Name the tests for which p-values are corrected, with their number if there is one kind of case."""
         rankings = [(each.subtype, each.ranking) for each in self.columns if each.ranking]
-        words = "corrected for every pair of models"
+        words = "corrected for every pair of models, separately for each kind of case"
         if self._is_one_set:
             words = correction((name, row.n_tests) for name, each in rankings for row in each.rows)
         methods = {each.correction for _, each in rankings} or {"Holm"}
         return f"{' or '.join(sorted(methods, reverse=True))}-{words}" if words else ""
+
+    @property
+    def _hides_models(self) -> bool:
+        rankings = [(column.cells, column.ranking) for column in self.columns]
+        return any(ranking and len(cells) < len(ranking.contestants) for cells, ranking in rankings)
 
     @property
     def _has_letters(self) -> bool:
@@ -573,7 +616,8 @@ class Scorecard:
             sorts: Function that returns the URL that sorts by a column.
         """
         groups = [
-            (first, 1 + len(others)) for _, (first, *others) in groupby(self.columns, self._test)
+            (first, 1 + len(others))
+            for _, (first, *others) in itertools.groupby(self.columns, self._test)
         ]
         head = htpy.thead[
             htpy.tr[htpy.td, (self._group(column, width) for column, width in groups)],
@@ -585,7 +629,6 @@ class Scorecard:
                 ),
             ],
         ]
-        shown = [(column, self._full(column)) for column in self._shown]
         notes = {  # why a model with values has no rank
             model: cell.note
             for column in self.columns
@@ -602,13 +645,15 @@ class Scorecard:
                     model in notes and htpy.small[f" {notes[model]}"],
                     (tally := self._tally(model)) and htpy.small(".vp-tally")[tally],
                 ],
-                [self._cell(column, full, model, differences, cases) for column, full in shown],
+                [self._cell(column, model, differences, cases) for column in self._shown],
             ]
             for model in self.rows
         ]
         if self._has_rule:
             cells = [
-                htpy.td[_bare(column.blind, "rate") if column.blind == column.blind else "n/a"]
+                htpy.td(title=UNDECIDED)["-"]
+                if math.isnan(column.blind)
+                else htpy.td[_bare(column.blind, "rate")]
                 for column in self._shown
             ]
             rows.append(
@@ -650,15 +695,36 @@ class Scorecard:
         order = order if place == self.sort else None
         arrow = {"ascending": " ▲", "descending": " ▼", None: ""}[order]
         title = _link(address, "Sort by this column")[self.title(column)]
+        guess, note = self._guess(column), None
+        if self._moves(column):
+            note = "lower is better"
+        elif self._common_guess is None and not math.isnan(guess):
+            note = f"guessing {number(guess, 'rate')}"
         count = htpy.small[f"{column.n_cases:,}"]
-        return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count]
+        below = note and [htpy.br, htpy.small[note]]
+        return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count, below]
 
-    def _full(self, column: LeaderboardColumn) -> float:
-        """Return the share at which the bars of a column are full: guessing, or 1 if a bar would pass it."""
-        if self.is_right or self._moves(column):
-            return 1.0
-        values = [row.value for model in self.rows if (row := column.cell(model).estimate)]
-        return 1.0 if max(values, default=0.0) > FULL else FULL
+    def _guess(self, column: LeaderboardColumn) -> float:
+        """Return the share for a model that guesses in a column, as shown; NaN if it is not defined."""
+        guess = column.ranking.guess if column.ranking else math.nan
+        return 1 - guess if self._is_mirrored(column) else guess
+
+    @cached_property
+    def _common_guess(self) -> float | None:
+        """The share for guessing if it is the same in all columns (NaN: it is not defined), else None."""
+        guess, *others = {str(guess): guess for guess in map(self._guess, self.columns)}.values()
+        return None if others else guess
+
+    @cached_property  # each cell has a bar
+    def _full(self) -> float:
+        """The share at which bars are full: FULL, or 1 if a bar would pass it."""
+        rates = [
+            row.value
+            for column in self._shown
+            for model in self.rows
+            if column.metric.unit == "rate" and (row := column.cell(model).estimate)
+        ]
+        return 1.0 if max(rates, default=0.0) > FULL else FULL
 
     @property
     def _shown(self) -> list[LeaderboardColumn]:
@@ -684,7 +750,6 @@ class Scorecard:
     def _cell(
         self,
         column: LeaderboardColumn,
-        full: float,
         model: str,
         differences: Address,
         cases: Address,
@@ -694,7 +759,7 @@ class Scorecard:
             return htpy.td(title=cell.note)["n/a"]
         is_mirrored = self._is_mirrored(column)
         value, unit = cell.estimate.value, column.metric.unit
-        width = min(100, 100 * value / full)
+        width = min(100, 100 * value / self._full)
         bar = htpy.span(".vp-bar.vp-right" if is_mirrored else ".vp-bar")[
             htpy.span(style=f"width:{width:.1f}%")
         ]

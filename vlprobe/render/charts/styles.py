@@ -76,8 +76,8 @@ PAIRS: tuple[Look, ...] = tuple(
     for symbol, color in itertools.product(SYMBOLS, COLORS)
     if symbol != CONTROL_SYMBOL and (color, symbol) not in SHIPPED.values()
 )
-# By hash, three models of VALSE would be violet and three purple, and CLIP_TROHN-Text as purple as CLIP ViT-B/32. They are
-# not in SHIPPED, so that PAIRS stays as it is.
+# By hash, three models of VALSE would be violet and three purple, and CLIP_TROHN-Text as purple as CLIP ViT-B/32. They
+# are not in SHIPPED, so that PAIRS stays as it is.
 PINNED: Looks = {
     "published:CLIP_TROHN-Text": Look(BLUE, "triangle-right"),
     "published:BLIP ViT-L": Look(BLUE, "square"),
