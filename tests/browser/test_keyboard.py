@@ -73,6 +73,29 @@ def test_home_shows_the_next_failure_and_opens_its_case(page, url: str):
     page.get_by_role("dialog").locator(".vp-captions").first.wait_for()
 
 
+def test_the_whole_row_of_compare_opens_with_the_pointer_and_the_keyboard(page, url: str):
+    visit(page, url + SCREENS["compare"])
+    figure = page.locator(".st-key-forest .js-plotly-plot")
+    figure.scroll_into_view_if_needed()
+    x, y, other = figure.evaluate("""graph => {
+      const layout = graph._fullLayout, rows = graph._fullData[0], box = graph.getBoundingClientRect();
+      const last = rows.y.length - 1, y = layout.yaxis._offset + layout.yaxis.d2p(rows.y[last]);
+      return [box.left + layout.xaxis._offset + 5, box.top + y, rows.customdata[last][0]];
+    }""")
+    page.mouse.move(x + 5, y)
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    page.wait_for_url(f"**type={other}*")
+    idle(page)
+    title = page.locator(".st-key-forest .ytick a").first
+    title.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**type=&*")
+    idle(page)
+    page.locator(".st-key-forest .annotation text a").last.click()
+    page.wait_for_url(f"**type={other}*")
+
+
 def test_the_pickers_of_compare_choose_the_row_of_the_pictures(page, url: str):
     visit(page, url + SCREENS["compare"])
     picker = ".st-key-row_type input"

@@ -108,6 +108,13 @@ def test_the_forest_has_the_rows_of_the_view(show_compare, filled: Store, key: s
             assert mark["x"] + bar["array"][index] == pytest.approx(100 * row.high)
             assert mark["x"] - bar["arrayminus"][index] == pytest.approx(100 * row.low)
     heights = {mark: values["y"] for mark, values in marks.items()}
+    (rows,) = [trace for trace in figure["data"] if trace["type"] == "bar"]
+    assert {tuple(row): y for row, y in zip(rows["customdata"], rows["y"], strict=True)} == heights
+    ends = figure["layout"]["xaxis"]["range"]
+    assert rows["base"] == ends[0] and rows["x"] == pytest.approx([ends[1] - ends[0]] * len(marks))
+    links = [note["text"] for note in figure["layout"]["annotations"] if "<a" in note["text"]]
+    queries = [dict(re.findall(r"(type|other)=([^&\"]*)", link)) for link in links]
+    assert [(each["type"], each["other"]) for each in queries] == list(marks)
     assert sorted(heights, key=heights.get) == [(row.subtype, row.model) for row in compared.rows]
 
 
@@ -142,7 +149,9 @@ def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove
 def test_a_tie_whose_uncorrected_interval_excludes_0_is_marked_as_corrected(monkeypatch, bundled):
     rivals = {"with": "demo:weak|demo:sigmoid|demo:eqsim"}
     at = open_page(monkeypatch, bundled, "compare", tab="differences", **rivals)
-    dashed = [trace for trace in figure_of(at, "forest")["data"] if "lines" in trace["mode"]]
+    dashed = [
+        trace for trace in figure_of(at, "forest")["data"] if "lines" in trace.get("mode", "")
+    ]
     ends = [tuple(trace["x"][:2]) for trace in dashed]
     assert all(low > 0 or high < 0 for low, high in ends) and len(ends) == 1
     corrected = [

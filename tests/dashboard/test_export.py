@@ -72,7 +72,7 @@ def test_an_exported_figure_is_light_and_has_the_width_of_the_text(open_probe, k
     assert printed.layout.width == paper.WIDTHS["text"] and printed.layout.paper_bgcolor == "white"
     assert printed.layout.font.color == "#3a4454"
     marks = [list(trace.x) for trace in printed.data if trace.mode == "markers"]
-    assert marks == [trace["x"] for trace in shown["data"] if trace["mode"] == "markers"]
+    assert marks == [trace["x"] for trace in shown["data"] if trace.get("mode") == "markers"]
     assert "Holm" in caption or "p < .05" in caption
     models = {*table()["baseline"], *table()["model"]}
     assert "Click" not in caption and "Click a row" in bodies(at)

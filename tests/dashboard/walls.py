@@ -70,6 +70,8 @@ def marks_of(figure: dict) -> dict[tuple, dict]:
     """Return the marks of a chart by their `customdata`: place, hover text, symbol, color."""
     marks = {}
     for trace in figure.get("data", []):
+        if trace["type"] == "bar":  # transparent: a row that can be clicked
+            continue
         for index, values in enumerate(trace.get("customdata") or []):
             symbol = trace["marker"]["symbol"]
             marks[tuple(values)] = {

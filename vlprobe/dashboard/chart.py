@@ -63,9 +63,9 @@ def selectable_chart(
     caption: str = "",
     text: Callable[[str], str] | None = None,
     printed: FigureMaker | None = None,
+    has_tools: bool = True,
 ) -> go.Figure:
-    """Draw a figure with a toolbar to zoom and export, and return it. Users can select marks by a click, a box or a
-    lasso.
+    """Draw a figure and return it. Users can select marks by a click and, with the toolbar, by a box or a lasso.
 
     Args:
         figure: A function that makes the figure. Its result is cached, so it may depend only on stored results,
@@ -78,16 +78,19 @@ def selectable_chart(
         caption: The facts for the figure's caption, for the *Export* menu.
         text: As in `draw_menu`.
         printed: A function that makes the figure for the *Export* menu, if it differs.
+        has_tools: Whether there is a toolbar to zoom and select.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {
-        "displayModeBar": True,
+        "displayModeBar": has_tools,
         "displaylogo": False,
         "scrollZoom": False,
         "modeBarButtons": TOOLBAR,
         "toImageButtonOptions": {"format": "svg", "filename": f"vlprobe_{key}"},
     }
-    st.plotly_chart(ready, key=key, alt=alt, config=config, on_select=on_select)
+    modes = ("points", "box", "lasso") if has_tools else "points"
+    selects: Any = {"on_select": on_select, "selection_mode": modes}
+    st.plotly_chart(ready, key=key, alt=alt, config=config, **selects)
     draw_menu(key, printed or ready, table, caption, text)
     return ready
 

@@ -19,6 +19,7 @@ from vlprobe.case import json
 from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.dashboard import case_links, drawer, export, frame, margin_map, sentence
 from vlprobe.dashboard.chart import selectable_chart, selected
+from vlprobe.dashboard.navigation import address
 from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -38,7 +39,7 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, link_page, press
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, follow_links, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
 from vlprobe.render.findings import order_sentences, ties, verdict
@@ -255,13 +256,18 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
         _draw_legend(contest)
+
+    def row_address(subtype: str, model: str) -> str:
+        query = st.query_params.to_dict() | {"type": subtype, "other": model or open_row.model}
+        return address("compare", {name: query[name] for name in query if name != "case"})
+
     figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels, totals)
     selectable_chart(
-        lambda: forest.without_legend(figure()),
+        lambda: forest.without_legend(figure(row_address)),
         "forest",
         (
             f"Difference between each model and {contest.names[baseline]}, by kind of edit. Use "
-            "the pickers below to choose a row."
+            "the links or the pickers below to choose a row."
         ),
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
@@ -269,7 +275,9 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         caption=forest.caption(comparison, kind, labels, dataset),
         text=partial(forest.rows_text, comparison, contest.question_set, kind, renamed()),
         printed=figure,
+        has_tools=False,
     )
+    follow_links()
     place = comparison.subtypes.index(open_row.subtype)
     st.html(
         f'<style>.st-key-forest .shapelayer path[data-index="{place}"] {{ fill: var(--vp-press-tint) !important; '

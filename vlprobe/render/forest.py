@@ -4,7 +4,7 @@ Only models that passed their checks set the range of the axis, so a control doe
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -139,6 +139,7 @@ def forest_figure(
     looks: Looks,
     renamed: Mapping[str, str],
     totals: Sequence[Total] = (),
+    address: Callable[[str, str], str] | None = None,
 ) -> go.Figure:
     """Draw the forest plot: a group of rows for each kind of edit, and in it each model's difference from the baseline
     with a 95 % interval.
@@ -148,11 +149,25 @@ def forest_figure(
     Args:
         renamed: Display names of models, by stored name.
         totals: Published totals that correspond to the first group of rows. They do not stretch the axis.
+        address: Function that returns the URL for a subtype and a model, or for a subtype and "". If it is given, a
+            click anywhere in a row selects it, and titles and differences are links.
     """
     names = sentence_names([contestant.model for contestant in comparison.contestants], renamed)
     figure, (low, high) = go.Figure(), frame(comparison)
     scale = 100 if comparison.unit == "rate" else 1
     lanes = _lanes(comparison, bool(totals))
+    if address:
+        figure.add_bar(
+            orientation="h",
+            base=scale * low,
+            x=[scale * (high - low)] * len(comparison.rows),
+            y=[lanes[row.subtype, row.model] for row in comparison.rows],
+            width=1,
+            customdata=[[row.subtype, row.model] for row in comparison.rows],
+            marker_color="rgba(0,0,0,0)",
+            hoverinfo="none",
+            showlegend=False,
+        )
     for rival in comparison.rivals:
         of_rival = [row for row in comparison.rows if row.model == rival.model]
         for is_dashed in (False, True):
@@ -171,18 +186,29 @@ def forest_figure(
             text = f"{outside}not known"
         elif _is_clear(row):
             text = f"<b>{text.removesuffix(', tied')}</b>"
+        if address:
+            text = _link(address(row.subtype, row.model), text)
         place = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 10}
         annotations.append(NO_ARROW | place | {"y": lanes[row.subtype, row.model], "text": text})
     figure.update_layout(annotations=annotations)
-    titles = {
-        subtype: f"<b>{wrapped(row_title(subtype, kind), 18)}</b><br>{_count(comparison, subtype, kind)}"
-        for subtype in comparison.subtypes
-    }
+    titles = {}
+    for subtype in comparison.subtypes:
+        title = f"<b>{wrapped(row_title(subtype, kind), 18)}</b>"
+        if address:
+            title = _link(address(subtype, ""), title)
+        titles[subtype] = f"{title}<br>{_count(comparison, subtype, kind)}"
     if totals:
         n_drawn = _draw_totals(figure, totals, comparison, lanes[TOTALS, ""])
         titles[TOTALS] = f"<b>Published totals</b><br>{n_drawn} of {len(totals)} in view"
     _draw_axes(figure, comparison, names[comparison.baseline.model], lanes, titles)
     return figure
+
+
+def _link(address: str, text: str) -> str:
+    """Return a link for Plotly, which encodes addresses once more except for these signs."""
+    for code, sign in (("%3A", ":"), ("%7C", "|"), ("%2F", "/")):
+        address = address.replace(code, sign)
+    return f'<a href="{address}" target="_self">{text}</a>'
 
 
 def without_legend(figure: go.Figure) -> go.Figure:

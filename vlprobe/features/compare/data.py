@@ -521,7 +521,7 @@ class Scorecard:
         common = self._common_guess
         guesses = "Guessing: the share of a model that guesses, where it is known."
         if common is not None:
-            guesses = "" if math.isnan(common) else f"Guessing: {number(common, 'rate')}."
+            guesses = "" if math.isnan(common) else f"Guessing: {_short(common)}."
         guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
         return joined(
             f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
@@ -699,7 +699,7 @@ class Scorecard:
         if self._moves(column):
             note = "lower is better"
         elif self._common_guess is None and not math.isnan(guess):
-            note = f"guessing {number(guess, 'rate')}"
+            note = f"guessing {_short(guess)}"
         count = htpy.small[f"{column.n_cases:,}"]
         below = note and [htpy.br, htpy.small[note]]
         return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count, below]
@@ -827,6 +827,11 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
     share = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
     n_right = row.n_cases - cell.n_fooled
     return replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right)
+
+
+def _short(share: float) -> str:
+    """Format the rate of guessing, such as "50 %" or "66.7 %", with a space that does not break."""
+    return f"{100 * share:.3g}\u00a0%"
 
 
 def _bare(value: float, unit: str) -> str:
