@@ -283,7 +283,7 @@ def fewer_words(question_set: QuestionSet, kind: str) -> dict[str, float]:
     """
 
     def can_choose(part: pd.DataFrame) -> bool:
-        return np.mean(part["surplus"] != 0) >= LEAST_DIFFERENT
+        return bool(np.mean(part["surplus"] != 0) >= LEAST_DIFFERENT)
 
     table = _fewer_words(question_set.cases, kind)
     parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}
