@@ -198,13 +198,13 @@ def test_compare_trade_off_and_slides_of_a_site_respond_to_clicks(offline, hosti
         "before => document.querySelector('h2').textContent !== before", arg=before
     )
     assert "row=" in offline.url
-    kind = offline.get_by_label("Kind of change")
+    kind = offline.get_by_label("Type of edit")
     kind.focus()
     kind.select_option(index=0)
     offline.wait_for_function(
         "before => document.querySelector('h2').textContent === before", arg=before
     )
-    assert offline.evaluate("document.activeElement.ariaLabel") == "Kind of change"
+    assert offline.evaluate("document.activeElement.ariaLabel") == "Type of edit"
     assert "8 wrong captions, 2 pictures" in offline.locator(".row").inner_text()
     if offline.locator(".facing button.card").count():
         offline.locator(".facing button.card").first.click()

@@ -63,7 +63,7 @@ PROBE_OF_RUNS = click.option(
     type=click.Choice(["metric", "edit"]),
     default="metric",
     help="Rows of the table: metric prints one row per metric; edit prints the share of wrong "
-    "captions preferred, with one row per kind of edit and named slice. With --format markdown or "
+    "captions preferred, with one row per type of edit and named slice. With --format markdown or "
     "latex, edit prints the table that Compare exports for a paper.",
 )
 @SLICE
@@ -87,7 +87,7 @@ def compare(
 
     Identify a run by the beginning of its key, or by the name of its model, which selects the model's newest run. A
     difference is significant if its Holm-adjusted p-value is below .05. Tests of metrics are adjusted for all rows.
-    Tests by kind of edit, and the finding, are adjusted for every pair of the models that answered these questions, as
+    Tests by type of edit, and the finding, are adjusted for every pair of the models that answered these questions, as
     on the dashboard.
     """
     from vlprobe.render.findings import verdict

@@ -266,7 +266,7 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         lambda: forest.without_legend(figure(row_address)),
         "forest",
         (
-            f"Difference between each model and {contest.names[baseline]}, by kind of edit. Use "
+            f"Difference between each model and {contest.names[baseline]}, by type of edit. Use "
             "the links or the pickers below to choose a row."
         ),
         _choose,
@@ -317,7 +317,7 @@ def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Pai
     types = {name: forest.row_title(name, kind) for name in comparison.subtypes}
     models = {name: contest.names[name] for name in contest.rivals}
     for label, name, options, value in (
-        ("Kind of change", "row_type", types, open_row.subtype),
+        ("Type of edit", "row_type", types, open_row.subtype),
         ("Compared with", "row_model", models, open_row.model),
     ):
         width = sentence.picker_width(options[value])
@@ -451,7 +451,7 @@ MEASURED = (
     "In the plot above, each wrong caption counts once, and a model's share covers only the wrong captions that both "
     "models answered. Intervals come from resampling pictures. p-values come from a paired permutation test by picture "
     "(McNemar's exact test if each picture has one answer), corrected for every pair of models, on all cases and on "
-    f"all kinds of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models). The table of metrics "
+    f"all types of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models). The table of metrics "
     "below is resampled and corrected on its own, so that its intervals and verdicts can differ."
 )
 

@@ -373,7 +373,7 @@ LISTED = 8  # rows of a facet, or models, shown before the user asks for all
 STATES = {"fooled": "✕", "held": "✓", "any": "any"}
 TITLES = {
     "tagged": "My tags",
-    "subtype": "What changed",
+    "subtype": "Type of edit",
     "rule": "Rule",
     "pair": "Words",
     "unseen_by": "Where the difference was missed",

@@ -212,7 +212,7 @@ class _Comparison:
     def proof(self, pairs: Sequence[tuple[ModelShare, ModelShare]]) -> PairedTest:
         """Return the test with the largest difference among the tests that prove the heading.
 
-        The first model of each pair is better than the second. The tests are on the kinds of edit that the heading
+        The first model of each pair is better than the second. The tests are on the types of edit that the heading
         names, or on all cases.
         """
         subtypes = common([self.better_at(*pair) for pair in pairs]) or [""]
@@ -251,7 +251,7 @@ class _Comparison:
         if len(subtypes) > MOST_SKILLS:
             of_all = "all" if len(subtypes) == len(self.subtypes) else f"{len(subtypes)} of"
             do = "does" if is_one else "do"
-            return f"{do} better on {of_all} {len(self.subtypes)} kinds of edit"
+            return f"{do} better on {of_all} {len(self.subtypes)} types of edit"
         if self.moves:
             return f"{'moves' if is_one else 'move'} less on {nouns(subtypes)}"
         return does_better(subtypes, is_one)
@@ -295,7 +295,7 @@ class _Comparison:
         tied = [row for row in rows if row.verdict == "tied"]
         if not tied:
             return ""
-        on = f"{len(tied)} of {len(self.subtypes)} kinds of edit"
+        on = f"{len(tied)} of {len(self.subtypes)} types of edit"
         if len(tied) <= MOST_SKILLS:
             on = nouns([row.subtype for row in tied])
         detectable = power([row.detectable for row in tied], self.tests.unit)
@@ -328,7 +328,7 @@ class _Comparison:
             return f"There is too little data on {names}."
         clause = self.clause(better, is_one) if better else ""
         other = " other" if verdict == "mixed" else ""
-        costs = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)}{other} kinds of edit"
+        costs = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)}{other} types of edit"
         if verdict == "mixed":
             return f"{names} {clause}, but {be} worse on {costs}."
         result = {
@@ -342,7 +342,7 @@ class _Comparison:
             more = self.less(rivals, "more").removeprefix(f"{be} ")
             return f"{names} {result}, but {more} on {costs}."
         if len(worse) == len(self.subtypes) > 1:
-            return f"{names} {result}, on every kind of edit."
+            return f"{names} {result}, on every type of edit."
         return f"{names} {result}{f', especially on {costs}' if worse else ''}."
 
     def notes(self, with_controls: bool = True) -> list[str]:

@@ -1,4 +1,4 @@
-"""The forest plot for a comparison, with one row per kind of edit and model.
+"""The forest plot for a comparison, with one row per type of edit and model.
 
 Only models that passed their checks set the range of the axis, so a control does not stretch it.
 """
@@ -141,7 +141,7 @@ def forest_figure(
     totals: Sequence[Total] = (),
     address: Callable[[str, str], str] | None = None,
 ) -> go.Figure:
-    """Draw the forest plot: a group of rows for each kind of edit, and in it each model's difference from the baseline
+    """Draw the forest plot: a group of rows for each type of edit, and in it each model's difference from the baseline
     with a 95 % interval.
 
     A mark is filled if the difference is clear. The `customdata` of a mark is [subtype, model].
@@ -473,7 +473,7 @@ def how_to_read(comparison: PairedTests) -> str:
         )
     hidden = ""
     if comparison.n_more_subtypes:
-        hidden = f" {comparison.n_more_subtypes:,} rarer kinds of edit are not shown."
+        hidden = f" {comparison.n_more_subtypes:,} rarer types of edit are not shown."
     unit = "" if comparison.unit == "rate" else f" In {UNIT_WORDS[comparison.unit]}."
     if any(row.subtype.startswith(PREFIX) for row in comparison.rows):
         hidden += " Named slices are corrected separately."

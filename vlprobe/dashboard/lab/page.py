@@ -30,7 +30,7 @@ from vlprobe.types.selection import request_fields
 DOORS = {  # by page: a description and an icon
     "models": ("Model metadata, and checks with known answers.", "health_and_safety"),
     "breakdown": (
-        "Every number, broken down by kind of edit, rule, strength and tag.",
+        "Every number, broken down by type of edit, rule, strength and tag.",
         "bar_chart",
     ),
     "repair": (

@@ -81,7 +81,7 @@ def pick_model(subject: PageSubject) -> str:
 
 def begin(probe: str) -> PageSubject:
     """Draw the top of a probe's page: pickers for the question set, the model and the kind, the main finding, the
-    probe's description, example cards, and a link to the cases for each kind of edit.
+    probe's description, example cards, and a link to the cases for each type of edit.
     """
     with st.container(horizontal=True, key="lab_subject"):
         subject = pick(probe)

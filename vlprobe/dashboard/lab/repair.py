@@ -218,7 +218,7 @@ def _draw_repaired(models: Three) -> None:
     papers.draw_cards(wall[0], kind, label, parameters, "repaired_examples")
     with st.container(horizontal=True):
         link_page("explore", f"All {disagreements.n_only_base:,}", parameters, icon="image_search")
-        link_page("breakdown", "By kind of wrong caption", {"set": subject.key}, icon="bar_chart")
+        link_page("breakdown", "By type of edit", {"set": subject.key}, icon="bar_chart")
 
 
 def _most_repaired(original: str, tuned: str) -> tuple[PageSubject, Disagreements] | None:

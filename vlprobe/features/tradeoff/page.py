@@ -143,7 +143,7 @@ def draw_page() -> None:
         table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
         export.draw_menu("numbers", table=table)
 
-    fold("kinds", "By kind of wrong caption", "grid_view", partial(_draw_kinds, subject, trade_off))
+    fold("kinds", "By type of edit", "grid_view", partial(_draw_kinds, subject, trade_off))
     fold("numbers", "The numbers", "function", draw_numbers)
     if subject.probe == "lgip":
         draw_table = partial(papers.draw_table, subject)

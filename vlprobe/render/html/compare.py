@@ -120,7 +120,7 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
         kind = value_label(row.subtype) if row.subtype else "All"
         columns = "".join(tag("td", cell) for cell in cells.values())
         rows.append(f"<tr>{tag('th', kind, scope='row')}{columns}</tr>")
-    return table("Differences from the baseline", column_heads(("Kind of edit", *cells)), rows)
+    return table("Differences from the baseline", column_heads(("Type of edit", *cells)), rows)
 
 
 def _bounds(low: float, high: float, unit: str) -> str:

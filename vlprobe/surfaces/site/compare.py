@@ -135,5 +135,5 @@ def _figure(
     totals = views.totals.of_questions(subject.question_set, comparison.kind, baseline)
     figure = forest.forest_figure(comparison, kind, subject.model_looks, subject.names, totals)
     figure.update_layout(margin_l=forest.MARGINS["l"] + 20)  # a page without the dashboard's font
-    alternative = f"Difference between each model and {subject.names[baseline]}, by kind of edit"
+    alternative = f"Difference between each model and {subject.names[baseline]}, by type of edit"
     return page_figures(figure, alternative, choice)

@@ -440,10 +440,10 @@ PAGES.compare = async (page, values) => {
   place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), legend);
   const [inFull, rest] = contest.rows[row];
   const types = [...new Set(Object.keys(contest.rows).map((key) => key.split(":")[1]))];
-  const kindOfChange = chooser("Kind of change", types.map((at) => [at, values.titles[at]]), type, (at) => change({ row: `${rival}:${at}` }));
+  const typeOfEdit = chooser("Type of edit", types.map((at) => [at, values.titles[at]]), type, (at) => change({ row: `${rival}:${at}` }));
   const rivals = named(contest.models.slice(1).map((key) => models[key]));
   const comparedWith = chooser("Compared with", rivals, rival, (key) => change({ row: `${key}:${type}` }));
-  fill(place("row"), kindOfChange, comparedWith, make("span", "quiet small", inFull));
+  fill(place("row"), typeOfEdit, comparedWith, make("span", "quiet small", inFull));
 
   const explore = await table(page.cases);
   const order = contest.models.map((key) => set.models.indexOf(models[key]));
