@@ -79,6 +79,7 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(show_page, tmp_
     chose_true = ["GPT-4V", "CLIP ViT-B/32", "CLIP_TROHN-Text"]
     assert [mark["name"] for mark in case["right"]["marks"]] == chose_true
     assert case["right"]["verdict"] == "GPT-4V, CLIP ViT-B/32 and CLIP_TROHN-Text"
+    assert "model=published%3ACLIP_COCO&" in case["href"]  # a model that the case fools
     assert figures(at)["strip"]["guess"] == 0.5
     (picture,) = case["pictures"]
     assert picture["source"].startswith("data:image/webp;base64,")

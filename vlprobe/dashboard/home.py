@@ -165,7 +165,11 @@ def draw_hero(subject: PageSubject) -> None:
     is_ready = embeddings.is_ready(subject.model)
     cases = []
     for place, case in shown.items():
-        href = address("explore", page_query(subject, case=case.card.id))
+        fooled = [each.model for each in case.card.verdicts if each.verdict in ("fooled", "tied")]
+        fooled = [name for name in fooled if name in names]
+        # The filters of Explore pass only cases that fool the chosen model
+        model = subject.model if subject.model in fooled else next(iter(fooled), subject.model)
+        href = address("explore", page_query(subject, case=case.card.id, model=model))
         talk = {"set": subject.key, "kind": subject.kind, "case": case.card.id}
         why = is_ready and are_here(case.card.images[:1])
         values = {"place": place, "present": address("present", talk), "why": why}
