@@ -14,6 +14,7 @@ from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send_to
 from vlprobe import registry
 from vlprobe.dashboard import loaded
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.play import tryit
 from vlprobe.render import charts
 from vlprobe.render.html import playground
@@ -167,7 +168,9 @@ def test_another_picture_sets_its_caption(show_try_it):
     assert at.query_params["item"] == "demo-00001"
 
 
-def test_an_upload_is_not_stored_until_the_user_saves_it(show_try_it, store: Store, tmp_path: Path):
+def test_an_upload_is_stored_only_if_the_user_saves_it_and_then_leads_to_a_run(
+    show_try_it, store: Store, tmp_path: Path
+):
     at = show_try_it()
     at.file_uploader(key="play_file").set_value(("../red.png", red_picture(), "image/png")).run()
     assert at.text_input(key="caption").value == ""
@@ -182,6 +185,9 @@ def test_an_upload_is_not_stored_until_the_user_saves_it(show_try_it, store: Sto
     assert any(code.value.endswith(f"--dataset folder:{folder.resolve()}") for code in at.code)
     (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items
     assert item.captions == ("A red wall.",)
+    assert "Run a test on it" in [link.proto.label for link in at.get("page_link")]
+    at.switch_page(page_file("run")).run()
+    assert at.text_input(key="run_own").value == f"folder:{folder.resolve()}"
 
 
 @pytest.mark.parametrize(

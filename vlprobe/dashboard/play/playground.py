@@ -35,7 +35,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_error, press, show_errors
+from vlprobe.dashboard.widgets import draw_error, link_page, press, show_errors
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb.influence import word_spans
 from vlprobe.perturb.language import NOT_IN_ENGLISH
@@ -525,11 +525,10 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     except VlprobeError as error:
         draw_error(error)
         return
-    where = plain(str(folder))
-    st.success(
-        f"Saved in {where}. To run all tests on this dataset, use a terminal:",
-        icon=":material/check:",
-    )
+    st.success(f"Saved in {plain(str(folder))}.", icon=":material/check:")
+    st.session_state["run_own"] = f"folder:{folder}"  # the choice of the form
+    link_page("run", "Run a test on it", icon="play_arrow")
+    quiet("Or run all tests in a terminal:")
     flags = [word for model in models for word in ("--model", model)]
     command = shlex.join(["vlprobe", "run", *flags, "--dataset", f"folder:{folder}"])
     st.code(command, language="bash", wrap_lines=True)

@@ -37,7 +37,7 @@ from vlprobe.probes.fit import check_name_fits
 from vlprobe.registry import endpoints
 from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import mark, tag
-from vlprobe.render.sentences import count_word, listed
+from vlprobe.render.sentences import count_word, drawn_only, joined, listed
 from vlprobe.render.words import (
     SHIPPED_MODELS,
     distinct,
@@ -126,7 +126,7 @@ def _draw() -> None:
     limit = [option for option in SETTINGS if option.name == "limit"]
     with right, _step("Pictures", "which") as below:
         _draw_fields(limit, "run", 1)
-        dataset = _pick_dataset(below, probes)
+        dataset = _pick_dataset(below, probes, models)
     with middle, _step("Perturbations", "what"):
         gallery.draw(dataset, "pictures" in probes)
         typed = _draw_options(probes)
@@ -230,8 +230,12 @@ def _pick_probes() -> tuple[str, ...]:
     return tuple(names)
 
 
-def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
-    """Draw the pictures to choose. Returns the name of a dataset, or "" for the scenes drawn for each probe."""
+def _pick_dataset(
+    below: DeltaGenerator, chosen_probes: Sequence[str], models: Sequence[str]
+) -> str:
+    """Draw the pictures to choose, with a note if `models` were trained on drawings and the pictures are photographs.
+    Returns the name of a dataset, or "" for the scenes drawn for each probe.
+    """
     drawn = {registry.load_probe(name).dataset for name in chosen_probes}
     drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
     made_for = min(drawn) if len(drawn) == 1 else "demo"
@@ -263,8 +267,10 @@ def _pick_dataset(below: DeltaGenerator, chosen_probes: Sequence[str]) -> str:
     if typed:
         _preview(typed)
     name = typed or picked or ""
+    is_drawn = (name or made_for).startswith("demo")
+    toys = [model_name(model) for model in models if model in CARDS and not is_drawn]
     with below:
-        quiet(dataset_name(name or made_for))
+        quiet(joined(f"{dataset_name(name or made_for)}.", drawn_only(toys, len(models))))
     return name
 
 
@@ -610,7 +616,7 @@ def _expectation(requests: Sequence[Request]) -> None:
     models, tests = len(requests[0].models), len(requests)
     work = f"{models} model{'s' * (models > 1)} × {tests} test{'s' * (tests > 1)}"
     pictures = _pictures(runs, requests)
-    work += f" × {pictures:,} pictures." if pictures else "."
+    work += f" × {pictures:,} picture{'s' * (pictures > 1)}." if pictures else "."
     basis = "Estimated from other models on the same pictures."
     if not total.is_known:
         basis = "Nothing similar has been run here yet."

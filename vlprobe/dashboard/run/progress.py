@@ -183,7 +183,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
             quiet(f"{waits}{span(time.time() - job.created)} so far. You can leave this page.")
         elif job.label:
             total = span(job.updated - job.created)
-            quiet(f"{job.label.rstrip('.')} after {total}, with waiting and loading.")
+            quiet(f"{job.label.rstrip('.')}. It took {total}, with waiting and loading.")
         with st.container(horizontal=True):
             refusal = "Jobs cannot be stopped or started here."
             if job.state != "done" and changes(refusal):
@@ -519,4 +519,4 @@ def _draw_job() -> None:
             return  # the page has its panel, with a button that cancels it
         link_page("run", "Show", {"job": job.id}, width="content")
         if not access.read_only():
-            draw_stop(job, "Stop", "Stopping", "stop_under_way", type="tertiary")
+            draw_stop(job, "Cancel", "Stopping", "stop_under_way", type="tertiary")
