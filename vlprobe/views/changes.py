@@ -91,6 +91,20 @@ def changed_words(original: str, edited: str) -> tuple[str, str]:
     return ", ".join(filter(None, sources)), ", ".join(filter(None, targets))
 
 
+def change_in_words(original: str, edited: str, otherwise: str) -> str:
+    """Return the removed and the inserted words, or `otherwise` if several places of the caption changed.
+
+    >>> change_in_words("A red dog.", "A blue dog.", ""), change_in_words("A dog.", "A red dog.", "")
+    ('red → blue', '(nothing) → red')
+    >>> change_in_words("A red dog by two trees.", "A blue cat by six trees.", "several places")
+    'several places'
+    """
+    words = changed_words(original, edited)
+    if any("," in each for each in words):
+        return otherwise
+    return " → ".join(each or "(nothing)" for each in words)
+
+
 def single_change(original: str, edited: str, longest: int = 3) -> tuple[str, str] | None:
     """Return the old and the new words, in lowercase, if exactly one stretch of words was replaced. Return None if the
     captions are equal or if more than `longest` words differ.

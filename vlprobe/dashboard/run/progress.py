@@ -23,7 +23,7 @@ from vlprobe.runs.profile import SCORING, stage_of
 from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.changes import changed_words
+from vlprobe.views.changes import change_in_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.progress import SoFar
 from vlprobe.views.records import RunRow
@@ -247,7 +247,8 @@ def _last_fooled(job: Job, so_far: SoFar | None, runs: Sequence[RunRow]) -> tupl
 def _draw_last_fooled(case_key: str, number: int) -> None:
     """Draw the picture of a case that fooled a model, and the words that differ."""
     case = view(views.rows.question_rows, case_key, (number,)).iloc[0]
-    words = " → ".join(changed_words(*case["texts"][:2])) if len(case["texts"]) > 1 else ""
+    true_text, *others = case["texts"][:2]
+    words = change_in_words(true_text, others[0], others[0]) if others else ""
     source = large_picture(case["images"][0], FOOLED_SIDE) if len(case["images"]) else ""
     if source:
         st.image(source, plain(f"Last fooled: {words}"), width=FOOLED_SIDE)
