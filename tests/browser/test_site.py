@@ -198,7 +198,7 @@ def test_compare_trade_off_and_slides_of_a_site_respond_to_clicks(offline, hosti
         "before => document.querySelector('h2').textContent !== before", arg=before
     )
     assert "row=" in offline.url
-    kind = offline.get_by_label("Type of edit")
+    kind = offline.get_by_label("Type of edit", exact=True)
     kind.focus()
     kind.select_option(index=0)
     offline.wait_for_function(
