@@ -368,7 +368,7 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
     sent = {"ids": [*ids, "unknown"], "act": "tag", "tag": ""}
     for each, tags in (("telling", ["telling"]), ("hard *one*", ["hard *one*", "telling"])):
         at = send(at, "wall", "chosen", sent | {"tag": each})
-        assert at.toast[0].value == f"Tagged 3 cases: {plain(each)}"
+        assert at.toast[0].value.startswith(f"Tagged 3 cases: {plain(each)}. ")
         assert {
             each.id: list(each.tags) for each in annotations.read(bundled, scenes_key).current
         } == (dict.fromkeys(ids, tags))
@@ -384,7 +384,12 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
     assert at.toast[0].value.startswith("Added 3 of 3 cases to the slides. [Open the slides](")
     assert parse(json.loads(DECKS.read(bundled)[f"{scenes_key} flip"])).cases == tuple(ids)
     at = send(at, "wall", "chosen", sent | {"act": "tag", "tag": "the slice", "every": True})
-    assert at.toast[0].value == "Tagged 3 cases: the slice"
+    assert at.toast[0].value.startswith("Tagged 3 cases: the slice. ")
+    again = {"act": "tag", "tag": "the slice"}
+    at = send(at, "wall", "chosen", sent | again | {"ids": ids[:2]})
+    assert at.toast[0].value == "Removed the tag the slice from 2 cases"
+    at = send(at, "wall", "chosen", sent | again)  # one of three has it
+    assert at.toast[0].value.startswith("Tagged 3 cases")
     for damaged in ("ids", {"ids": 3}, sent | {"ids": ["unknown"]}):
         assert not send(at, "wall", "chosen", damaged).toast
     at = send(at, "wall", "chosen", sent | {"act": "show"})

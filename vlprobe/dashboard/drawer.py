@@ -494,15 +494,21 @@ def _write(case_key: str, card: WallCard, **changes: Any) -> None:
     st.session_state[UNDO] = (case_key, previous)
 
 
-def add_tag(case_key: str, ids: Mapping[int, str], name: str) -> None:
-    """Add a tag to several cases, given by number with their ids. Raises InvalidInput if the tag is not valid or a case
-    has too many tags.
+def toggle_tag(case_key: str, ids: Mapping[int, str], name: str) -> str:
+    """Add a tag to several cases, given by number with their ids, or remove it if all of them have it. Return what was
+    done. Raises InvalidInput if the tag is not valid or a case has too many tags.
     """
     st.session_state.pop(UNDO, None)  # the state before would also take back this tag
     written = {each.case: each for each in annotations.read(store(), case_key).current}
     before = [written.get(case, Annotation(case, case_id)) for case, case_id in ids.items()]
-    tagged = [replace(each, tags=(*each.tags, name)) for each in before]
-    annotations.write_all(store(), case_key, tagged)
+    is_removed = all(name in each.tags for each in before)
+    kept = ({*each.tags, name} - ({name} if is_removed else set()) for each in before)
+    changed = [replace(each, tags=tuple(tags)) for each, tags in zip(before, kept, strict=True)]
+    annotations.write_all(store(), case_key, changed)
+    n_cases = counted(len(ids), "case")
+    if is_removed:
+        return f"Removed the tag {plain(name)} from {n_cases}"
+    return f"Tagged {n_cases}: {plain(name)}. The same tag again removes it."
 
 
 def _draw_key_tags(subject: PageSubject, card: WallCard, annotation: Annotation) -> None:

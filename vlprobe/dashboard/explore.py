@@ -361,8 +361,7 @@ def _use_selected(
     elif sent.get("act") == "export":
         st.session_state[drawer.EXPORTED] = region
     elif name:
-        drawer.add_tag(subject.key, ids, name)
-        st.session_state["toast"] = f"Tagged {named}: {plain(name)}"
+        st.session_state["toast"] = drawer.toggle_tag(subject.key, ids, name)
     else:
         write_choice({"region": region})
 

@@ -99,6 +99,7 @@ class Wall {
     this.size = SIZES.includes(size) ? size : 150;
     this.current = "";
     this.chosen = new Set();
+    this.name = ""; // the last tag or slice
     this.anchor = ""; // the card at which a range starts
     this.before = []; // the cards that were selected before this range
     this.observer = null;
@@ -234,8 +235,8 @@ class Wall {
   // Show the actions for selected cards. They stay, with the typed text, while more cards are selected.
   acts() {
     const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag, every: this.isEvery });
-    const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name" });
-    const name = (act) => (tag.value.trim() ? send(act, tag.value) : tag.focus());
+    const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name", value: this.name });
+    const name = (act) => (tag.value.trim() ? send(act, (this.name = tag.value)) : tag.focus());
     tag.addEventListener("keydown", (event) => {
       if (event.key === "Enter") name("tag");
     });
