@@ -539,7 +539,12 @@ def test_each_heading_has_its_rate_of_guessing_or_says_that_lower_is_better(ques
         assert set(rates) == {half, third} and rates.count(third) == 2  # VISLA: 1 of 3 orders
         assert html.count("<small>lower is better</small>") == 1
         assert "Guessing: the share of a model that guesses" in all_tests.reading()
+        assert (
+            "Movement, lower is" in replace(all_tests, is_right=is_right).text("markdown")
+        ) is is_right
     assert "guessing" not in card(columns).html()
+    alone = card([column.narrowed({GPT}) for column in columns])
+    assert "vp-best" in card(columns).html() and "vp-best" not in alone.html()
 
 
 def test_hidden_models_stay_in_the_correction_and_the_legend_says_why(question_set, columns):

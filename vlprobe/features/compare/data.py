@@ -184,6 +184,11 @@ class Scorecard:
             else self.title(column)
             for column in self.columns
         ]
+        if self.is_right and not all(map(self._moves, self.columns)):
+            heads = [
+                f"{head}, lower is better" if self._moves(column) else head
+                for head, column in zip(heads, self.columns, strict=True)
+            ]
         if len({column.question_set.key for column in self.columns}) > 1:
             is_short &= len({column.question_set.probe for column in self.columns}) == 1
             heads = [
@@ -466,7 +471,8 @@ class Scorecard:
         is_several = len({self._dataset(each) for each in self.columns}) > 1
         phrases: list[str] = []
         last = ""
-        for column in columns[:MOST_NAMED]:
+        named = columns[:MOST_NAMED]
+        for column, following in zip(named, [*named[1:], None], strict=True):
             title = self.title(column)
             word, where = "against", self._lie(column)
             if column.subtype.startswith(PREFIX):
@@ -477,7 +483,8 @@ class Scorecard:
                 word, where = "in", title.lower()
             if kind := self._kind_of_type(column):
                 where = f"{where} ({kind})"
-            if is_several and len(datasets) > 1 and title != "All":
+            is_same = following and self._dataset(following) == self._dataset(column)
+            if is_several and len(datasets) > 1 and title != "All" and not is_same:
                 where = f"{where} ({self._dataset(column)})"
             phrases.append(where if word == last else f"{word} {where}")
             last = word
@@ -781,7 +788,7 @@ class Scorecard:
             htpy.sup[cell.group],
         ]
         below = htpy.span(".vp-below")[bar if unit == "rate" else None, count]
-        return htpy.td(".vp-best" if cell.is_best else "")[numbers, below]
+        return htpy.td(".vp-best" if cell.is_best and len(self.rows) > 1 else "")[numbers, below]
 
     def _count(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return the number of cases, or "240 + 694 × ½" if 694 of them fool the model in one of two orders."""
