@@ -310,6 +310,16 @@ def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
     assert "The disk is full." not in words(at)
 
 
+def test_a_canceled_job_is_not_announced_to_the_person_who_canceled_it(
+    show_page, compared: Store, alive: None
+):
+    job_id = write_job(compared, (RANDOM,), "running", label=RANDOM)
+    at = show_page(compared, "lab")
+    end_job(compared, job_id, state="cancelled")
+    at.run()
+    assert not [button for button in at.button if button.label == "Dismiss"]
+
+
 def test_visiting_another_page_keeps_the_progress_and_form(show_page, compared: Store, alive: None):
     job_id = write_job(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
     at = show_page(compared, "run", job=job_id)

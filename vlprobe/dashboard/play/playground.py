@@ -232,7 +232,9 @@ def _draw_upload() -> None:
         "on_change": st.session_state.__setitem__,
         "args": ("play_fresh", True),
     }
-    st.file_uploader("Or your own picture", SUFFIXES, key="play_file", **fresh)
+    st.file_uploader(
+        "Or your own picture: choose, drop or paste it", SUFFIXES, key="play_file", **fresh
+    )
     with st.popover("Camera", icon=":material/photo_camera:"):
         if st.toggle("Use this device's camera", key="play_camera_on"):
             st.camera_input("Take a picture", key="play_camera", **fresh)

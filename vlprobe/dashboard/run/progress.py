@@ -451,8 +451,8 @@ MOST = 3  # maximum number of notices at once; the newest are kept
 
 
 def draw_notices(unfinished: Sequence[Job], is_long: bool) -> None:
-    """Draw a notice for each job that has ended, unless the page already shows the job's progress. On a long page,
-    where that may be out of view, draw the notice of a job that has just ended.
+    """Draw a notice for each job that has ended without being canceled, unless the page already shows the job's
+    progress. On a long page, where that may be out of view, draw the notice of a job that has just ended.
     """
     going = {job.id for job in unfinished}
     just_ended = st.session_state.get(GOING, set()) - going
@@ -467,7 +467,8 @@ def draw_notices(unfinished: Sequence[Job], is_long: bool) -> None:
         with st.container(key="notices"):
             for job_id in st.session_state[ENDED]:
                 try:
-                    _draw_notice(jobs.read(store(), job_id))
+                    job = jobs.read(store(), job_id)
+                    _dismiss(job_id) if job.state == "cancelled" else _draw_notice(job)
                 except VlprobeError:  # the job was deleted meanwhile
                     _dismiss(job_id)
 
