@@ -13,7 +13,7 @@ from vlprobe import registry, views
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
 from vlprobe.storage import shipped
-from vlprobe.surfaces.paper import print_style
+from vlprobe.surfaces import paper
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 UP = BY_NAME["positive_rate"]
@@ -157,17 +157,18 @@ def test_a_dark_page_changes_only_the_colors():
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
-def test_a_higher_share_has_more_contrast_on_a_light_and_on_a_dark_map(background: str):
+def test_a_higher_share_has_more_contrast_on_a_light_and_on_a_dark_map(background, monkeypatch):
     values = np.array([0.5, 0.0, 0.25])
     figure = charts.points.point_map(np.zeros((3, 2)), values, ["a"] * 3, "Share fooled", 0.5)
     charts.theme.inked(figure, background != "#ffffff")
     marker = figure.data[0].marker
     assert list(figure.data[0].customdata) == [[1], [2], [0]]  # the highest share is drawn last
     ends = [bytes.fromhex(color[1:]) for _, color in marker.colorscale]
-    paper = luminance(bytes.fromhex(background[1:]))
-    low, high = (abs(luminance(color) - paper) for color in ends)
+    page = luminance(bytes.fromhex(background[1:]))
+    low, high = (abs(luminance(color) - page) for color in ends)
     assert low < high / 2
-    printed = print_style(figure)
+    monkeypatch.setattr(paper, "rendered", lambda figure, suffix: figure)
+    printed = paper.exported(figure, ".svg")
     assert printed.data[0].marker.colorscale[0][1] == charts.theme.LOW  # exported in light colors
 
 

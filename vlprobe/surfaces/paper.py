@@ -253,7 +253,7 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     figure.update_layout(template="plotly_white", width=WIDTHS[width], paper_bgcolor="white")
     figure.update_xaxes(title_font_size=LETTERS)
     figure.update_yaxes(title_font_size=LETTERS)
-    inked(recolor(figure, ON_LIGHT), is_dark=False)  # it may have the colors of a dark page
+    inked(figure, is_dark=False)
     if layout.height is None:
         layout.height = HEIGHT
     margin, legend = layout.margin, layout.legend
@@ -301,7 +301,8 @@ def can_render() -> bool:
 
 def exported(figure: go.Figure, suffix: str) -> bytes:
     """Return a page's figure as the content of an image file, in the style for print."""
-    return rendered(print_style(figure), suffix)
+    light = recolor(go.Figure(figure), ON_LIGHT)  # the page may be dark
+    return rendered(print_style(light), suffix)
 
 
 def rendered(figure: go.Figure, suffix: str) -> bytes:
