@@ -36,7 +36,13 @@ def recolor(figure: go.Figure, colors: Mapping[str, str]) -> go.Figure:
             return {name: recolored(inner) for name, inner in value.items()}
         return list(map(recolored, value)) if isinstance(value, list | tuple) else value
 
-    figure.update(recolored({"data": figure.to_plotly_json()["data"]}), overwrite=True)
+    for trace in figure.data:
+        looks = {
+            name: recolored(value)
+            for name, value in trace.to_plotly_json().items()
+            if isinstance(value, str | dict) and "bdata" not in value  # the rest are arrays of data
+        }
+        trace.update(looks, overwrite=True)
     return figure
 
 
