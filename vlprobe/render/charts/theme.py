@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.basedatatypes import BaseTraceType
 
 from vlprobe.render.charts.styles import DARK
 from vlprobe.render.numbers import WAYS, unit_of, with_interval
@@ -36,14 +37,15 @@ def recolor(figure: go.Figure, colors: Mapping[str, str]) -> go.Figure:
             return {name: recolored(inner) for name, inner in value.items()}
         return list(map(recolored, value)) if isinstance(value, list | tuple) else value
 
-    for trace in figure.data:
+    def restyle(trace: BaseTraceType) -> None:
         looks = {
             name: recolored(value)
             for name, value in trace.to_plotly_json().items()
             if isinstance(value, str | dict) and "bdata" not in value  # the rest are arrays of data
         }
         trace.update(looks, overwrite=True)
-    return figure
+
+    return figure.for_each_trace(restyle)
 
 
 def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
