@@ -95,7 +95,7 @@ def answers() -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("name", "first"),
     [
-        ("SugarCrepe", "Rows of identical colored suitcases at an airport."),
+        ("SugarCrepe", "A green bowl of many large white apples."),
         ("VALSE", "A woman holds down her phone in front of her face."),
     ],
 )
@@ -338,7 +338,8 @@ def test_home_and_slides_start_with_a_failure_of_many_models_and_show_no_suspect
     assert opener is not None
     for card in (failures[0].card, opener.card):
         fooled = {each.model for each in card.verdicts if each.verdict == "fooled"}
-        assert fooled == {"published:CLIP_COCO", "published:CLIP_TROHN-Img"}
+        clip = ("CLIP ViT-B/32", "CLIP_COCO", "CLIP_TROHN-Img")
+        assert fooled == {f"published:{model}" for model in clip}
         assert views.rows.are_here(card.images)
     assert len(failures) == 20 and not suspects & {each.card.id for each in failures}
     # The models that each failure fools in both orders of the captions

@@ -40,11 +40,11 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_a_few_clicks_from_home
     expected = swaps_that_fool_gpt4v_only()
     assert len(expected) > 10
     assert (
-        "GPT-4V and CLIP ViT-B/32 chose this one"
+        "CLIP ViT-B/32, CLIP_COCO and CLIP_TROHN-Img chose this one"
         in fresh.get_by_text("chose this one").inner_text()
     )
     assert fresh.locator("img.picture:visible").first.evaluate("image => image.naturalWidth") > 300
-    assert fresh.get_by_text("CC BY 2.0").count() == 1
+    assert fresh.get_by_text("CC BY-SA 2.0").count() == 1
     fresh.get_by_role("link", name=re.compile("^Compare.*Which model is better")).click()
     idle(fresh)
     fresh.get_by_role("radio", name="Differences").click()

@@ -74,16 +74,20 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(show_page, tmp_
     monkeypatch.delenv(shipped.SETTING)
     at = show_page(StoreAboveShipped(tmp_path / "own", shipped.PUBLISHED_FOLDER, shipped.FOLDER))
     case = hero(at)["cases"][0]
-    assert case["verdict"] == "CLIP_COCO and CLIP_TROHN-Img chose this one"
-    assert [mark["name"] for mark in case["marks"]] == ["CLIP_COCO", "CLIP_TROHN-Img"]
-    chose_true = ["GPT-4V", "CLIP ViT-B/32", "CLIP_TROHN-Text"]
+    assert case["verdict"] == "CLIP ViT-B/32, CLIP_COCO and CLIP_TROHN-Img chose this one"
+    assert [mark["name"] for mark in case["marks"]] == [
+        "CLIP ViT-B/32",
+        "CLIP_COCO",
+        "CLIP_TROHN-Img",
+    ]
+    chose_true = ["GPT-4V", "CLIP_TROHN-Text"]
     assert [mark["name"] for mark in case["right"]["marks"]] == chose_true
-    assert case["right"]["verdict"] == "GPT-4V, CLIP ViT-B/32 and CLIP_TROHN-Text"
-    assert "model=published%3ACLIP_COCO&" in case["href"]  # a model that the case fools
+    assert case["right"]["verdict"] == "GPT-4V and CLIP_TROHN-Text"
+    assert "model=published%3ACLIP+ViT-B%2F32&" in case["href"]  # a model that the case fools
     assert figures(at)["strip"]["guess"] == 0.5
     (picture,) = case["pictures"]
     assert picture["source"].startswith("data:image/webp;base64,")
-    assert picture["credit"]["license"] == "CC BY 2.0"
+    assert picture["credit"]["license"] == "CC BY-SA 2.0"
     assert next(row["name"] for row in figures(at)["strip"]["models"]) == "GPT-4V"
     links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
     drawn = ("Rewording", "Mixed pictures", "Trade-off by edits", "Try it")

@@ -3,7 +3,7 @@
 Failures that fool the most models are shown first, one case per picture. Among cases that fool
 equally many models, the order is random. In published questions, whose labels may be wrong, cases
 that strong models reject are omitted, cases that fool the selected model come first, and cases that
-people understand at a glance are preferred (`clearness`).
+people understand at a glance are preferred (`is_clear`).
 """
 
 import math
@@ -28,12 +28,7 @@ LEAST_ANSWERS = 30  # minimum number of answers to a type of edit for showing it
 # Words that say that something is absent, which a picture cannot show, and a word with which VALSE makes odd captions
 _UNCLEAR = {"no", "not", "none", "without", "never", "nobody", "nothing", "ignoring", "exactly"}
 _LONGEST_CLEAR = 12  # words
-_REPLACEMENTS = (
-    "replace_obj",
-    "replace_att",
-    "foil-it",
-)  # of a thing or its attribute, in published questions
-_CLEAR, _REPLACED = 1000, 3  # added to the strength of a clear case, and of a replacement
+_CLEAR = 100_000  # added to the rank of a clear case
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
 
 
@@ -165,8 +160,8 @@ def failure_strengths(
 def prefer_clear(
     question_set: QuestionSet, kind: str, numbers: np.ndarray, strength: np.ndarray
 ) -> np.ndarray:
-    """Rank cases of published questions that people understand at a glance (`clearness`) before all others, and let a
-    replaced thing or attribute count as one and a half fooled models more.
+    """Rank cases of published questions that people understand at a glance (`is_clear`) before all others, and
+    short captions first among equally strong cases.
 
     Args:
         strength: As `failure_strengths` returns it, shape (n_cases,); 0 stays 0.
@@ -176,34 +171,31 @@ def prefer_clear(
     fooling = np.flatnonzero(strength)
     rows = records(CaseRow, views_rows.questions(question_set, numbers[fooling].tolist()))
     texts_of = stored_body(question_set.probe, kind).texts
-    levels = np.array([clearness(row.subtype, *texts_of(row, "")) for row in rows], dtype=int)
-    preferred = strength.copy()
-    preferred[fooling] += _CLEAR * (levels > 0) + _REPLACED * (levels == 2)
-    return preferred
+    ranks = 100 * strength
+    for number, row in zip(fooling, rows, strict=True):
+        true_text, wrong_text = texts_of(row, "")
+        ranks[number] -= min(len(true_text.split()), 99)
+        ranks[number] += _CLEAR * is_clear(row.subtype, true_text, wrong_text)
+    return ranks
 
 
-def clearness(subtype: str, true_text: str, wrong_text: str) -> int:
-    """Return how easily people see in a picture which of two captions is true: 2 for a replaced thing or attribute,
-    1 for another short change, else 0.
+def is_clear(subtype: str, true_text: str, wrong_text: str) -> bool:
+    """Return whether people see at a glance which of two captions is true.
 
     Captions that say what is absent, additions, long captions and those that are not written as a sentence are not
     clear.
 
-    >>> clearness("replace_obj", "A cat in a tree.", "A dog in a tree.")
-    2
-    >>> clearness("relations", "A cat in a tree.", "A cat under a tree.")
-    1
-    >>> clearness("replace_obj", "A room with no cat.", "A room with no dog.")
-    0
+    >>> is_clear("replace_obj", "A cat in a tree.", "A dog in a tree.")
+    True
+    >>> is_clear("replace_obj", "A room with no cat.", "A room with no dog.")
+    False
     """
     source, target = changed_words(true_text, wrong_text)
     words = true_text.split()
     is_sentence = true_text[:1].isupper() and not true_text.isupper() and true_text.endswith(".")
     is_absent = _UNCLEAR & set(f"{true_text} {wrong_text}".lower().split())
     is_addition = subtype.startswith("add_") or not (source and target)
-    if not is_sentence or is_absent or is_addition or len(words) > _LONGEST_CLEAR:
-        return 0
-    return 2 if subtype in _REPLACEMENTS else 1
+    return is_sentence and not is_absent and not is_addition and len(words) <= _LONGEST_CLEAR
 
 
 def _one_a_picture(
