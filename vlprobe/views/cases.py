@@ -93,9 +93,8 @@ def order_values(
         if case_filter.sort == "models":
             return n_fooled
         keys = of_model
-        if not question_set.run(
-            case_filter.model
-        ).is_scored:  # fooled in both orders of the captions first
+        if not question_set.run(case_filter.model).is_scored:
+            # Cases that fool the model in both orders of the captions are first
             keys = np.sign(of_model) * (len(question_set.rated_models) + 1) - n_fooled
         is_doubted = suspects.are_doubted(question_set, case_filter.kind, numbers)
         return moved_last(keys, is_doubted)

@@ -27,9 +27,8 @@ OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
 LIKENESS = "likeness"  # the order of a region that keeps the order of its cases
-SUSPECTS_LAST = (
-    "suspects_last"  # by margin or, without scores, by answer and models; suspect labels last
-)
+# By margin or, without scores, by answer and number of fooled models; suspect labels last
+SUSPECTS_LAST = "suspects_last"
 OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
 # Functions from the margins of both models, and from `cases.order_values`, to sort keys: the smallest first, unknown
 # last. Most need only the first model's margins.
