@@ -39,6 +39,7 @@ from vlprobe.scoring.pictures import open_picture
 from vlprobe.storage import access, annotations, display_names, shipped
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import selection
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter, region_cases, region_label, region_text
 from vlprobe.views.runs import QuestionSet
@@ -394,6 +395,17 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
         assert not send(at, "wall", "chosen", damaged).toast
     at = send(at, "wall", "chosen", sent | {"act": "show"})
     assert card_ids(at) == ids and at.button("chip_1").label == "3 selected cases"
+
+
+def test_more_cases_than_fit_in_a_file_cannot_be_selected_at_once(
+    show_page, bundled, scenes_key, monkeypatch
+):
+    at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip")
+    monkeypatch.setattr(selection, "MOST", 5)
+    sent = {"ids": card_ids(at)[:1], "act": "tag", "tag": "telling", "every": True}
+    at = send(at, "wall", "chosen", sent)
+    assert "are too many to select at once. The maximum is 5." in at.error[0].value
+    assert not annotations.read(bundled, scenes_key).current
 
 
 def test_cards_of_a_search_say_why_they_are_listed(show_page, bundled, scenes_key):

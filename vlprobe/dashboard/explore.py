@@ -46,11 +46,13 @@ from vlprobe.dashboard.state import (
     write_choice,
 )
 from vlprobe.dashboard.widgets import draw_row, draw_styles, draw_toast, link_page, press
+from vlprobe.errors import InvalidInput
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import counted
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, annotations
+from vlprobe.surfaces.report import selection
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import (
     Filter,
@@ -335,13 +337,18 @@ def _use_selected(
     them, add them to the slides, export them, tag them, or save them as a slice.
 
     Raises:
-        InvalidInput: the deck is full, or the tag is not valid.
+        InvalidInput: the deck is full, the tag is not valid, or there are more than `selection.MOST` cases.
     """
     if not isinstance(sent, Mapping) or not isinstance(sent.get("ids"), Sequence):
         return
     ids = {card.case: card.id for card in cards if card.id in sent["ids"]}
     if sent.get("every") is True:
         numbers, _, _ = view(views.cases.passing, subject.question_set, case_filter)
+        if len(numbers) > selection.MOST:
+            raise InvalidInput(
+                f"{len(numbers):,} cases are too many to select at once. The maximum is "
+                f"{selection.MOST:,}. Use more filters."
+            )
         rows = views.rows.questions(subject.question_set, numbers.tolist())
         ids = dict(zip(rows["case"].tolist(), rows["id"], strict=True))
     if not ids:

@@ -468,7 +468,10 @@ def draw_notices(unfinished: Sequence[Job], is_long: bool) -> None:
             for job_id in st.session_state[ENDED]:
                 try:
                     job = jobs.read(store(), job_id)
-                    _dismiss(job_id) if job.state == "cancelled" else _draw_notice(job)
+                    if job.state == "cancelled":
+                        _dismiss(job_id)
+                    else:
+                        _draw_notice(job)
                 except VlprobeError:  # the job was deleted meanwhile
                     _dismiss(job_id)
 
