@@ -187,6 +187,24 @@ def test_a_phone_shows_the_picture_the_verdict_and_the_button_after_a_vote(blank
             box = blank.locator(part).bounding_box()
             assert box["y"] >= 0 and box["y"] + box["height"] <= 640, part
         blank.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
+    models = [
+        {"name": name, "path": "M0 0", "color": "red"} for name in ("CLIP_TROHN-Img", "GPT-4V")
+    ]
+    shown = {
+        "state": "was-true",
+        "label": "True",
+        "models": models,
+        "runs": [["A boy runs. " * 4, ""]],
+    }
+    blank.evaluate("() => window.scrollTo(0, 0)")
+    told = told | {"captions": [shown | {"own": "You"}, shown]}
+    blank.set_viewport_size({"width": 390, "height": 844})
+    blank.evaluate(
+        "(data) => window.draw(data)",
+        told | {"heading": "Wrong. Two of five models believed it, too."},
+    )
+    box, menu = blank.locator(".option").last.bounding_box(), 132
+    assert box["y"] + box["height"] <= 844 - menu
 
 
 def test_names_of_models_break_only_between_words(blank):
@@ -209,11 +227,20 @@ def test_two_browsers_share_one_room(driver, tmp_path: Path, monkeypatch: pytest
         host.get_by_role("button", name="Room").click()
         host.get_by_role("button", name="Open a room").click()
         host.wait_for_url("**room=*")
+        host.get_by_role("button", name="Reveal").wait_for()
+        idle(host)
+        assert not host.get_by_role("button", name="Close the room").is_visible()
+        host.keyboard.press("f")
+        host.wait_for_function("() => document.fullscreenElement")
+        assert not host.get_by_role("button", name="Search").is_visible()
+        assert host.locator(".photo").bounding_box()["width"] > 480
+        host.keyboard.press("f")
         code = host.url.partition("room=")[2][:6]
         guest.set_viewport_size({"width": 390, "height": 844})
         guest.emulate_media(color_scheme="dark")
         visit(guest, f"{url}/present?room={code.lower()}")
         guest.locator(".option").first.click()
+        assert not guest.get_by_role("button", name="Menu").is_visible()
         guest.get_by_role("heading", name="Your vote is in.").wait_for()
         host.get_by_text("1 of 1 voted.").wait_for()
         host.get_by_role("button", name="Reveal").click()

@@ -297,6 +297,10 @@ def test_two_people_play_in_one_room(
     assert you["pips"] == ["wrong"] + ["none"] * 9 and room["pips"][1:] == ["none"] * 9
     ballots = rooms.ballots(rooms.quiz(code).set_key, rooms.quiz(code).kind)
     assert [ballot.is_right for ballot in ballots] == [True, False]
+    send(host, page.ROOM_KEY, next=9)  # a second click on "See the result"
+    assert screen.told["next"] == "Ten more" and rooms.tally(code, secret).is_over
+    send(host, page.ROOM_KEY, next=screen.told["question"])
+    assert screen.told["question"] == 1000 and screen.told["next"] == "Reveal"
 
 
 def test_a_vote_after_the_answer_was_revealed_is_refused_with_a_warning(
@@ -452,17 +456,25 @@ def test_former_addresses_redirect_to_the_quiz_and_to_try_it(
 
 
 @pytest.mark.parametrize("host", ["localhost", "10.0.0.7"])
+@pytest.mark.parametrize("is_open", [False, True])
 def test_a_room_that_others_can_reach_has_a_qr_code(
-    show_quiz, screen, rooms, monkeypatch, host: str
+    show_quiz, screen, rooms, monkeypatch, host: str, is_open: bool
 ):
+    if is_open:  # the person who opens the room may use the address that works only there
+        options = {"server.address": "0.0.0.0"}
+        monkeypatch.setattr(page.st, "get_option", lambda name: options.get(name, ""))
+        monkeypatch.setattr(page, "_own_address", lambda: "10.0.0.7")
     here = f"http://{host}:8501/present"
     monkeypatch.setattr("streamlit.runtime.context.ContextProxy.url", property(lambda _: here))
     at = show_quiz()
     at.button(key="open_room").click().run()
+    if is_open:
+        here = here.replace("localhost", "10.0.0.7")
     room = f"{here}?room={parameter(at, 'room')}"
     assert room in [code.value for code in at.code]
     sources = [image.url for grid in at.get("image") for image in grid.proto.imgs]
-    if host == "localhost":
+    if "localhost" in here:
+        assert "Phones cannot join" in words(at)
         assert not sources and "works only on this computer" in words(at)
     else:
         assert sources == [segno.make(room, error="m").png_data_uri(scale=8)]

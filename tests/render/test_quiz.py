@@ -45,7 +45,7 @@ def test_an_answer_that_is_right_in_one_order_only_counts_half():
     assert participant.total == 1.5
     assert words.scores_data([participant])[0]["total"] == "1.5"
     assert words.summary(Participant("You", ("right", "wrong")), [participant]) == (
-        "You spotted one of two lies. C spotted 1.5."
+        "You spotted one of two lies. C spotted one and a half."
     )
     scored = dataclasses.replace(quiz, questions=(quiz_question(True, **ANSWERS),))
     assert words.model_states(scored, 1)["c"] == ("wrong",)

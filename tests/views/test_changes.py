@@ -15,6 +15,8 @@ from vlprobe.views.changes import changed_words, word_runs
             "very drab with blue, red, and gray.",
             ("bright", "drab"),
         ),
+        ("the janitor's closet", "the full janitors closet", ("", "full")),
+        ("the dog's bone", "the dogs bone", ("dog's", "dogs")),  # only an apostrophe changes
         ("Two dogs", "Two dogs.", ("", ".")),  # only punctuation changes
     ],
 )

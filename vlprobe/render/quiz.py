@@ -98,11 +98,12 @@ def _total(total: float) -> str:
     """Write a number of right answers, which may have a half.
 
     >>> _total(0), _total(3.0), _total(7.5)
-    ('none', 'three', '7.5')
+    ('none', 'three', 'seven and a half')
     """
-    if total % 1:
-        return f"{total:g}"
-    return count_word(int(total)) if total else "none"
+    if total == 0.5:
+        return "half of one"
+    words = count_word(int(total)) if total else "none"
+    return f"{words} and a half" if total % 1 else words
 
 
 def room_summary(room: Participant) -> tuple[str, str]:
@@ -131,7 +132,7 @@ def how_drawn(quiz: QuizRound) -> str:
         which = "these" if quiz.draw == "fair" else f"the {lies}"
         right = f" On {which}, {who} right {between} % of the time."
     if any(each.is_in_one_order for question in quiz.questions for each in question.verdicts):
-        right += f" An answer “{CHANGES}” (=) counts as half."
+        right += f" An answer “{CHANGES}” (½) counts as half."
     if quiz.draw == "fair":
         return f"Drawn at random from {lies}.{right}"
     if n_models == 1:

@@ -4,7 +4,8 @@ import difflib
 import re
 from collections.abc import Iterator
 
-_WORDS = re.compile(r"\s*(?:[\w'-]+|[^\w\s])")
+_WORDS = re.compile(r"\s*(?:[\w'’-]+|[^\w\s])")
+_INSIDE = re.compile(r"(?<=\w)['’-](?=\w)|(?<=s)['’]$")  # marks in a word, and the last of "dogs'"
 _WORD = re.compile(r"\w")
 _SENTENCE_END = re.compile(r"[.!?\s]+$")
 _MARKS = ' .,;:!?"()'
@@ -21,14 +22,16 @@ def in_step(original: str, edited: str) -> Iterator[tuple[str, str, bool]]:
     """Align two captions word by word. Yield stretches of text, each as (text in `original`, text in `edited`,
     whether they differ).
 
-    Letter case is ignored. Punctuation counts only if no word differs, because SugarCrepe's wrong
-    captions often add a period.
+    Letter case is ignored. Punctuation, also in a word ("janitor's", "janitors"), counts only if no word differs,
+    because SugarCrepe's wrong captions often add or remove it.
 
     >>> [run for run in in_step("a red dog", "A blue dog.") if run[2]]
     [(' red', ' blue', True)]
     """
     left, right = (_WORDS.findall(text.strip()) for text in (original, edited))
     folded = [[word.strip().lower() for word in words] for words in (left, right)]
+    plain = [[_INSIDE.sub("", word) for word in words] for words in folded]
+    folded = folded if plain[0] == plain[1] else plain
     matcher = difflib.SequenceMatcher(None, *folded, autojunk=False)
     runs = [
         ("".join(left[a:b]), "".join(right[c:d]), kind != "equal")

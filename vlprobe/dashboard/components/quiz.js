@@ -16,7 +16,7 @@ const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
 const STATES = {
   right: [TICK, "✓", "right", "true"],
   wrong: [CROSS, "✕", "wrong", "lie"],
-  tied: ["", "=", "right in one order only", "tie"],
+  tied: ["", "½", "right in one order only", "tie"],
   none: ["", "?", "no answer", "quiet"],
 };
 
@@ -118,7 +118,7 @@ class Quiz {
     this.heading = Object.assign(make("h1", "heading", data.heading), { tabIndex: -1 });
     const cell = (state) => {
       const [path, letter, word] = STATES[state];
-      return make("td", state, path ? sign(path) : letter, make("span", "hidden", word));
+      return Object.assign(make("td", state, path ? sign(path) : letter, make("span", "hidden", word)), { title: word });
     };
     const heads = pictures.map((source, place) => {
       const image = isPicture(source) && Object.assign(make("img"), { src: source, alt: "" });
@@ -197,7 +197,7 @@ class Quiz {
     const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
       ...data.captions.map((caption, index) => option(caption, index, data, this)),
       make("div", "foot", next, data.keys && this.keys(data)));
-    return make("div", "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
+    return make("div", data.captions.some((caption) => caption.state) ? "grid told" : "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
   }
 
   // Keep the element while the picture is the same, so that it does not flicker.

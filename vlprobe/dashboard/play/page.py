@@ -1,9 +1,12 @@
 """The quiz on the Present page, *Spot the lie*, for one person or for a room."""
 
+import contextlib
 import random
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import segno
 import streamlit as st
@@ -41,8 +44,8 @@ from vlprobe.render.attribution import (
     published_text,
 )
 from vlprobe.render.html.elements import tag
-from vlprobe.render.quiz import STATES, Participant
-from vlprobe.render.sentences import count_word, sentence_names
+from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
+from vlprobe.render.sentences import CHANGES, count_word, sentence_names
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
@@ -124,7 +127,7 @@ def _draw_solo(subject: PageSubject, solo: Solo) -> None:
     if solo.index == len(quiz.questions):
         heading, _, sentence = render_quiz.summary(solo.person, everybody[1:]).partition(". ")
         texts = f"{heading.rstrip('.')}.", sentence
-        following = f"{count_word(len(quiz.questions)).capitalize()} more"
+        following = _more(quiz)
         rows = render_quiz.scores_data(everybody)
         _draw_end(subject, quiz, solo.index, texts, rows, following, KEY)
         return
@@ -136,6 +139,11 @@ def _draw_solo(subject: PageSubject, solo: Solo) -> None:
         "scores": render_quiz.scores_data(everybody) if solo.votes else [],
     }
     draw_question(subject, quiz, solo.index, vote, is_told, (0, 0), values, key=KEY)
+
+
+def _more(quiz: QuizRound) -> str:
+    """Return the label of the button that starts another round."""
+    return f"{count_word(len(quiz.questions)).capitalize()} more"
 
 
 def _draw_end(
@@ -156,6 +164,8 @@ def _draw_end(
         key: Key of the component.
     """
     heading, sentence = texts
+    if any(IN_ONE_ORDER in row["pips"] for row in rows):
+        sentence = f"{sentence} ½: {CHANGES}.".strip()
     names = [question.picture for question in quiz.questions]
     sources = addresses(store().root, names)
     note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
@@ -355,6 +365,8 @@ QR_SIDE = 280  # pixels
 LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 REVEALS = "The person who opened the room reveals the answer. Until then, you can change your vote."
+ONLY_HERE = "Phones cannot join: “Room” says how to start the dashboard for them."
+EVERY_INTERFACE = ("0.0.0.0", "::")  # addresses of a server that other computers can reach
 ABOUT_ROOMS = (
     "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's "
     "memory and are deleted after a day. Votes on random questions give the human baseline on "
@@ -441,7 +453,9 @@ def draw_room(bar: DeltaGenerator) -> None:
                 arguments = picked[1:] if picked else ()
                 look = {"type": "primary", "key": "ask_round", "disabled": picked is None}
                 press("Ask these", ask, *arguments, **look)
-        with st.popover(f"Room {code}", icon=":material/groups:", type="tertiary", key="quiz_room"):
+        # Other keys than that of the door, so that it is closed after a click on "Open a room"
+        menu = "room_menu" if tally.is_host else "guest_menu"
+        with st.popover(f"Room {code}", icon=":material/groups:", type="tertiary", key=menu):
             st.html(tag("p", code, class_="vp-code"))
             quiet(ABOUT_ROOMS)
             _draw_room_address(code)
@@ -453,18 +467,31 @@ def draw_room(bar: DeltaGenerator) -> None:
 
 
 def _room_address(code: str) -> str:
-    return f"{st.context.url or ''}?room={code}"
+    """Return the address of a room: on a server that phones can reach, not the one that works only on this computer."""
+    page = st.context.url or ""
+    if is_local(page) and st.get_option("server.address") in EVERY_INTERFACE:
+        host = urlsplit(page).hostname or ""
+        page = page.replace(host, _own_address() or host, 1)
+    return f"{page}?room={code}"
+
+
+def _own_address() -> str:
+    """Return this computer's address in its network, or "" without a network."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing: it only chooses the network
+        return probe.getsockname()[0]
+    return ""
 
 
 def _draw_room_address(code: str) -> None:
     """Draw the address of a room and, if others can reach it, its QR code."""
-    page, room = st.context.url or "", _room_address(code)
-    if page and not is_local(page):
+    room = _room_address(code)
+    if st.context.url and not is_local(room):
         picture = segno.make(room, error="m").png_data_uri(scale=8)
         st.image(picture, width=QR_SIDE, alt=f"QR code of {room}")
     st.code(room, language=None, wrap_lines=True)
-    if is_local(page):
-        quiet("This address works only on this computer. Others can join a dashboard started with:")
+    if is_local(room):
+        quiet("This address works only on this computer. To let phones join, restart with:")
         st.code("vlprobe dashboard --quiz --read-only --address 0.0.0.0", language=None)
 
 
@@ -492,7 +519,8 @@ def _draw_room_question(code: str) -> None:
     subject = page_subject(quiz.set_key)
     if tally.is_over:
         scores, texts = _room_scores(subject, quiz, tally), render_quiz.room_summary(_room(tally))
-        _draw_end(subject, quiz, tally.number, texts, scores, "", ROOM_KEY)
+        following = _more(quiz) if tally.is_host else ""
+        _draw_end(subject, quiz, tally.number + 1, texts, scores, following, ROOM_KEY)
         frame.say_strangers(subject)
         return
     # Drawn outside the component, which is sent again with its picture whenever a value changes
@@ -501,7 +529,9 @@ def _draw_room_question(code: str) -> None:
         voted = tag("b", voted if tally.n_people else "Nobody has joined yet.")
         leads = tag("span", REVEALS)
         if tally.is_host:
-            leads = tag("span", code, class_="vp-code") + tag("b", _room_address(code))
+            room = _room_address(code)
+            where = tag("span", ONLY_HERE) if is_local(room) else tag("b", room)
+            leads = tag("span", code, class_="vp-code") + where
         st.html(f'<p class="vp-voted">{voted}{leads}</p>')
     draw_question(
         subject,
@@ -567,7 +597,12 @@ def _take_room(rooms: Rooms, code: str) -> None:
             st.session_state["vote_problem"] = str(error)
     elif type(next_question) is int:
         tally = rooms.tally(code, person_secret())
-        if tally.is_host and next_question == tally.number:
+        if tally.is_host and tally.is_over and next_question == tally.number + 1:
+            quiz = rooms.quiz(code)
+            drawn = _quiz_round(page_subject(quiz.set_key), quiz.kind, quiz.draw)
+            rooms.new_round(code, person_secret(), drawn)
+            new_seed()
+        elif tally.is_host and next_question == tally.number:
             (rooms.advance if tally.is_revealed else rooms.reveal)(code, person_secret())
 
 
