@@ -98,8 +98,8 @@ def wall(text: str, source: str = PIXEL) -> dict:
         "frames": [{"source": source, "name": text, "style": "", "text": text}],
         "word": text,
         "notes": [text],
-        "lines": [[[text, "true"], ["became", "arrow"], [text, "lie"]]],
-        "verdicts": ["fooled", "tied"],
+        "lines": [[[text, "true"], ["became", "arrow"], [text, "lie"]], [[text, "swap"]]],
+        "verdicts": [["fooled", text], ["tied", text]],
     }
     cards = [
         card,

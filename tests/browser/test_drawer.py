@@ -264,6 +264,20 @@ def test_back_from_the_playground_returns_to_the_open_case(page, drawer):
     assert page.url == address
 
 
+@pytest.mark.full  # embeds 500 scenes
+def test_back_from_the_most_similar_pictures_returns_to_the_open_case(page, drawer):
+    address = page.url
+    drawer.get_by_role("tab", name="More like this").click()
+    drawer.get_by_role("button", name="most similar pictures").click()
+    page.wait_for_url("**region=*")
+    drawer.wait_for(state="detached")
+    idle(page)
+    page.go_back()
+    drawer.get_by_text("Picture 1 of").wait_for()
+    idle(page)
+    assert page.url == address
+
+
 @pytest.mark.full
 def test_another_page_is_one_history_entry(page, url: str):
     visit(page, url + "/")

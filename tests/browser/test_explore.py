@@ -121,6 +121,26 @@ def test_another_page_of_the_wall_begins_at_its_top_without_a_layout_shift(page,
     assert page.locator("main h1").first.bounding_box()["y"] > 50  # below the row of pages
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("width", [1280, 1024])
+def test_a_press_on_a_low_facet_leaves_the_new_cards_in_view(page, url: str, width: int):
+    page.set_viewport_size({"width": width, "height": 700})
+    visit(page, url + EXPLORE)
+    page.mouse.move(width - 200, 400)
+    page.mouse.wheel(0, 2000)
+    heading = page.locator("main h1").first
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-explore_wall').getBoundingClientRect().top < -500"
+    )
+    row = page.locator(".st-key-facet_caption_length button").last
+    assert row.is_visible()
+    row.click()
+    page.wait_for_url("**caption=*")
+    idle(page)
+    assert 60 < heading.bounding_box()["y"] < 200
+    assert 60 < row.bounding_box()["y"] < 700
+
+
 @pytest.mark.full  # embeds 500 scenes
 def test_a_lasso_on_the_map_selects_the_pictures_inside_it(page, url: str):
     page.set_viewport_size({"width": 1280, "height": 900})

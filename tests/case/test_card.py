@@ -37,7 +37,8 @@ def test_a_card_shows_the_changed_words_and_the_number_of_fooled_models():
         "Trains became dogs, 1 of 2 models fooled: On the sand, three yellow trains are standing."
     )
     assert values["lines"] == [[("trains", "true"), ("became", "arrow"), ("dogs", "lie")]]
-    assert values["verdicts"] == ["fooled", "held"]  # controls are not counted
+    squares = [("fooled", "Tiny CLIP: fooled"), ("held", "Half-trained: not fooled")]
+    assert values["verdicts"] == squares  # controls are not counted
     assert (values["count"], values["badge"]) == ("1 of 2", "+3")
     assert values["tip"] == "fooled: Tiny CLIP\nnot fooled: Half-trained"
     assert values["frames"] == [
@@ -51,16 +52,27 @@ def test_a_card_shows_the_changed_words_and_the_number_of_fooled_models():
     ]
 
 
-def test_changes_in_several_places_are_shown_as_a_whole_sentence():
+def test_changes_in_several_places_are_shown_as_a_whole_wrong_sentence_with_marks():
     words = {"source": "yellow, standing", "target": "red, parked"}
     wrong = "On the sand, three red trains are parked."
     shown = case_card(card(**words, wrong_text=wrong), FLIP)
     values = json.wall_card(shown, lambda name: name)
     assert shown.changed_words == ("", "") and "Words" not in shown.facts
-    assert values["lines"] == [[(wrong, "")]]
+    (line,) = values["lines"]
+    assert "".join(text for text, _ in line) == f"wrong: {wrong}"
+    assert [text for text, style in line if style == "lie"] == ["red", "parked"]
+    cut = shown.wrong_runs(24)
+    assert "".join(text for text, _ in cut) == f"{wrong[:23]}…" and ("red", "lie") in cut
     assert values["name"].startswith(
         "On the sand, three red trains are parked, 1 of 2 models fooled"
     )
+
+
+def test_two_words_that_trade_places_are_shown_with_a_two_way_arrow():
+    words = {"source": "yellow, three", "target": "three, yellow"}
+    shown = case_card(card(**words, wrong_text="On the sand, yellow three trains."), FLIP)
+    (line,) = json.wall_card(shown, lambda name: name)["lines"]
+    assert line == [("yellow", "lie"), ("swapped with", "swap"), ("three", "lie")]
 
 
 @pytest.mark.parametrize(

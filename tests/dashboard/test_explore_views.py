@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs
@@ -258,7 +259,7 @@ def test_sentence_chips_cards_and_counts_agree_on_which_models_are_fooled(show_p
         labels = {button.label for button in at.button}
         assert ("exactly one model fooled" in labels) == chip
         assert wall(at)["heading"].startswith(f"{n_cases:,} wrong captions")
-        assert ("tied" in {card["verdicts"][place] for card in wall(at)["cards"]}) == (
+        assert ("tied" in {card["verdicts"][place][0] for card in wall(at)["cards"]}) == (
             verb != "is not fooled by"
         )
 
@@ -380,6 +381,7 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
     numbers = views.named_slices.members(questions, "mine")
     assert set(views.rows.questions(questions, numbers.tolist())["id"]) == set(ids)
     assert set(card_ids(at)) == set(ids) and at.button("chip_0").label == "in the slice mine"
+    assert at.button_group(key="facet_slices").value == "mine"
     assert "mine" in at.query_params["slice"] and "column on Compare" in at.toast[0].value
     at = send(at, "wall", "chosen", sent | {"act": "deck"})
     assert at.toast[0].value.startswith("Added 3 of 3 cases to the slides. [Open the slides](")
@@ -432,13 +434,28 @@ def test_more_like_this_closes_the_case_and_shows_the_nearest_pictures(
 ):
     questions = views.runs.question_set(bundled, scenes_key)
     card = views.wall.wall(questions, FLIPS)[0][0]
-    at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip", case=card.id)
+    query = {"set": scenes_key, "model": FLIPS.model, "kind": "flip", "case": card.id}
+    at = show_page(bundled, "explore", **query, type="number", fooled="demo:weak")
     at.button("case_similar").click().run()
     assert "case" not in at.query_params and not at.exception
     numbers = region_cases("".join(at.query_params["region"]))
     near = views.rows.questions(questions, numbers.tolist())
     assert card.images in list(map(tuple, near["images"]))
     assert near["images"].map(tuple).nunique() == N_NEAREST
+    assert len(wall(at)["cards"]) == N_NEAREST  # whatever the filters
+
+
+def test_a_drawer_explains_the_failure_of_the_model_that_must_be_fooled(
+    show_page, bundled, scenes_key
+):
+    questions = views.runs.question_set(bundled, scenes_key)
+    required = replace(FLIPS, outcome="held", fooled=("demo:weak",))
+    card = views.wall.wall(questions, required)[0][0]
+    query = {"set": scenes_key, "model": FLIPS.model, "kind": "flip", "outcome": "all"}
+    at = show_page(bundled, "explore", **query, fooled="demo:weak", case=card.id)
+    explained = words(at)
+    assert f"fools {model_name('demo:weak')} in" in explained
+    assert f"fools {model_name(FLIPS.model)} in" not in explained
 
 
 @pytest.mark.parametrize(("n_pictures", "expected"), [(500, N_NEAREST), (20, 5), (5, 2)])

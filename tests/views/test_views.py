@@ -256,6 +256,8 @@ def test_a_caption_search_finds_whole_words_in_any_order_and_phrases_in_quotes()
     assert found("") == set(captions)
     assert found("red") == found("RED") == {first, third}
     assert found("dog red") == {first, third}
+    assert found("color") == set() and found("color*") == found("COL** dog") == {second}
+    assert found('"on a bl*"') == {first} and found("*ed") == found("*") == found("re*d") == set()
     assert found('"red dog"') == {first, third} and found('"dog red"') == set()
     assert found("blue dog") == {first, third} and found('"blue bench" red') == {first}
     assert found("röd") == {third} and found("r") == set()

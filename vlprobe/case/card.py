@@ -314,11 +314,35 @@ class CaseCard:
         source, target = (_without_capital(shorten(words, 80), text) for words, text in sides)
         return source, target
 
+    def wrong_runs(self, longest: int) -> list[Run]:
+        """Return the wrong or reworded caption, cut to `longest` characters, with its changed words marked."""
+        text = self.case.wrong_text or self.case.true_text
+        side = next((side for side in self.sides if side.text == text), CaseText(self.loser, text))
+        kept, room = [], longest - 1
+        runs = side.runs(LONGEST)  # if the captions were cut first, their last words would differ
+        if sum(len(words) for words, _ in runs) <= longest:
+            return runs
+        for words, style in runs:
+            if room > 0:
+                kept.append((words[:room], style))
+                room -= len(words)
+        return [*kept, ("…", "")]
+
+    @property
+    def swapped_words(self) -> tuple[str, str]:
+        """The two words or phrases of the true caption that trade places in the wrong one; both "" if none do."""
+        sources, targets = self.case.source.split(", "), self.case.target.split(", ")
+        is_swap = len(sources) == 2 and sources == targets[::-1]
+        return (sources[0], sources[1]) if is_swap else ("", "")
+
     @property
     def change(self) -> list[Run]:
-        """The removed and the inserted words as one line of runs; empty if there are none."""
+        """The removed and the inserted words, or the swapped words, as one line of runs; empty if there are none."""
         is_neutral = self.kind.is_movement or self.is_neutral
         true_style, lie_style = ("changed", "changed") if is_neutral else ("true", "lie")
+        first, second = self.swapped_words
+        if first:
+            return [(first, lie_style), ("swapped with", "swap"), (second, lie_style)]
         source, target = self.changed_words
         if source and target:
             return [(source, true_style), ("became", "arrow"), (target, lie_style)]

@@ -6,7 +6,7 @@ from typing import cast
 from vlprobe.case.card import VERDICT_WORDS, CaseCard, Run, Shot, verdict_word
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks, mark_values
-from vlprobe.render.sentences import CHANGES, shorten
+from vlprobe.render.sentences import CHANGES, LONGEST, shorten
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.types import Picture
 from vlprobe.views.wall import ModelVerdict
@@ -68,7 +68,10 @@ def wall_card(
         "badge": f"+{card.case.more:,}" if badge and card.case.more else "",
         "texts": _sheet(card),
         "lines": _lines(card),
-        "verdicts": [verdict.verdict for verdict in verdicts] if shows_squares else [],
+        "verdicts": [
+            (each.verdict, f"{model_name(each.model, renamed)}: {verdict_word(each)}")
+            for each in verdicts * shows_squares
+        ],
         "count": count,
         "word": word if len(verdicts) > 1 else "",
         "notes": [*notes, *remarks],
@@ -89,13 +92,18 @@ def _sheet(card: CaseCard) -> list[list[Run]]:
 
 
 def _lines(card: CaseCard) -> list[list[Run]]:
-    """Return the lines of text below the picture on a card: the query, the replaced words, or the wrong caption."""
+    """Return the lines of text below the picture on a card: the query, the replaced words, or the wrong caption with
+    its changed words marked.
+    """
     case = card.case
     if card.shows_query:
         return [[(shorten(case.true_text), "")]] if case.images else []
     if words := card.change:
         return [words]
-    return [[(shorten(case.wrong_text), "")]] if case.wrong_text and case.images else []
+    if not (case.wrong_text and case.images):
+        return []
+    lead = [] if card.kind.is_movement or card.is_neutral else [("wrong: ", "quiet")]
+    return [[*lead, *card.wrong_runs(LONGEST)]]
 
 
 def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str] = NOT_RENAMED) -> str:

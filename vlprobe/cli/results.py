@@ -139,7 +139,8 @@ _conditions = option_group(
     click.option(
         "--contains",
         default="",
-        help="Only cases whose captions contain all of these words, and phrases in double quotes.",
+        help="Only cases whose captions contain all of these words (dog* also finds dogs), and phrases in double "
+        "quotes.",
     ),
     click.option(
         "--caption",

@@ -1,6 +1,7 @@
 """The drawer that shows a single case and links to its neighbors, and the *Share* popover."""
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.case.card import CaseCard, card_type, case_card, wrong_captions
-from vlprobe.dashboard import embeddings, widgets
+from vlprobe.dashboard import embeddings, filters, widgets
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import count_text, draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
@@ -69,6 +70,7 @@ EXPORTED = "exported_region"  # session key: the selected cases to export
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
 TABS = ("Answers", "Why", "More like this", "Notes")
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
+NAMED_CAPTION = 36  # and in the name of a search
 
 
 def _close() -> None:
@@ -101,6 +103,8 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
         draw_toast()
         if problem := st.session_state.pop("problem", ""):
             st.error(link_docs(problem), icon=":material/error:")
+    case_filter = _about_fooled(case_filter, card)
+    (card,) = view(views.wall.cards, subject.question_set, case_filter, (number,))
     answers = view(views.rows.answer_rows, subject.question_set, (number,))
     described = case_card(card, kind, answers[number])
     has_pictures = draw_pictures(described)
@@ -131,6 +135,17 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     with st.container(key="case_foot"):  # stays in view, like the head
         shown = st.session_state.get(WHY) == card.id and card.id
         component("keys")(key="case_keys", data={"ways": ways, "opened": shown or ""})
+
+
+def _about_fooled(case_filter: Filter, card: WallCard) -> Filter:
+    """Return the filter for a model that the case fools, if the wall requires it: the drawer explains failures. The
+    sentence's model may be right where others are required to be fooled.
+    """
+    states = {each.model: each.verdict for each in card.verdicts}
+    if case_filter.other or states[case_filter.model] in ("fooled", "tied"):
+        return case_filter
+    fooled = (model for model in case_filter.fooled if states[model] in ("fooled", "tied"))
+    return replace(case_filter, model=next(fooled, case_filter.model))
 
 
 def _draw_steps(
@@ -247,9 +262,9 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
             f"{model_name(model)} changes its answer with the order of the two captions, so it guesses here."
         )
     if card.subtype:
-        filters = (Filter(model, card.kind, subtype=types) for types in ((card.subtype,), ()))
+        both = (Filter(model, card.kind, subtype=types) for types in ((card.subtype,), ()))
         of_type, of_all = (
-            view(views.facets.model_rates, subject.question_set, each)[model] for each in filters
+            view(views.facets.model_rates, subject.question_set, each)[model] for each in both
         )
         if not math.isnan(of_type):
             sentences.append(
@@ -316,16 +331,16 @@ def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) 
         draw_part(f"{label}, regardless of filters")
         with st.container(key="case_more_list", gap=None):
             siblings = [case_card(sibling, described.kind) for sibling in same]
-            changes_of = [sibling.changed_words for sibling in siblings]
-            for sibling in siblings:
-                _draw_sibling(sibling, card.wrong_text, changes_of.count(sibling.changed_words) > 1)
+            changes_of = [(each.changed_words, each.swapped_words) for each in siblings]
+            for sibling, change in zip(siblings, changes_of, strict=True):
+                _draw_sibling(sibling, card.wrong_text, changes_of.count(change) > 1)
     has_pattern = _draw_pattern(subject, case_filter, described)
     encoder = embeddings.ready_encoder(subject) if _has_words(card) else ""
     if encoder:
         label = f"Show the {embeddings.count_nearest(subject)} most similar pictures"
         if st.button(label, icon=":material/image_search:", key="case_similar"):
-            name = f"pictures like the one of “{card.true_text[:30]}”"
-            of_case = name, card.true_text, card.images[0]
+            name = f"pictures like the one of “{textwrap.shorten(card.true_text, NAMED_CAPTION, placeholder=' …')}”"
+            of_case = name, card.true_text, card.images[0], filters.CLEARED
             attempt(embeddings.show_nearest, subject, encoder, *of_case)
             st.rerun()  # of the page: the drawer alone would look for a case
     if not (same or has_pattern or encoder):
@@ -335,17 +350,20 @@ def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) 
 
 
 def _draw_sibling(sibling: CaseCard, wrong_text: str, is_repeated: bool) -> None:
-    """Draw a button that opens another case of the group, with its changed words or, if `is_repeated`, its caption.
-    `wrong_text` is the wrong caption of the open case.
+    """Draw a button that opens another case of the group, with its changed words or, if `is_repeated`, its caption with
+    those words in bold. `wrong_text` is the wrong caption of the open case.
     """
     source, target = sibling.changed_words
-    words = f"{source} → {target}"
+    words = plain(shorten(f"{source} → {target}", LISTED_CAPTION))
     if sibling.case.wrong_text == wrong_text:  # the same caption for another picture
-        words = sibling.case.true_text
+        words = plain(shorten(sibling.case.true_text, LISTED_CAPTION))
+    elif sibling.swapped_words[0] and not is_repeated:
+        words = plain(shorten(" ⇄ ".join(sibling.swapped_words), LISTED_CAPTION))
     elif is_repeated or not (source and target):
-        words = sibling.case.wrong_text or sibling.case.true_text
+        runs = sibling.wrong_runs(LISTED_CAPTION)
+        words = "".join(f"**{plain(text)}**" if style else plain(text) for text, style in runs)
     fooled = " fooled" * (len(sibling.judges) > 1 and not sibling.kind.is_movement)
-    label = f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}{fooled}"
+    label = f"{words} · {sibling.count_text}{fooled}"
     key = f"case_sibling_{sibling.case.case}"
     press(label, st.query_params.__setitem__, "case", sibling.case.id, key=key, type="tertiary")
 

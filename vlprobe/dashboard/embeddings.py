@@ -8,9 +8,10 @@ import importlib
 import importlib.util
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import plotly.graph_objects as go
@@ -136,10 +137,15 @@ def count_nearest(subject: PageSubject) -> int:
 
 
 def show_nearest(
-    subject: PageSubject, encoder: str, label: str, text: str, picture: str = ""
+    subject: PageSubject,
+    encoder: str,
+    label: str,
+    text: str,
+    picture: str = "",
+    changes: Mapping[str, str | None] = MappingProxyType({}),
 ) -> None:
     """Filter the wall to the pictures whose embeddings are nearest to a text or, if it is given, a picture. `label`
-    names them.
+    names them, and `changes` are other changes of the URL's parameters.
     """
     points = _all_points(subject, "picture")
     if not points.names:
@@ -157,7 +163,7 @@ def show_nearest(
     similarities = [*np.repeat(scores[nearest], list(map(len, cases_of))), np.median(scores)]
     label = f"{label} by {shorten(model_name(encoder), MODEL_LENGTH)}"
     region = region_text(label, np.concatenate(cases_of), True, similarities)
-    write_choice({"region": region, "sort": "likeness"})
+    write_choice({**changes, "region": region, "sort": "likeness"})
 
 
 def draw_search(subject: PageSubject) -> None:
@@ -185,7 +191,7 @@ def draw_search(subject: PageSubject) -> None:
         max_chars=200,
         on_change=find,
         help=f"Shows the {N_NEAREST} pictures (at most a quarter of all) whose embeddings by "
-        f"{plain(model_name(encoder))} are closest to that of the text.",
+        f"{plain(model_name(encoder))} are closest to that of the text, if their cases pass the other filters.",
     )
 
 

@@ -55,6 +55,7 @@ from vlprobe.storage import access, annotations
 from vlprobe.surfaces.report import selection
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import (
+    ANY_ENDING,
     Filter,
     region_cases,
     region_similarities,
@@ -323,6 +324,7 @@ def _reasons(
         }
     reasons = {}
     for part in search_parts(case_filter.contains)[:1]:
+        part = part.rstrip(ANY_ENDING) or part
         for card in cards:
             text = next((text for text in card.texts if part.casefold() in text.casefold()), "")
             start = text.rfind(" ", 0, max(0, text.casefold().find(part.casefold()) - 8)) + 1

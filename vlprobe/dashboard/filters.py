@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -68,6 +69,10 @@ from vlprobe.views.paired_outcomes import bucket
 
 AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
 WORDS_LENGTH = 200  # maximum characters of a caption search
+CONTAINS = (
+    "Cases whose captions have all of these words, as whole words: dog does not find dogs. A star stands for any "
+    'ending: dog* finds dog and dogs. Words in double quotes are a phrase: "on the sea".'
+)
 SEARCHES = {"": "All", "own": "Found first, then lost to its own mixture"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {"t2t": "i2t", "i2t": "t2t"}  # by kind
@@ -117,6 +122,9 @@ PARAMETERS = (  # URL parameters that "Clear all filters" removes
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
     *("slice", "unseen", "region", "not", "suspects"),
 )
+
+
+CLEARED = MappingProxyType({**dict.fromkeys(PARAMETERS), "outcome": "all"})  # for all cases
 
 
 def clear_filters(outcome: str | None = None) -> None:
@@ -407,10 +415,11 @@ def draw_chips(case_filter: Filter) -> None:
 
 def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     """Draw the column next to the wall: the caption search, a filter by model, and the facets."""
-    search("Caption contains", "words", 'all words, or "a phrase"')
+    search("Caption contains", "words", "whole words; dog* also finds dogs", CONTAINS)
     embeddings.draw_search(subject)
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)
+    _draw_slices(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
     is_halved = views.facets.counts_halves(subject.question_set, case_filter)
     if facets:
@@ -470,6 +479,29 @@ def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
             on_change=_choose_together,
             args=(subject, case_filter, every),
         )
+
+
+def _draw_slices(subject: PageSubject, case_filter: Filter) -> None:
+    """Draw a row for each named slice with cases that pass the other filters. A press on a row shows only the slice."""
+    named, _ = view(views.named_slices.applicable, subject.key)
+    sizes = {name: n_passing(subject, replace(case_filter, named_slice=name)) for name in named}
+    sizes = {name: size for name, size in sizes.items() if size or name == case_filter.named_slice}
+    if not sizes:
+        return
+    listed = _listed("slices", list(sizes), [case_filter.named_slice])
+    _draw_heading("My slices", "cases")
+    with st.container(key="rows_facet_slices", gap=None):
+        st.session_state["facet_slices"] = case_filter.named_slice or None
+        st.pills(
+            "My slices",
+            listed,
+            format_func=lambda name: f"{plain(name)} :gray[{sizes[name]:,}]",
+            key="facet_slices",
+            label_visibility="collapsed",
+            width="stretch",
+            on_change=lambda: write_choice({"slice": st.session_state["facet_slices"]}),
+        )
+    _draw_more("slices", len(sizes), len(listed))
 
 
 def required_outcomes(case_filter: Filter) -> dict[str, str]:

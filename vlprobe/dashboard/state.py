@@ -139,10 +139,14 @@ def mark_picked() -> None:
 def write_choice(changes: Mapping[str, str | Sequence[str] | None]) -> None:
     """Write a user's choice to the URL. None or an empty list removes a parameter.
 
-    The open case and the page number belong to the previous choice. They are removed unless `changes` sets them.
+    The open case and the page number belong to the previous choice. They are removed unless `changes` sets them, and
+    last: if the case closed first, Back would not lead to it (`history.js`).
     """
     mark_picked()
-    for name, value in {"page": None, "case": None, **changes}.items():
+    for name, value in {
+        **changes,
+        **{name: changes.get(name) for name in ("page", "case")},
+    }.items():
         st.query_params.pop(name, None)
         if value or value == "":
             st.query_params[name] = value if isinstance(value, str) else list(value)
@@ -457,12 +461,11 @@ def query(*without: str) -> str:
     return urlencode(every, doseq=True)
 
 
-def search(label: str, name: str, placeholder: str) -> str:
-    """Draw a text field whose value is stored in the URL, and return its text."""
+def search(label: str, name: str, placeholder: str, help_: str | None = None) -> str:
+    """Draw a text field whose value is stored in the URL, and return its text. `help_` is its tooltip."""
     st.session_state[name] = st.query_params.get(name, "")
-    return st.text_input(
-        label, key=name, placeholder=placeholder, on_change=_write, args=(name, ""), max_chars=200
-    ).strip()
+    look = {"key": name, "placeholder": placeholder, "help": help_, "max_chars": 200}
+    return st.text_input(label, on_change=_write, args=(name, ""), **look).strip()
 
 
 def paginate(total: int, size: int, name: str = "page") -> int:

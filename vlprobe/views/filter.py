@@ -54,6 +54,7 @@ CORNERS = 500  # maximum number of corners of a polygon
 MOST_PAIRS = 100
 REGION_BYTES = 1 << 20  # of the bits of a region: 8 million cases
 REGION_LABEL = 100  # maximum characters
+ANY_ENDING = "*"  # at the end of a word of a caption search
 ORDERED = "."  # at the end of a region that keeps the order of its cases
 SCORED = "+."  # at the end of an ordered region with similarities
 
@@ -116,7 +117,8 @@ class Filter:
         subtype: Types of edit.
         rule: Rules that made the edit.
         tag: Tags from the dataset, written NAME=VALUE.
-        contains: Words that the texts of the case must contain, each in one of them, and phrases in double quotes.
+        contains: Words that the texts of the case must contain, each in one of them, and phrases in double quotes. A
+            word that ends in ANY_ENDING may continue.
         outcome: One of OUTCOMES.
         sort: One of SORTS.
         other: A second model that answered the same questions.
@@ -365,16 +367,21 @@ class Filter:
 def _word_patterns(search: str) -> list[str]:
     """Return a regular expression of RE2 for each word of a caption search, and for each phrase in double quotes.
 
-    Upper and lower case are equal. Words are found as whole words: "red" is not a part of "sheared". Letters of scripts
-    without upper and lower case, such as Chinese, are found anywhere, because many of them have no spaces.
+    Upper and lower case are equal. Words are found as whole words: "red" is not a part of "sheared", but "red*" also
+    finds "reddish". Letters of scripts without upper and lower case, such as Chinese, are found anywhere, because many
+    of them have no spaces.
     """
 
     def edge(character: str, side: str) -> str:
         is_bounded = character.isalnum() and unicodedata.category(character) not in ("Lo", "Lm")
         return rf"({side}|[^\p{{Lu}}\p{{Ll}}\p{{Lt}}\pM\pN_])" if is_bounded else ""
 
-    parts = search_parts(search)
-    return [f"(?i){edge(part[0], '^')}{re.escape(part)}{edge(part[-1], '$')}" for part in parts]
+    patterns = []
+    for part in search_parts(search):
+        text = part.rstrip(ANY_ENDING) or part
+        end = edge(text[-1], "$") if text == part else ""
+        patterns.append(f"(?i){edge(text[0], '^')}{re.escape(text)}{end}")
+    return patterns
 
 
 def search_parts(search: str) -> list[str]:

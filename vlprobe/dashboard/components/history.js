@@ -1,6 +1,7 @@
 // Make one click one step of Back. Streamlit adds a history entry for each parameter that a page writes to its address:
 // four for one click on Explore, and one with the next page's parameters at the previous page's address. This script adds the first
-// entry after a click or a key; later ones replace it. A drawer (`case`) is one entry: Back closes it, whichever case it shows.
+// entry after a click or a key; later ones replace it. A drawer (`case`) is one entry: Back closes it, whichever case it shows, and
+// Back from a wall that the drawer opened leads to the drawer.
 
 function watchHistory() {
   if (history.isWatched) return; // every component includes this script
@@ -12,9 +13,9 @@ function watchHistory() {
   history.pushState = (state, title, url) => {
     const [from, to] = [new URL(location.href), new URL(url, location.href)];
     const [wasOpen, isOpen] = [from.searchParams.has("case"), to.searchParams.has("case")];
-    const isSamePage = from.pathname === to.pathname;
-    const isClosed = isSamePage && wasOpen && !isOpen && others(from) === others(to);
-    const isReopened = isSamePage && isOpen && (wasOpen || history.state?.isClosed);
+    const isSameWall = from.pathname === to.pathname && others(from) === others(to);
+    const isClosed = isSameWall && wasOpen && !isOpen;
+    const isReopened = isSameWall && isOpen && (wasOpen || history.state?.isClosed);
     if (isPressed && !isClosed && !isReopened) add(state, title, url);
     else history.replaceState({ ...state, isClosed }, title, url);
     isPressed = false;

@@ -2,24 +2,25 @@
 //
 // data: label, cards; for a whole wall also heading, note, place (for phones), legend and total (cases on all pages and behind cards); `strip` is a row of pictures only, `bare` a wall without its bar.
 // card: id, name (read by screen readers), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
-// [text, style]), verdicts [state, ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}].
+// [text, style]), verdicts [[state, title], ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}].
 // With `selects`, cards are selected as in a file manager: Ctrl+click selects one more, Shift+click and Shift+arrows a range.
 // `offered` has the tags for them, none if tags cannot be stored.
 // Triggers: open (a card's id), chosen ({ids, act, tag, every}; every: all cases; act is "show", "deck", "export", "tag" or "slice").
 
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";
+const ARROWS = { arrow: "→", swap: "⇄" };
 
 function runs(line, style) {
   const element = make("span", style);
   element.dir = "auto";
   // Text after an arrow moves to the next line as a whole before one of its words is broken.
-  for (const [text, kind] of line) element.append(...(kind === "arrow" ? [arrow(text), make("wbr")] : [make("span", kind, text)]));
+  for (const [text, kind] of line) element.append(...(ARROWS[kind] ? [arrow(text, kind), make("wbr")] : [make("span", kind, text)]));
   return element;
 }
 
-function arrow(text) {
-  const element = make("span", "arrow", "→");
+function arrow(text, kind) {
+  const element = make("span", "arrow", ARROWS[kind]);
   element.title = text;
   return element;
 }
@@ -37,7 +38,7 @@ function texts(lines) {
 }
 
 function verdicts(card) {
-  const squares = make("span", "verdicts", ...card.verdicts.map((state) => make("span", `verdict ${state}`)));
+  const squares = make("span", "verdicts", ...card.verdicts.map(([state, title]) => Object.assign(make("span", `verdict ${state}`), { title })));
   return make("span", "row", squares, make("span", "count", card.count), make("span", "word", card.word));
 }
 
@@ -99,12 +100,13 @@ class Wall {
     this.size = SIZES.includes(size) ? size : 150;
     this.current = "";
     this.chosen = new Set();
-    this.name = ""; // the last tag or slice
+    this.name = ""; // the last tag
     this.anchor = ""; // the card at which a range starts
     this.before = []; // the cards that were selected before this range
     this.observer = null;
     const { signal } = (this.stop = new AbortController());
     document.addEventListener("click", (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null), { signal });
+    document.addEventListener("click", (event) => this.showTop(event), { signal, capture: true }); // facets stop the event
     document.addEventListener("keydown", (event) => this.toggleRail(event), { signal });
     root.addEventListener("mousedown", (event) => this.selects && event.shiftKey && event.preventDefault()); // otherwise Shift+click selects text
     root.addEventListener("click", (event) => this.click(event));
@@ -236,7 +238,7 @@ class Wall {
   acts() {
     const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag, every: this.isEvery });
     const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name", value: this.name });
-    const name = (act) => (tag.value.trim() ? send(act, (this.name = tag.value)) : tag.focus());
+    const name = (act) => (tag.value.trim() ? send(act, tag.value, (this.name = act === "tag" ? tag.value : "")) : tag.focus());
     tag.addEventListener("keydown", (event) => {
       if (event.key === "Enter") name("tag");
     });
@@ -255,6 +257,13 @@ class Wall {
   toggleRail(event) {
     if (!this.selects || event.key !== "[" || event.ctrlKey || event.metaKey || isTyping()) return;
     document.querySelector(".st-key-rail_toggle button")?.click();
+  }
+
+  // The facets stay in view while the wall scrolls. After a press on one, the new cards are in view, too.
+  showTop(event) {
+    const wall = document.querySelector(".st-key-explore_wall");
+    const isFacet = event.target.closest?.(".st-key-rail :is([role=toolbar], [role=radiogroup])");
+    if (this.selects && isFacet && wall.getBoundingClientRect().top < 0) wall.scrollIntoView();
   }
 
   visit(event) {

@@ -303,13 +303,15 @@ PAGES.present = async (page, values) => {
 };
 
 // Return a regular expression for each word, and each phrase in double quotes, of a caption search, as in the dashboard
-// (`views.filter`): whole words, except in scripts without upper and lower case.
+// (`views.filter`): whole words, except in scripts without upper and lower case, or beginnings of words with a star.
 function patterns(search) {
   const letter = String.raw`[\p{Lu}\p{Ll}\p{Lt}\p{M}\p{N}_]`;
   const isBounded = (character) => /[\p{L}\p{N}]/u.test(character) && !/[\p{Lo}\p{Lm}]/u.test(character);
   return [...search.matchAll(/"([^"]+)"|([^\s,;]+)/g)].map(([, phrase, word]) => {
-    const part = [...(phrase || word)];
-    const [begin, end] = [isBounded(part[0]) ? `(?<!${letter})` : "", isBounded(part.at(-1)) ? `(?!${letter})` : ""];
+    const text = phrase || word;
+    const part = [...(text.replace(/\*+$/, "") || text)];
+    const isWhole = part.length === [...text].length && isBounded(part.at(-1));
+    const [begin, end] = [isBounded(part[0]) ? `(?<!${letter})` : "", isWhole ? `(?!${letter})` : ""];
     return new RegExp(begin + part.join("").replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") + end, "iu");
   });
 }
