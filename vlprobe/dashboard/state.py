@@ -464,8 +464,15 @@ def query(*without: str) -> str:
 def search(label: str, name: str, placeholder: str, help_: str | None = None) -> str:
     """Draw a text field whose value is stored in the URL, and return its text. `help_` is its tooltip."""
     st.session_state[name] = st.query_params.get(name, "")
-    look = {"key": name, "placeholder": placeholder, "help": help_, "max_chars": 200}
-    return st.text_input(label, on_change=_write, args=(name, ""), **look).strip()
+    return st.text_input(
+        label,
+        key=name,
+        placeholder=placeholder,
+        on_change=_write,
+        args=(name, ""),
+        max_chars=200,
+        help=help_,
+    ).strip()
 
 
 def paginate(total: int, size: int, name: str = "page") -> int:
