@@ -114,7 +114,7 @@ def test_the_line_of_guessing_runs_through_no_value(blank):
 
 def test_four_numbers_are_in_one_row_and_on_a_narrow_screen_in_two(blank):
     sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
-    figure = {"figure": "41.6 %", "label": "a wrong count (adversarial)", "detail": "3 of 7"}
+    figure = {"figure": "41.6 %", "label": "a mixed picture (90 % stays)", "detail": "3 of 7"}
     sent["slides"] = [sent["slides"][-1] | {"figures": [figure] * 4, "pictures": []}]
     mount(blank, "slides", sent)
     blank.locator("button.start").click()
@@ -271,6 +271,24 @@ def test_slides_can_be_moved_checked_renamed_and_annotated_and_each_change_is_se
 SECOND = """() => { const frame = document.createElement('iframe');
   document.querySelector('#host').shadowRoot.querySelector('dialog').append(frame);
   window.open = () => frame.contentWindow; }"""
+
+
+def test_a_new_slide_with_text_is_typed_at_once_and_its_preview_follows(blank):
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
+    sent = hostile_file()[1] | page
+    mount(blank, "slides", sent)
+    blank.get_by_role("button", name="Add a slide with text after this one").click()
+    empty = blank.get_by_text("Empty: not shown until you type a title.")
+    assert empty.is_visible() and blank.locator("button.large").is_disabled()
+    n_sent = len(blank.evaluate("() => window.sent"))
+    blank.keyboard.type("What models see")
+    assert not empty.is_visible() and blank.locator("button.large").is_enabled()
+    for preview in (".large .title", ".small[aria-pressed=true] .title"):
+        assert blank.locator(preview).inner_text() == "What models see"
+    assert len(blank.evaluate("() => window.sent")) == n_sent  # sent once the field is left
+    blank.keyboard.press("Tab")
+    (title,) = blank.evaluate("() => window.sent.at(-1)")[1]["titles"].values()
+    assert title == "What models see"
 
 
 def test_a_visitors_browser_stores_the_deck_and_sends_it_after_a_reload(page, url: str):

@@ -28,6 +28,7 @@ from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text, slides_file
 from vlprobe.types import Publication
 from vlprobe.views.paired_tests import PairedTests, SubtypeShare
+from vlprobe.views.records import AnswerRow
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict, WallCard
 
@@ -133,7 +134,8 @@ def test_notes_say_a_change_in_several_places_as_two_sentences():
         question = case_slides(
             (A, B, C), replace(shown, source=source, target=target), kind, NAMES
         )[0]
-        assert question.notes[1] == f"{note} Case a/b."
+        assert question.notes[1] == note
+        assert {style for _, style in question.heading} == {""}  # one text, so nothing to compare
 
 
 def test_bars_of_a_case_follow_its_answer_and_come_before_another_case():
@@ -209,12 +211,48 @@ def test_a_half_is_said_in_words_and_each_type_has_an_example_with_a_picture():
     told = replace(told, examples=examples, runs=(replace(run_row(A), n_orders=2), run_row(B)))
     slides = {slide.id: slide for slide in deck.slides(told)}
     often = slides["often"]
-    assert [figure.detail for figure in often.figures] == ["10 of 100", "of 100"]
+    assert [figure.detail for figure in often.figures] == ["10 of 100", "35½ of 100"]
     assert "Pair-tuned saw the captions in both orders; a case" in often.note
     assert [picture.label for picture in often.pictures] == ["red → blue", "red → blue"]
     assert slides["closing"].pictures[0].name == "/nowhere/x.png"
+    swapped = replace(first, source="trains, red", target="dogs, blue")
+    whole = replace(told, examples={row.subtype: swapped for row in rows})
+    (label, _) = (one.label for one in deck.slides(whole)[-2].pictures)
+    assert ("dogs", "lie") in label  # a whole sentence, in which the changed words are marked
     without = replace(told, examples={"color": first})
     assert not next(one for one in deck.slides(without) if one.id == "often").pictures
+
+
+def test_bars_without_guessing_end_at_a_round_number_and_the_title_has_the_range():
+    story = make_story(replace(held_against(FOUR), is_movement=True))
+    story = replace(story, probe="prsm", standings=replace(story.standings, kind="ranking"))
+    better = next(one for one in deck.slides(story) if one.id == "better")
+    assert better.title == "10.0 to 40.0 % of the top pictures change."
+    assert (better.limit, better.limit_label) == (deck.ROOM, "50 %")
+    assert better.bars[0].end == pytest.approx(deck.ROOM * 0.1 / 0.5)
+
+
+def test_a_changed_search_shows_the_pictures_of_both_wordings():
+    kind = presentations()["prsm"].kind("ranking")
+    top = json.dumps([["/a.png", "/b.png"], ["/b.png", "/c.png"]])
+    answer = AnswerRow(0, B, -0.5, (), {"top": top})
+    shown = replace(card(ANSWERS, "A red bus.", "A red coach."), kind="ranking", answer=answer)
+    pictures = case_slides((A, B, C), shown, kind, NAMES)[1].pictures
+    names = ["/a.png", "/b.png", "/b.png", "/c.png"]
+    assert [one.name for one in pictures] == names
+    assert [one.style for one in pictures] == ["", "true", "true", ""]
+
+
+def test_a_talk_says_what_the_models_are_and_ends_with_advice_that_follows_from_the_results():
+    first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
+    told = replace(make_story(held_against(FOUR), first), models=(A, B, C))
+    told = replace(told, last=Opener(replace(first, images=("/nowhere/y.png",)), ""))
+    slides = {slide.id: slide for slide in deck.slides(told)}
+    assert slides["reveal"].note == "All three models match pictures with text."
+    assert slides["closing"].detail.endswith("look twice before you trust a match.")
+    assert slides["closing"].pictures[0].name == "/nowhere/y.png"
+    never = make_story(held_against([replace(one, share=0.0) for one in FOUR]))
+    assert not deck.slides(never)[-1].detail
 
 
 def test_a_slide_credits_published_answers_in_one_line_and_the_last_has_the_sources():

@@ -42,6 +42,7 @@ from vlprobe.views.story import Opener, Story, added_cards, opener, story, sugge
 SIDE = 1000  # maximum pixels of a picture
 SMALL_SIDE = 480  # in the file of a deck with many pictures, so that it stays below 10 MB
 MANY_PICTURES = 24  # a page with more shows thumbnails, and large pictures near the open slide
+IN_A_ROW = 5  # pictures; a slide with more has small ones in rows (slides.js)
 NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
 SLIDES_KEY = "slides"  # of the component
@@ -227,7 +228,9 @@ def _story(subject: PageSubject, kind: str, arrangement: Arrangement) -> Story:
         if first and case_id in (first.card.id, ""):  # not of another kind or question set
             follows = first.next
             more = view(opener, subject.question_set, kind, follows, added) if follows else None
-            return replace(talk_story, opener=first, more=more)
+            follows = more.next if more else ""
+            last = view(opener, subject.question_set, kind, follows, added) if follows else None
+            return replace(talk_story, opener=first, more=more, last=last)
     return talk_story
 
 
@@ -274,10 +277,12 @@ def _talk(
     """Build the data for the `slides` component. `figures` are data URLs by slide id."""
     kind = subject.presentation.kind(talk_story.standings.kind)
     pictures = values.picture_names(slides)
-    near, is_large = _near(slides), len(pictures) > MANY_PICTURES
+    # Pictures in rows are small, and a deck of searches has 20 of them
+    single = values.picture_names([each for each in slides if len(each.pictures) <= IN_A_ROW])
+    near, is_large = _near(slides), len(single) > MANY_PICTURES
     # 200 large pictures of drawn scenes take 20 s or more, their stored thumbnails .4 s
-    sources = addresses(store().root, pictures) if is_large else {}
-    shown = values.picture_names(near) if is_large else pictures
+    sources = addresses(store().root, pictures) if is_large or single != pictures else {}
+    shown = [name for name in single if not is_large or name in values.picture_names(near)]
     large = {name: large_picture(name, SIDE) for name in shown if name not in figures}
     sources |= {**large, **figures}
     names = sentence_names(subject.models, renamed())

@@ -63,12 +63,12 @@ PRESENTATION = Presentation(
         "plurals": "A wrong plural",
         "counting-hard": "A wrong count (hard)",
         "counting-small-quant": "A wrong count (small numbers)",
-        "counting-adversarial": "A wrong count (adversarial)",
+        "counting-adversarial": "A count that is too low",
         "relations": "A wrong relation",
         "action-replacement": "A wrong action",
         "actant-swap": "Swapped roles",
         "coreference-standard": "A wrong answer",
-        "coreference-hard": "A wrong answer (hard)",
+        "coreference-hard": "A wrong answer (small set)",
         "foil-it": "A wrong noun",
     },
     kinds={
@@ -85,7 +85,7 @@ PRESENTATION = Presentation(
             guess_held=1 / 6,
         ),
         "foil": KindPresentation(
-            label="A picture, its caption and a foil",
+            label="One picture, two captions",
             lie="a wrong caption",
             lies="wrong captions",
             sentence="A picture has two captions, and one of them is wrong: a foil. A model has to choose the true "

@@ -26,6 +26,7 @@ from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
 MOST_SUGGESTIONS = 30
+MOST_EXAMPLES = 8  # cases of a type of edit from which an example is chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Story:
     mixture: MixedStory | None
     runs: tuple[RunRow, ...] = ()  # runs of all models
     more: Opener | None = None  # the candidate after the opener
+    last: Opener | None = None  # the candidate after that one
     guess: BlindAccuracy | None = None  # the best guess without the picture
     examples: Mapping[str, WallCard] = field(default_factory=dict)  # a case of each type of edit
 
@@ -77,9 +79,8 @@ def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
     newest = question_set.runs[0]
     models = headline_models(question_set)
     first = opener(question_set, kind, case_id)
-    more = None
-    if first and first.next:
-        more = opener(question_set, kind, first.next)
+    more = opener(question_set, kind, first.next) if first and first.next else None
+    last = opener(question_set, kind, more.next) if more and more.next else None
     return Story(
         probe=question_set.probe,
         dataset=newest.dataset,
@@ -89,8 +90,9 @@ def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
         mixture=None if is_search else mixture(question_set.store, newest.dataset, models),
         runs=question_set.runs,
         more=more,
+        last=last,
         guess=best_guess(question_set, kind),
-        examples=examples(question_set, kind),
+        examples=examples(question_set, kind, [each.card for each in (first, more, last) if each]),
     )
 
 
@@ -186,17 +188,43 @@ def suggestions(question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
     return _pictured(question_set, case_filter, chosen)
 
 
-def examples(question_set: QuestionSet, kind: str) -> dict[str, WallCard]:
-    """Return a case for each type of edit: a candidate for the opening case if there is one, else the first case. Types
-    whose case has no picture on this machine are left out.
+def examples(
+    question_set: QuestionSet, kind: str, used: Sequence[WallCard] = ()
+) -> dict[str, WallCard]:
+    """Return a case for each type of edit: if possible a candidate for the opening case, whose picture and change are
+    on no other slide, and except for swaps, words that changed in one place. Types without a picture on this machine are left out.
+
+    Args:
+        used: Cases on other slides.
     """
     numbers = question_set.cases.numbers("kind = ?", [kind])
     numbers = np.concatenate([_candidates(question_set, kind), numbers])
     codes = question_set.cases.codes("subtype")[0][numbers]
-    first = np.unique(codes, return_index=True)[1]
+    first = [np.flatnonzero(codes == code)[:MOST_EXAMPLES] for code in np.unique(codes)]
     case_filter = Filter(headline_models(question_set)[0], kind)
-    cards = _pictured(question_set, case_filter, numbers[first].tolist())
-    return {card.subtype: card for card in cards if views_rows.are_here(card.images[:1])}
+    cards = _pictured(question_set, case_filter, numbers[np.concatenate(first)].tolist())
+    chosen = {}
+    for subtype in dict.fromkeys(card.subtype for card in cards):
+        taken = [*used, *chosen.values()]
+        pictures = {card.images for card in taken}
+        changes = {(card.source, card.target) for card in taken}
+        of_type = [card for card in cards if card.subtype == subtype]
+        of_type = [card for card in of_type if views_rows.are_here(card.images[:1])]
+        if of_type:
+            chosen[subtype] = min(
+                of_type,
+                key=lambda card: (
+                    card.images in pictures,
+                    (card.source, card.target) in changes,
+                    "swap" not in subtype and not _is_one_change(card),
+                ),
+            )
+    return chosen
+
+
+def _is_one_change(card: WallCard) -> bool:
+    """Return whether words in one place of the caption were replaced."""
+    return bool(card.source and card.target) and "," not in card.source + card.target
 
 
 def _pictured(

@@ -5,7 +5,7 @@
 // slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
-// text, style, remark}], limit (share of a track that guessing reaches, 0: none), note, notes, spoken. A run is [text, style].
+// text, style, remark}], limit (share of a track at which a line is, 0: none), limitLabel (what it stands for), note, notes, spoken. A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
 // kept {name, text}: a visitor's deck, which this browser keeps; null for a stored deck.
 // State: near, the id of the open slide if it has a thumbnail. Triggers: kept (the deck that this browser kept), deck {order [id], included {id: bool}, titles {key: text}, notes {key: text},
@@ -19,10 +19,11 @@ const EDGE = 0.15; // share of the width in which a tap turns the slide
 // Steps in which a slide shrinks until it fits: its scale, and whether details are left out.
 const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], [.78, true], [.7, true], [.62, true], [.54, true],
   [.46, true], [.4, true]];
+const IN_A_ROW = 5; // pictures
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 const EMPTY = "Empty: not shown";
 const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", pictures: [], marks: [], options: [],
-  figures: [], bars: [], limit: 0, note: "", notes: [], on: true };
+  figures: [], bars: [], limit: 0, limitLabel: "", note: "", notes: [], on: true };
 
 // A text slide is shown once it has a title.
 const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.startsWith("text:"));
@@ -36,7 +37,7 @@ function picture(shown, pictures) {
     const slide = image.closest(":is(.large, .stage) .slide");
     if (slide?.isConnected) fit([slide]); // it was fitted as a square
   });
-  figure.append(image, shown.label && make("figcaption", "", shown.label), creditOf(shown.credit));
+  figure.append(image, shown.label.length ? written("figcaption", "", shown.label) : "", creditOf(shown.credit));
   return figure;
 }
 
@@ -72,23 +73,24 @@ const percent = (share) => `${Math.min(Math.max(share, 0), 1) * 100}%`;
 
 const reachOf = (bar) => Math.max(bar.end, bar.high ?? 0);
 
-// Values are next to their bars, or in one column behind the line of guessing if it would run through one of them.
-function drawBars(bars, limit) {
+// Values are next to their bars, or in one column behind the line at the limit if it would run through one of them.
+function drawBars({ bars, limit, limitLabel }) {
   const crosses = bars.some((bar) => reachOf(bar) < limit && limit < reachOf(bar) + VALUE_ROOM);
   const column = crosses ? Math.max(limit, ...bars.map(reachOf)) : 0;
-  return list("bars", bars, (bar) => drawBar(bar, limit, column));
+  return list("bars", bars, (bar) => drawBar(bar, limit, limitLabel, column));
 }
 
-function drawBar(bar, limit, column) {
+function drawBar(bar, limit, label, column) {
   const fill = make("i", "fill");
   fill.style.left = percent(bar.start);
   fill.style.width = percent(bar.end - bar.start);
   if (bar.style === "best") fill.style.background = bar.color;
   const track = make("span", "track", fill);
   if (limit) {
-    const guessing = make("i", "limit");
-    guessing.style.left = percent(limit);
-    track.append(guessing);
+    const line = make("i", "limit");
+    line.style.left = percent(limit);
+    line.dataset.label = label;
+    track.append(line);
   }
   if (bar.low !== null && bar.high !== null) {
     const line = make("i", "interval");
@@ -116,10 +118,10 @@ function draw(slide, pictures, level, votes) {
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
   if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2, or a caption, to count each vote; 0 clears."));
   // A picture belongs to each number, if there are numbers
-  const frames = slide.pictures.length && !slide.figures.length ? make("div", "frames", ...slide.pictures.map((one) => picture(one, pictures))) : "";
+  const frames = slide.pictures.length && !slide.figures.length ? make("div", `frames ${slide.pictures.length > IN_A_ROW ? "in-rows" : ""}`, ...slide.pictures.map((one) => picture(one, pictures))) : "";
   const figures = list("figures", slide.figures, (one, index) =>
     [slide.pictures[index] ? picture(slide.pictures[index], pictures) : "", make("b", "", one.figure), make("span", "label", one.label), make("span", "quiet", one.detail)]);
-  const parts = [figures, drawBars(slide.bars, slide.limit)];
+  const parts = [figures, drawBars(slide)];
   parts.push(slide.note && written("p", "note quiet", slide.note));
   if (figures) figures.style.setProperty("--count", slide.figures.length);
   const body = make("div", `slide ${slide.layout} is-${slide.id}`);
@@ -308,13 +310,24 @@ class Show {
         isText ? slide.titled || "" : heading, (value) => {
           const [first, ...lines] = value.trim().split("\n");
           Object.assign(this.current(slide), { heading: [[first, ""]], titled: value }, isText && { detail: lines.join("\n") });
-        });
+        }, true);
       title.querySelector("input, textarea").maxLength = 300;
       middle.append(notes);
       side.append(title, this.actions(slide));
     }
     const more = data.editable && this.additions();
     this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side, more));
+    this.fit(this.page);
+  }
+
+  // Draw the chosen slide again, but not its fields: someone types in one.
+  preview() {
+    const { slides } = this.data;
+    const place = slides.findIndex((one) => one.id === this.chosen), large = this.page.querySelector(".large");
+    large.disabled = !isShown(slides[place]);
+    large.querySelector(".frame").replaceChildren(this.small(slides[place]));
+    this.strip.children[place]?.replaceWith(this.cell(slides[place], place));
+    this.page.querySelector(".actions").replaceWith(this.actions(slides[place]));
     this.fit(this.page);
   }
 
@@ -374,8 +387,9 @@ class Show {
     }, { signal });
   }
 
-  field(name, label, value, act) {
+  field(name, label, value, act, isShownAtOnce = false) {
     const input = Object.assign(make(name), { value, defaultValue: value, dir: "auto" });
+    if (isShownAtOnce) input.addEventListener("input", () => (act(input.value), this.preview()));
     input.addEventListener("change", () => {
       input.defaultValue = input.value;
       act(input.value);
@@ -392,7 +406,10 @@ class Show {
     const row = make("div", "actions",
       press("act", "Move this slide up", () => this.move(slide.id, place() - 1), "↑"),
       press("act", "Move this slide down", () => this.move(slide.id, place() + 1), "↓"));
-    row.append(press("act", "Add a slide with text after this one", () => this.add(`text:${Date.now()}`, "Your title"), "+ Text"));
+    row.append(press("act", "Add a slide with text after this one", () => {
+      this.add(`text:${Date.now()}`, "Your title");
+      this.page.querySelector(".properties textarea").focus();
+    }, "+ Text"));
     if (/^(case|figure|text):/.test(slide.id)) {
       row.append(press("act", "", () => {
         this.chosen = this.data.slides[place() ? place() - 1 : 1]?.id;

@@ -8,6 +8,7 @@ from vlprobe.case.card import (
     STYLES,
     CaseCard,
     Shot,
+    Strip,
     bar_lengths,
     card_type,
     case_card,
@@ -38,6 +39,7 @@ LENGTHS = {  # explains the length of a bar, by its unit
     "spread": " Lengths are in units of each model's spread.",
     "side": " All bars have the same length, because models have different score scales.",
 }
+ROOM = 0.8  # share of the width for the longest bar with its interval
 # Start and end of the bar for an answer without a score
 SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 
@@ -110,12 +112,12 @@ def _question(card: CaseCard) -> Slide:
         layout="beside" if pictures else "stacked",
         tag=first.role.tag,
         tag_style=first.role.tag_style,
-        heading=tuple(first.runs(LONGEST)),
+        heading=((shorten(first.text, LONGEST), ""),),  # alone, so no word is marked
         detail=shorten(middle[0].text if middle else card.task, LONGEST // 2),
         pictures=pictures,
         notes=(
             card.speaker_notes[0] or "Let everyone look at the picture first." * bool(pictures),
-            f"{_changed(card)}Case {card.case.id}.",
+            _changed(card).strip(),
         ),
     )
 
@@ -124,13 +126,14 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
     """Return the slide with all texts and pictures of a case, and what the models answered."""
     case, kind, last = card.case, card.kind, card.sides[-1]
     model = case.answer.model if case.answer else ""
-    pictures = _pictures(card, card.pictures)
+    strips = card.strips() if kind.is_share else []
+    pictures = _ranked(strips) or _pictures(card, card.pictures)
     ranked_by = ""
     if case.answer and card.winner_of(case.answer):
         ranked_by = f"{model} ranks this one first; other models may differ."
     slide = Slide(
         id="lie",
-        layout="beside" if pictures else "stacked",
+        layout="beside" if pictures and not strips else "stacked",
         tag=last.role.tag if kind.is_movement else "",
         heading=((_moved(card, names), ""),),
         detail=f"Answer of {names.get(model, model)}" if kind.is_share else card.task,
@@ -146,9 +149,21 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
             for text in card.sides
             if text.role.box
         ),
+        note="First row: the first wording. Second row: the second. Framed: in both rows."
+        * bool(strips),
         notes=(card.speaker_notes[1] or kind.question, ranked_by),
     )
     return slide if kind.is_movement else _with_verdict(slide, kind, verdicts)
+
+
+def _ranked(strips: Sequence[Strip]) -> tuple[SlidePicture, ...]:
+    """Return the pictures that two wordings rank first, those that both have in a frame."""
+    rows = [[shot.name for shot in strip.pictures] for strip in strips]
+    return tuple(
+        SlidePicture(shot.name, shot.alt, style="true" * all(shot.name in row for row in rows))
+        for strip in strips
+        for shot in strip.pictures
+    )
 
 
 def _moved(card: CaseCard, names: Mapping[str, str]) -> str:
@@ -261,7 +276,7 @@ def _said(
         if kind.is_share:
             changed = abs(answer.margin)
             bars.append(
-                SlideBar(answer.model, 0.0, min(changed, 1.0), f"{100 * changed:.0f} % changed")
+                SlideBar(answer.model, 0.0, changed * ROOM, f"{100 * changed:.0f} % changed")
             )
         elif kind.is_movement:
             bars.append(SlideBar(answer.model, 0.0, size, f"{abs(answer.margin):.3f}"))
@@ -296,6 +311,8 @@ def _said(
             heading=((heading, ""),),
             detail=f"“{shorten(card.case.wrong_text, 160)}”" if card.case.wrong_text else "",
             bars=tuple(bars),
+            limit=ROOM if kind.is_share else 0.0,
+            limit_label="100 %",
             note=f"{scale} {counted(n_more, 'model')} more." if n_more else scale,
             notes=notes if margins else (),
             is_extra=True,

@@ -20,7 +20,7 @@ from vlprobe.render.sentences import (
     shorten,
     some_models,
 )
-from vlprobe.render.slides.case import MOST_BARS, case_slides
+from vlprobe.render.slides.case import MOST_BARS, ROOM, case_slides
 from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
@@ -30,7 +30,6 @@ from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
 LONGEST_EXAMPLE = 70  # characters below a picture
-ROOM = 0.8  # share of the width for the longest bar with its interval
 
 
 def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slide, ...]:
@@ -43,6 +42,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     models = [contestant.model for contestant in story.standings.contestants]
     names = sentence_names(models, renamed)
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
+    deck[1:2] = [_introduced(answer, story) for answer in deck[1:2]]
     dataset = dataset_name(story.dataset, renamed)
     sources = published_text(story.runs, renamed)
     asked_twice = {run.model for run in story.runs if run.n_orders == 2}
@@ -59,17 +59,40 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     if story.more:
         more = case_slides(story.models, story.more.card, kind, names)[1]
         deck.append(replace(more, id="more"))
-    pictures = deck[0].pictures if story.opener else ()
+    last = story.last or story.opener
+    pictures = case_slides(story.models, last.card, kind, names)[0].pictures if last else ()
     closing = Slide(
         id="closing",
         layout="beside" if pictures else "stacked",
         heading=((findings.ranking(story.standings, names), ""),),
-        detail="Ask your own model the same questions.",
+        detail=_advice(story.standings, kind),
         pictures=tuple(replace(picture, label="") for picture in pictures),
         note=f"Cases: {dataset}. {sources}".strip(),
-        notes=(f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",),
+        notes=(
+            "Test your own model on the same cases: "
+            f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",
+        ),
     )
     return (*deck, *_mixed(story.mixture, renamed), closing)
+
+
+def _introduced(slide: Slide, story: Story) -> Slide:
+    """Return the first slide that names models, with a line on what they are."""
+    n_models = len(story.models)
+    verb = "matches" if n_models == 1 else "match"
+    line = f"{some_models(n_models, n_models)} {verb} pictures with text."
+    return replace(slide, note=joined(capitalized(line), slide.note))
+
+
+def _advice(standings: PairedTests, kind: KindPresentation) -> str:
+    """Return the sentence that a talk ends with; "" if it does not follow from the results."""
+    if not any(each.share > 0 for each in standings.fit):
+        return ""
+    if kind.is_share:
+        return "Other words find other pictures: search twice."
+    if standings.is_movement:
+        return "The same meaning in other words gets another score."
+    return "Models miss what people see at a glance: look twice before you trust a match."
 
 
 def describe_questions(
@@ -127,19 +150,21 @@ def _how_often(story: Story, kind: KindPresentation) -> list[Slide]:
 
 
 def _example(card: CaseCard) -> SlidePicture:
-    """Return the picture of a case with the words that were changed, or its wrong caption."""
+    """Return the picture of a case with the words that were changed, or its wrong caption with marked words."""
     shot = card.front[0]
-    label = " → ".join(card.changed_words) if all(card.changed_words) else card.case.wrong_text
-    return SlidePicture(shot.name, shot.alt, shorten(label, LONGEST_EXAMPLE))
+    words = " → ".join(card.changed_words) if all(card.changed_words) else ""
+    label = shorten(words, LONGEST_EXAMPLE) or tuple(card.sides[-1].runs(LONGEST_EXAMPLE))
+    return SlidePicture(shot.name, shot.alt, label)
 
 
 def _count(n_believed: float, n_answers: int) -> str:
-    """Write a count of answers. A count with a half (see `halves_note`) is left out.
+    """Write a count of answers, in which an answer can count as half (see `halves_note`).
 
     >>> _count(12, 1230), _count(353.5, 1230)
-    ('12 of 1,230', 'of 1,230')
+    ('12 of 1,230', '353½ of 1,230')
     """
-    return f"{n_believed:,.0f} of {n_answers:,}" if n_believed % 1 == 0 else f"of {n_answers:,}"
+    half = "½" if n_believed % 1 else ""
+    return f"{math.floor(n_believed):,}{half} of {n_answers:,}"
 
 
 def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
@@ -194,14 +219,19 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
         note += f" Not shown between the last two: {counted(left_out, 'model')}."
     drawn = bars or unfit[:MOST_BARS]
     ends = [max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in drawn]
-    # Width per share of a bar. Bars that count fooled models are never stretched beyond guessing.
-    scale = ROOM / (max([*ends, _guess(standings)]) or 1.0)
+    guess = _guess(standings)
+    limit = guess or _round_end(max(ends))
+    label = number(limit, "rate").replace(".0 %", " %")
+    if standings.unit != "rate":
+        label = f"{limit:g}"
+    scale = ROOM / max([*ends, limit])  # width per share of a bar
     return [
         Slide(
             id="better",
             heading=((heading, ""),),
             bars=_bars(drawn, standings, story.guess, scale),
-            limit=_guess(standings) * scale,
+            limit=limit * scale,
+            limit_label=f"guessing, {label}" if guess else label,
             note=" ".join([note, *apart]),
             notes=_ranking_notes([*fit, *unfit], standings, names),
         )
@@ -212,16 +242,25 @@ def _headline(
     contestants: Sequence[ModelShare], standings: PairedTests, kind: KindPresentation
 ) -> str:
     """Say how often the best and the worst model are fooled, or how far scores move on average."""
-    if standings.is_movement:
-        mean = sum(contestant.share for contestant in contestants) / len(contestants)
-        if standings.unit == "rate":
-            return f"{number(mean, 'rate')} of the top pictures change."
-        return f"A score moves by {mean:.3f} on average."
     lowest, highest = (pick(each.share for each in contestants) for pick in (min, max))
-    shares = number(lowest, "rate")
-    if shares != number(highest, "rate"):
-        shares = interval(lowest, highest, "rate")
+    shares = number(lowest, standings.unit)
+    if shares != number(highest, standings.unit):
+        shares = interval(lowest, highest, standings.unit)
+    if standings.is_movement and standings.unit == "rate":
+        return f"{shares} of the top pictures change."
+    if standings.is_movement:
+        return f"A score moves by {shares} on average."
     return f"{shares} of the {kind.lies} are {card_type(kind).believed}."
+
+
+def _round_end(longest: float) -> float:
+    """Return the end of the scale for bars that guessing does not limit.
+
+    >>> [_round_end(each) for each in (0.104, 0.513, 0.0142, 0.0)]
+    [0.2, 1.0, 0.02, 1.0]
+    """
+    power = 10.0 ** math.floor(math.log10(longest)) if longest > 0 else 1.0
+    return round(next(step * power for step in (1, 2, 5, 10) if step * power >= longest), 9)
 
 
 def _guess(standings: PairedTests) -> float:
@@ -265,11 +304,7 @@ def _measured(standings: PairedTests, kind: KindPresentation) -> str:
     if standings.is_movement:
         return f"How far each model moves: {counts} Lines: 95 % intervals."
     happened = card_type(kind).believed
-    guess = _guess(standings)
-    line = (
-        f"; vertical line: guessing, {number(guess, 'rate').replace('.0 %', ' %')}" if guess else ""
-    )
-    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals{line}."
+    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals."
 
 
 def _ranking_notes(

@@ -26,7 +26,7 @@ class SlidePicture:
 
     name: str  # as in tables of cases
     alt: str
-    label: str = ""
+    label: str | tuple[Run, ...] = ""
     style: str = ""  # "true", "lie" or ""
     author: str = ""  # the photographer, if the dataset names one
 
@@ -89,7 +89,10 @@ class Slide:
     is_extra: bool = False  # whether the slide is left out until someone includes it
     figures: tuple[Figure, ...] = ()
     bars: tuple[SlideBar, ...] = ()
-    limit: float = 0.0  # share of the width of a bar that guessing reaches; 0: none is drawn
+    limit: float = (
+        0.0  # share of the width at which a line says how long the bars are; 0: none is drawn
+    )
+    limit_label: str = ""  # what the line stands for, such as guessing
     note: str = ""  # small, below everything
     notes: tuple[str, ...] = field(default=())  # speaker notes
 
@@ -179,6 +182,7 @@ def _slide_values(
         "figures": [asdict(figure) for figure in slide.figures],
         "bars": [_bar_values(bar, model_looks, names) for bar in slide.bars],
         "limit": slide.limit,
+        "limitLabel": slide.limit_label,
         "note": slide.note,
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
