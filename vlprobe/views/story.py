@@ -192,7 +192,8 @@ def examples(
     question_set: QuestionSet, kind: str, used: Sequence[WallCard] = ()
 ) -> dict[str, WallCard]:
     """Return a case for each type of edit: if possible a candidate for the opening case, whose picture and change are
-    on no other slide, and except for swaps, words that changed in one place. Types without a picture on this machine are left out.
+    on no other slide and, except for swaps, with words that changed in one place. Types without a picture on this
+    machine are left out.
 
     Args:
         used: Cases on other slides.
