@@ -426,6 +426,18 @@ def test_each_part_of_a_latex_table_fits_a_page_even_with_two_lines_per_row():
     assert len(begins) == 2 and all(r"max totalheight=0.9\textheight" in line for line in begins)
 
 
+def test_parts_of_a_latex_table_are_below_each_other_and_keep_rows_of_one_group_together():
+    rows = [("All", "m1")] * 30 + [("Object", "m2")] * 15
+    lines = latex_lines(pd.DataFrame(rows, columns=["Type", "Model"]))
+    first, second = "\n".join(lines).split("\n\n")  # the blank line begins a paragraph
+    assert (first.count("All &"), first.count("Object")) == (30, 0)
+    assert second.count("Object &") == 15
+    wide = pd.DataFrame({"Model": ["a"], **{f"c{number}": ["1 %"] for number in range(12)}})
+    parts = "\n".join(latex_lines(wide, {"c0": ["a"]})).split("\n\n")
+    assert [part.count("c") - part.count("c}") >= 4 for part in parts] == [True] * 3
+    assert all(part.count("1 \\%") == 4 and part.count("a & ") == 1 for part in parts)
+
+
 def test_the_hub_s_library_can_read_a_model_index(cache):
     key = keys(cache)["control:random"]
     block = call(cache, "show", key, "--format", "model-index").stdout

@@ -599,6 +599,42 @@ def test_the_sentence_below_the_heading_counts_the_columns_in_which_models_are_c
     assert f"{TROHN} failed a check and is not ranked." in card(left_out).finding()[1]
     drawn = card(leaderboard(question_set_of(question_set.store, "series"), by="edit"))
     assert "for best" not in drawn.finding()[1]  # all six models are tied
+    both = card([*columns, *valse]).finding()[1]  # of different models
+    assert "CLIP_TROHN-Text (7 of 8), then GPT-4V (5 of 8) on SugarCrepe; " in both.replace(
+        "published:", ""
+    )
+    assert " (9 of 12), then " in both and " (8 of 12) on VALSE." in both
+
+
+def test_a_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(columns):
+    first, of_type, *_ = columns
+    of_slice = replace(of_type, subtype="slice:Two cases")
+    cells = {
+        model: replace(cell, estimate=replace(cell.estimate, low=math.nan, high=math.nan))
+        for model, cell in of_type.cells.items()
+    }
+    few = replace(of_type, cells=cells)
+    apart = [each.narrowed(each.cells) for each in (of_slice, few)]
+    assert any(cell.is_best for cell in of_type.cells.values())
+    assert not any(cell.is_best for each in apart for cell in each.cells.values())
+    with_them, without = card([first, of_type, *apart]), card([first, of_type])
+    assert with_them.finding() == without.finding()
+    title = without.title(of_type)
+    note = f"“Two cases (slice)” (someone chose the cases); “{title}” (fewer than 5 pictures)."
+    assert f"Not colored, and not counted in the heading: {note}" in with_them.reading()
+    assert "Not colored" not in without.reading()
+
+
+def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(columns, valse):
+    scorecard = card([*columns, *valse])
+    figure = scorecard.figure()
+    rows = [axis.ticktext for axis in figure.select_yaxes() if axis.ticktext]
+    assert {len(names) for names in rows} == {5, 11}
+    tables = scorecard.text("markdown").split("\n\n")[:2]
+    assert "not run" not in "".join(tables)
+    assert [table.count("\n") for table in tables] == [2 + 5 + 1, 2 + 11 + 1]
+    title = figure.layout.title
+    assert title.text.endswith("fooled, lower is better")
 
 
 def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, question_set):
@@ -635,6 +671,18 @@ def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_hal
     (title,) = at.title
     assert share == "7.8 %" and f"is fooled by a wrong caption, {share} of 7,512" in title.value
     assert title.value.endswith(" in one (counted as half)")
+
+
+def test_breakdown_begins_with_the_type_in_its_heading_and_counts_halves_separately(
+    monkeypatch, question_set
+):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    at = open_page(monkeypatch, question_set.store, "breakdown", set=question_set.key, model=GPT)
+    (title,) = at.title
+    assert title.value == "GPT-4V is fooled most often by swapped things"
+    links = [link.proto.label for link in at.get("page_link") if "½" in link.proto.label]
+    assert links[0] == "Swapped things: **19 + 45 × ½ of 246**"
+    assert "An added attribute: **16 + 82 × ½ of 692**" in links
 
 
 def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, question_set, columns):
@@ -923,7 +971,11 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         assert rows[0].split(" | ")[1].startswith(f"{100 * share:.1f} % (")
         assert rf"{100 * share:.1f} \%" in scorecard.text("latex")
         latex = scorecard.text("latex")
-        assert latex.count("\\\\\n") == 3 + 2 * len(shown) and "Bold: clearly best." in latex
+        n_parts = 2  # of at most 5 columns
+        assert (
+            latex.count("\\\\\n") == n_parts * (3 + 2 * len(shown))
+            and "Bold: clearly best." in latex
+        )
         bold = [
             column for column in columns if sum(cell.is_best for cell in column.cells.values()) == 1
         ]

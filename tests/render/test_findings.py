@@ -283,4 +283,5 @@ def test_unknown_points_are_ignored():
     ],
 )
 def test_the_detail_has_both_numbers_in_the_chosen_unit(units, detail):
-    assert finding_for(leads(X), leads(X), units=units).detail == detail
+    lead = "Both leads are clear (p < .05)."
+    assert finding_for(leads(X), leads(X), units=units).detail == f"{detail} {lead}"

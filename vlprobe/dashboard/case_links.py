@@ -187,11 +187,17 @@ def draw_links(subject: PageSubject, filters: Mapping[str, Filter | None]) -> No
 
 
 def count_text(subject: PageSubject, case_filter: Filter) -> str:
-    """Describe how many cases a link opens, such as "175 of 339". Kinds that cannot fool a model have only a total."""
+    """Describe how many cases a link opens, such as "175 of 339", or "16 + 82 × ½ of 692" if 82 of them fool a model in
+    only one of two orders. Kinds that cannot fool a model have only a total.
+    """
     counted = counts(subject, case_filter)
     if case_filter.kind in movement_kinds():
         return f"{counted['all']:,}"
-    return f"{counted[case_filter.outcome]:,} of {counted['all']:,}"
+    n_cases = f"{counted[case_filter.outcome]:,}"
+    is_halved = subject.question_set.run(case_filter.model).n_orders == 2
+    if is_halved and case_filter.outcome == "fooled":
+        n_cases = f"{counted['fooled'] - counted['tied']:,} + {counted['tied']:,} × ½"
+    return f"{n_cases} of {counted['all']:,}"
 
 
 def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:

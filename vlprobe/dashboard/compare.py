@@ -170,7 +170,8 @@ def say_left_out(contest: PageSubject) -> None:
     names = [model_name(model) for model in _ranked(contest) if model in rated]
     if names:
         others = [f"and {len(names) - MOST:,} others"] * (len(names) > MOST)
-        quiet(f"Not in this comparison: {', '.join([*names[:MOST], *others])}.")
+        limit = f" (at most {MOST} models)" * (len(contest.rivals) == MOST)
+        quiet(f"Not in this comparison{limit}: {', '.join([*names[:MOST], *others])}.")
 
 
 def draw_sentence(subject: PageSubject) -> None:

@@ -1,5 +1,6 @@
 """The *Export* menu of figures and tables, and the link to the current view with the page that works without it."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,10 +12,11 @@ import streamlit as st
 
 from vlprobe.dashboard import decks
 from vlprobe.dashboard.access import is_local
-from vlprobe.dashboard.state import PageSubject, address, attempt, quiet
+from vlprobe.dashboard.state import PageSubject, address, attempt, dataset_name, quiet
 from vlprobe.dashboard.widgets import draw_toast
 from vlprobe.render.html.elements import tag
 from vlprobe.render.text_tables import formatted
+from vlprobe.render.words import probe_name
 from vlprobe.surfaces import paper
 from vlprobe.surfaces.paper import can_render
 from vlprobe.surfaces.report import report
@@ -139,13 +141,15 @@ def report_button(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None
     its models and its row of Differences.
     """
     page = urlsplit(address()).path.rpartition("/")[2]
+    dataset = subject.question_set.runs[0].dataset
+    name = f"{dataset_name(dataset)} {probe_name(subject.probe, dataset)}"
     file_button(
         "Download as a report",
         partial(
             *(report.report, subject.question_set),
             *(page, subject.kind, subject.compared if subject.model else (), row),
         ),
-        f"vlprobe_{subject.probe}_{subject.key[:8]}.html",
+        re.sub(r"\W+", "_", f"vlprobe_{name}_{subject.key[:8]}".lower()) + ".html",
         "text/html",
         icon="description",
         help="A single web page with Home, Explore, Compare and the other pages for these "

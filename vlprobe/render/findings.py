@@ -503,7 +503,8 @@ def trade_off(sides: Sides) -> Finding:
     named = list(dict.fromkeys([*leads, *sides.lowest.models, *models]))[:2]
     points = [point for model in named for point in known if point.model == model]
     heading = _trade_off_heading(sides, len(fit) == 2)
-    return Finding(heading, _values(sides, points), "".join(best))
+    lead = ["", "The lead is clear (p < .05).", "Both leads are clear (p < .05)."][len(leads)]
+    return Finding(heading, joined(_values(sides, points), lead), "".join(best))
 
 
 def _trade_off_heading(sides: Sides, is_pair: bool) -> str:

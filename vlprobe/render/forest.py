@@ -344,6 +344,7 @@ def _draw_axes(
         range=[scale * end for end in frame(comparison)],
         side="top",
         tickformat="+~g",
+        labelalias={"+0": "0"},
         zeroline=True,
         zerolinecolor=QUIET,
         zerolinewidth=1.5,

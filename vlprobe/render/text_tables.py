@@ -24,6 +24,7 @@ GAP = "  "
 UNKNOWN = "-"
 BELOW = "\v"  # in a cell, before text that LaTeX shows on a second line
 LONG, HEAD = 40, 12  # rows of a LaTeX table, letters in a line of its titles
+WIDE = 5  # columns of values in a part of a LaTeX table
 LATEX_PAGE = r"max width=\textwidth, max totalheight=0.9\textheight"  # 0.1: a caption
 NUMBER = re.compile(
     r"[-+−<]? ?\.?\d[\d.,]*( %)?( \([^)]*\))?(\v.*)?|-|n/a|not run|no value|", re.DOTALL
@@ -158,8 +159,10 @@ def latex_lines(
 ) -> list[str]:
     """Format a table as LaTeX, with all commands in its text escaped (see `formatted`).
 
-    A table that is larger than a page is shrunk, and one with more than LONG rows is split. Text after BELOW in a
-    cell becomes a row with small letters. The column `group` of a table of metrics becomes superscripts of values.
+    A table that is larger than a page is shrunk. One with more than LONG rows is split, between groups of rows with
+    the same first cell if it can be, and one with tie letters and more than WIDE columns of values has parts below
+    each other. Text after BELOW in a cell becomes a row with small letters. The column `group` of a table of metrics
+    becomes superscripts of values.
     """
     texts = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {
@@ -171,23 +174,52 @@ def latex_lines(
         columns["value"] = _marked_values(columns["metric"], columns["value"], groups)
     for name, letters in (tie_letters or {}).items():
         columns[name] = _marked_values([name] * len(letters), columns[name], letters)
-    is_number = {name: all(map(NUMBER.fullmatch, texts[name])) for name in columns}
-    alignment = "".join("r" if is_number[name] else "l" for name in columns)
-    below = zip(*(_small_lines(texts[name]) for name in columns), strict=True)
-    rows = [
-        f"{' & '.join(row)} \\\\" + (f"\n{' & '.join(small)} \\\\" if any(small) else "")
-        for row, small in zip(zip(*columns.values(), strict=True), below, strict=True)
-    ]
-    head = [_latex_head(name, "r" if is_number[name] else "l") for name in columns]
+    parts = _balanced_parts(list(columns)) if tie_letters else [list(columns)]
     lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
-    for start in range(0, max(len(rows), 1), LONG):
-        lines += [
-            *(rf"\begin{{adjustbox}}{{{LATEX_PAGE}}}", rf"\begin{{tabular}}{{{alignment}}}"),
-            *(r"\toprule", f"{' & '.join(head)} \\\\", r"\midrule"),
-            *rows[start : start + LONG],
-            *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
+    for names in parts:
+        sides = {name: "r" if all(map(NUMBER.fullmatch, texts[name])) else "l" for name in names}
+        below = zip(*(_small_lines(texts[name]) for name in names), strict=True)
+        rows = [
+            f"{' & '.join(row)} \\\\" + (f"\n{' & '.join(small)} \\\\" if any(small) else "")
+            for row, small in zip(zip(*map(columns.get, names), strict=True), below, strict=True)
         ]
+        head = [_latex_head(name, side) for name, side in sides.items()]
+        for start, end in _pages(columns[names[0]]):
+            lines += [
+                *(["", r"\medskip"] if len(lines) > 1 else []),  # below the previous part
+                rf"\begin{{adjustbox}}{{{LATEX_PAGE}}}",
+                rf"\begin{{tabular}}{{{''.join(sides.values())}}}",
+                *(r"\toprule", f"{' & '.join(head)} \\\\", r"\midrule"),
+                *rows[start:end],
+                *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
+            ]
     return lines
+
+
+def _balanced_parts(names: Sequence[str]) -> list[list[str]]:
+    """Split columns into parts with at most WIDE columns of values, each after the first column.
+
+    >>> [len(part) for part in _balanced_parts(["model", *"abcdefgh"])]
+    [5, 5]
+    """
+    first, *values = names
+    width = -(-len(values) // -(-len(values) // WIDE))
+    return [[first, *values[start : start + width]] for start in range(0, len(values), width)]
+
+
+def _pages(firsts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the first row of each part with at most LONG rows, and the row after it. Rows with the same first cell
+    stay together, unless there are more than LONG of them.
+    """
+    pages, start = [], 0
+    while len(firsts) - start > LONG:
+        end = start + LONG
+        kept = end
+        while kept > start and firsts[kept] == firsts[kept - 1]:
+            kept -= 1
+        pages.append((start, kept if kept > start else end))
+        start = pages[-1][1]
+    return [*pages, (start, len(firsts))]
 
 
 def _small_lines(texts: Sequence[str]) -> list[str]:

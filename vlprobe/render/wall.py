@@ -128,6 +128,11 @@ def heading(
     return f"{sentence}, on {n_groups:,} {'picture' if n_groups == 1 else 'pictures'}"
 
 
+def n_fooled(counted: Mapping[str, int], n_orders: int) -> float:
+    """Return the number of cases that fool a model. One that fools it in only one of two caption orders counts half."""
+    return counted["fooled"] - (counted["tied"] / 2 if n_orders == 2 else 0)
+
+
 def rate_text(counted: Mapping[str, int], n_orders: int, noun: str = "") -> str:
     """Describe the share of cases that fool a model, and how many are ties or fool it in only one of two caption
     orders.
@@ -144,8 +149,7 @@ def rate_text(counted: Mapping[str, int], n_orders: int, noun: str = "") -> str:
     >>> rate_text({"all": 7511, "tied": 694, "fooled": 934}, 2, "cases")
     '7.8 % of 7,511 cases: 240 in both orders, 694 in one (counted as half)'
     """
-    n_fooled = counted["fooled"] - (counted["tied"] / 2 if n_orders == 2 else 0)
-    rate = f"{100 * n_fooled / counted['all']:.1f} % of {counted['all']:,} {noun}".rstrip()
+    rate = f"{100 * n_fooled(counted, n_orders) / counted['all']:.1f} % of {counted['all']:,} {noun}".rstrip()
     if n_orders == 2:
         both = counted["fooled"] - counted["tied"]
         return f"{rate}: {both:,} in both orders, {counted['tied']:,} in one (counted as half)"

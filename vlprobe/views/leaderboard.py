@@ -14,6 +14,7 @@ from vlprobe import registry
 from vlprobe.metrics.tie_groups import group_letters, tie_groups
 from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates
+from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import (
     PairedTests,
     RowVerdict,
@@ -41,7 +42,8 @@ class LeaderboardCell:
         group: Letters of the groups of tied models; models that share a letter are tied.
         note: Why the value or the group is missing; "" if both are present.
         is_best: Whether the model has the best value in the column, or is tied with the model that has it; is clearly
-            better than guessing; and is not clearly worse than another model that is tied with the best.
+            better than guessing; and is not clearly worse than another model that is tied with the best. False in all
+            cells of a column that does not count.
         n_fooled: Number of cases that fool the model. As on Explore, being fooled in one of the two caption orders is
             enough.
         difference: Value minus the baseline's, on the cases that both answered; NaN without a test.
@@ -72,6 +74,14 @@ class LeaderboardColumn:
     # Of all models, whichever have cells; empty: unknown
     tie_groups: Sequence[tuple[str, ...]] = ()
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether a model can be called best: no one chose the cases (a named slice), and there are enough pictures for
+        intervals.
+        """
+        rows = [cell.estimate for cell in self.cells.values() if cell.estimate]
+        return not self.subtype.startswith(PREFIX) and not all(math.isnan(row.low) for row in rows)
+
     def cell(self, model: str) -> LeaderboardCell:
         """Return a model's cell. If the model did not run on the question set, the cell has only a note."""
         return self.cells.get(model, LeaderboardCell(note=NOT_RUN))
@@ -80,7 +90,8 @@ class LeaderboardColumn:
         """Return a copy of the column with only the given models. The best model and the group
         letters are determined among these models.
 
-        No model is best if the one with the lowest share was not tested against the others (see `rank_by_type`).
+        No model is best if the one with the lowest share was not tested against the others (see `rank_by_type`), or in
+        columns that do not count (see `is_counted`).
         """
         cells = {model: cell for model, cell in self.cells.items() if model in models}
         letters = self._letters([model for model, cell in cells.items() if not cell.note])
@@ -90,7 +101,7 @@ class LeaderboardColumn:
         if self.ranking:
             fit = [each.model for each in self.ranking.fit]
             best = next((model for model in fit if model in cells), "")
-            is_tested = self.ranking.is_complete or best in fit[:1]
+            is_tested = self.is_counted and (self.ranking.is_complete or best in fit[:1])
             verdict = self.ranking.verdict
             may_win = {each.model for each in self.ranking.fit if each.may_win}
             tops = [each for each in cells if each == best or verdict(each, best) == "tied"]

@@ -14,6 +14,7 @@ from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
 from vlprobe.render.sentences import capitalized
+from vlprobe.render.wall import n_fooled
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
 
@@ -53,6 +54,8 @@ def draw_page() -> None:
         name: case_links.slice_filter(subject, model, metric.kinds, slicing, name) for name in names
     }
     worst = _most_often(subject, filters)
+    if slicing == "subtype" and worst:  # the rows begin with the type of edit in the heading
+        names = {worst: names[worst]} | names
     heading.title(plain(_heading(subject, model, slicing, worst)), anchor=False)
     kinds = [kind for kind in list_kinds(subject) if kind in metric.kinds]
     with examples:
@@ -104,13 +107,15 @@ def _draw_table(
 
 def _most_often(subject: PageSubject, filters: Mapping[str, Filter | None]) -> str:
     """Return the slice whose cases fool the model most often, or "" if several slices tie or none can be filtered."""
-    shares = {}
+    shares, n_orders = {}, {run.model: run.n_orders for run in subject.question_set.runs}
     for name, slice_filter in list(filters.items())[: case_links.MOST_LINKS]:
         if slice_filter is None or slice_filter.kind in words.movement_kinds():
             continue
         counted = counts(subject, slice_filter)
         if counted["fooled"]:
-            shares[name] = counted["fooled"] / (counted["fooled"] + counted["held"])
+            shares[name] = n_fooled(counted, n_orders[slice_filter.model]) / (
+                counted["fooled"] + counted["held"]
+            )
     worst_slices = [name for name, share in shares.items() if share == max(shares.values())]
     return worst_slices[0] if len(worst_slices) == 1 else ""
 

@@ -32,7 +32,7 @@ from vlprobe.render.charts.theme import (
 from vlprobe.render.forest import correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
-from vlprobe.render.numbers import interval, number
+from vlprobe.render.numbers import TOO_FEW, interval, number
 from vlprobe.render.sentences import (
     capitalized,
     count_word,
@@ -72,7 +72,7 @@ RIGHT = replace(
 )
 MOST_PANELS = 6  # in a row of the figure
 LANE, MARGIN, TICKS = 18, 64, 18  # pixels of the figure: a model, title, numbers of an axis
-LEAST_LANE, GOOD_LANE = 4, 11  # pixels of a model, if there are many
+LEAST_LANE, GOOD_LANE = 4, 10  # pixels of a model, if there are many
 MARK = 6  # pixels, less than most intervals
 ROOM = 0.06  # share of an axis of the figure, left and right of the intervals
 FIGURE_SPACE = "\u2007"  # as wide as a digit
@@ -143,34 +143,49 @@ class Scorecard:
         return rows
 
     def text(self, how: str) -> str:
-        """Format the table on the page as `vlprobe leaderboard` prints it: `how` is "latex" or "markdown"."""
-        columns = self._shown
-        table = in_words(columns, self.renamed, how, self.rows, self._heads())
-        table["model"] = [
-            f"{self.names[model]} (baseline)" if model == self.baseline else self.names[model]
-            for model in self.rows
-        ]
-        counts = [f"{column.n_cases:,}" for column in columns]
-        around = [pd.DataFrame([["Cases", *counts]], columns=list(table)), table]
-        if self._has_rule:
-            shares = [number(column.blind, "rate") for column in columns]
-            row = [f"{RULE} (no picture)", *shares]
-            around.append(pd.DataFrame([row], columns=list(table)))
-        whole = pd.concat(around).rename(columns={"model": "Model"})
-        n_after = len(whole) - len(table) - 1
-        groups = [[column.cell(model).group for model in self.rows] for column in columns]
-        letters = {
-            head: ["", *group, *[""] * n_after]
-            for head, group in zip(table.columns[1:], groups, strict=True)
-        }
+        """Format the table on the page as `vlprobe leaderboard` prints it: `how` is "latex" or "markdown".
+
+        Question sets that different models answered are tables below each other.
+        """
+        places, models = self._grid(len(self.columns))
+        heads, shown = self._heads(), self._shown
+        tables = []
+        for number_of_table, rows in enumerate(models, 1):
+            here = [index for index, (row, _) in enumerate(places) if row == number_of_table]
+            columns = [shown[index] for index in here]
+            table = in_words(columns, self.renamed, how, rows, [heads[index] for index in here])
+            table["model"] = [
+                f"{self.names[model]} (baseline)" if model == self.baseline else self.names[model]
+                for model in rows
+            ]
+            counts = [f"{column.n_cases:,}" for column in columns]
+            around = [pd.DataFrame([["Cases", *counts]], columns=list(table)), table]
+            if self._has_rule:
+                shares = [number(column.blind, "rate") for column in columns]
+                row = [f"{RULE} (no picture)", *shares]
+                around.append(pd.DataFrame([row], columns=list(table)))
+            whole = pd.concat(around).rename(columns={"model": "Model"})
+            n_after = len(whole) - len(table) - 1
+            groups = [[column.cell(model).group for model in rows] for column in columns]
+            letters = {
+                head: ["", *group, *[""] * n_after]
+                for head, group in zip(table.columns[1:], groups, strict=True)
+            }
+            note = joined(self._facts(), self._sources()) if number_of_table == len(models) else ""
+            tables.append(formatted(whole, how, letters, note))
+        return "\n".join(tables)
+
+    def _sources(self) -> str:
+        """Return the sources of published answers of the shown models."""
         shown = [
             run
-            for questions in {each.question_set.key: each.question_set for each in columns}.values()
+            for questions in {
+                each.question_set.key: each.question_set for each in self.columns
+            }.values()
             for run in questions.runs
             if run.model in self.rows
         ]
-        sources = published_text(shown, self.renamed)
-        return formatted(whole, how, letters, joined(self._facts(), sources))
+        return published_text(shown, self.renamed)
 
     def _heads(self, is_short: bool = False) -> list[str]:
         """Return titles of the columns. With several question sets, they name the dataset and the test.
@@ -237,37 +252,39 @@ class Scorecard:
         columns, rows = self._shown, self.rows
         heads = self._heads(is_short=True)
 
-        def fit(down: int, head: float) -> float:
-            """Return the height of a row below titles of a height."""
-            lane = (PAGE[1] - MARGIN - down * (head + TICKS)) / (down * len(rows))
-            return max(LEAST_LANE, min(LANE, lane))
+        def fit(shown: Sequence[Sequence[str]], head: float) -> float:
+            """Return the height of a model in rows of panels below titles of a height."""
+            lane = PAGE[1] - MARGIN - len(shown) * (head + TICKS)
+            return max(LEAST_LANE, min(LANE, lane / sum(map(len, shown))))
 
         most = MOST_PANELS if width == PAGE[0] else 2
-        across = next(
-            (n for n in range(2, most) if fit(math.ceil(len(columns) / n), 50) > GOOD_LANE), most
-        )
-        across = min(len(columns), across)
-        down = math.ceil(len(columns) / across)
-        lane = fit(down, 50)
+        across = next((n for n in range(2, most) if fit(self._grid(n)[1], 50) > GOOD_LANE), most)
+        places, shown = self._grid(across)
+        down, across = len(shown), max(col for _, col in places)
+        lane = fit(shown, 50)
         letters = max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
         wide = WIDE * width // PAGE[0]
-        names = [wrapped(self.names[model], wide) for model in rows]
-        longest = max(len(part) for name in names for part in name.split("<br>"))
+        names = {model: wrapped(self.names[model], wide) for model in rows}
+        longest = max(len(part) for name in names.values() for part in name.split("<br>"))
         left = min(10 + LETTER * letters * longest, width / 2)
-        texts = [[self._printed(column, model) for model in rows] for column in columns]
         longest = max(5 + 0.7 * len(c.cell(model).group) for c in columns for model in rows)
         gap = min(max(30, LETTER * letters * longest + 8), (width - left) / (1.5 * across))
         panel = (width - left) / across - gap / 4
         longest = max(len(word) for head in heads for word in head.split())
-        size = max(LEAST_LETTERS, min(LETTERS, int(panel / (BOLD * longest))))
+        size = max(LEAST_LETTERS, min(LETTERS, letters + 2, int(panel / (BOLD * longest))))
         titles = [wrapped(head, int(panel / (BOLD * size))) for head in heads]
         head = LINE * size * (2 + max(title.count("<br>") for title in titles)) + 8
-        lane = fit(down, head)
+        lane = fit(shown, head)
         letters = max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
-        height, between = lane * len(rows), head + TICKS
+        height, between = lane * sum(map(len, shown)) / down, head + TICKS
         figure: Any = make_subplots(
             *(down, across),
             shared_yaxes=True,
+            specs=[
+                [{} if (row, col) in places else None for col in range(1, across + 1)]
+                for row in range(1, down + 1)
+            ],
+            row_heights=[len(models) for models in shown],
             subplot_titles=[
                 f"<b>{title}</b><br>{column.n_cases:,} cases"
                 for title, column in zip(titles, columns, strict=True)
@@ -278,11 +295,18 @@ class Scorecard:
         figure.update_annotations(font_size=size)
         annotations = [*figure.layout.annotations]  # set at once: each `add_annotation` checks all
         if self.baseline in rows:
-            names[rows.index(self.baseline)] = f"<b>{wrapped(self.names[self.baseline], wide)}</b>"
-        for place, (column, printed) in enumerate(zip(columns, texts, strict=True)):
-            axes = {"row": place // across + 1, "col": place % across + 1}
+            names[self.baseline] = f"<b>{names[self.baseline]}</b>"
+        for place, (column, (down_to, col)) in enumerate(zip(columns, places, strict=True)):
+            axes = {"row": down_to, "col": col}
             axis = place + 1 if place else ""
-            for row, (model, text) in enumerate(zip(rows, printed, strict=True)):
+            models = shown[down_to - 1]
+            figure.update_yaxes(
+                tickvals=list(range(len(models))),
+                ticktext=[names[model] for model in models],
+                range=[len(models) - 0.5, -0.5],
+                **axes,
+            )
+            for row, model in enumerate(models):
                 if (each := column.cell(model).estimate) is None:
                     continue
                 color, symbol = self.looks[model]
@@ -300,7 +324,7 @@ class Scorecard:
                 place_of_text = {"x": 1, "y": row, "xref": f"x{axis} domain", "yref": f"y{axis}"}
                 annotations.append(
                     place_of_text
-                    | {"text": text, "showarrow": False, "xanchor": "left"}
+                    | {"text": self._printed(column, model), "showarrow": False, "xanchor": "left"}
                     | {"font": {"size": min(letters, LETTERS - 2)}}
                 )
             base = column.cell(self.baseline).estimate
@@ -330,24 +354,40 @@ class Scorecard:
         line = wrapped(title, int(width / (BOLD * LETTERS)))
         is_narrow = LETTER * LETTERS * len(title + measure) > width
         line = f"<b>{line}</b>:{'<br>' if is_narrow else ' '}{measure}"
-        top = 22 + LINE * LETTERS * line.count("<br>") + head
+        top = 24 + LINE * (LETTERS + 1) * line.count("<br>") + head
         finished(figure, round(top + TICKS + 12 + down * (height + between) - between))
         figure.update_xaxes(tickfont_size=size)
         figure.update_yaxes(
-            tickvals=list(range(len(rows))),
-            ticktext=names,
             tickfont_size=letters,
-            range=[len(rows) - 0.5, -0.5],
             showgrid=False,
             zeroline=False,
         )
         return figure.update_layout(
             title={"text": line, "font": {"size": LETTERS + 1}}
-            | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10 + 10 * line.count("<br>")}},
+            | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10 + 6 * line.count("<br>")}},
             annotations=annotations,
             showlegend=False,
             margin={"t": top, "r": gap, "b": TICKS + 12, "l": left},
         )
+
+    def _grid(self, across: int) -> tuple[list[tuple[int, int]], list[list[str]]]:
+        """Arrange panels of columns in rows, each with question sets that the same models answered.
+
+        Returns:
+            The row and column of each panel, counted from 1, and the models of each row.
+        """
+        places: list[tuple[int, int]] = []
+        shown: list[list[str]] = []
+        for column in self.columns:
+            alike = [each for each in self.columns if each.question_set == column.question_set]
+            models = [m for m in self.rows if any(each.cell(m).estimate for each in alike)]
+            models = models or self.rows
+            if not shown or models != shown[-1] or places[-1][1] == across:
+                shown.append(models)
+                places.append((len(shown), 1))
+            else:
+                places.append((len(shown), places[-1][1] + 1))
+        return places, shown
 
     def _printed(self, column: LeaderboardColumn, model: str) -> str:
         """Return a model's value and letters of ties for the figure, as wide as those of other models."""
@@ -381,12 +421,15 @@ class Scorecard:
                 places.setdefault(self.names[model], []).append(column)
         tied = ""
         if n_tied:
-            tied = f"{capitalized(count_word(n_tied))} of {count_word(len(tops))} columns "
+            n_counted = sum(column.is_counted for column in self.columns)
+            tied = f"{capitalized(count_word(n_tied))} of {count_word(n_counted)} columns "
             tied += f"{'has' if n_tied == 1 else 'have'} a tie at the top."
         if self._is_one_set:
             best = [self.names[model] for model in tops[0]]
             heading = f"{listed(best)} are tied at the top."
-            if not best:
+            if not self.columns[0].is_counted:
+                heading = "There are too few pictures to compare the models."
+            elif not best:
                 heading = "No model is better than guessing."
             elif not clear[0] and len(best) == 1:
                 heading = f"Only {best[0]} is clearly better than guessing."
@@ -412,29 +455,49 @@ class Scorecard:
     def _best_most_often(self) -> str:
         """Name the models that are best, or tied for best, in the most columns, and those that failed a check.
 
-        Returns "" if more than MOST_TIED models lead. Types of edit are not counted together with all cases.
+        Returns "" if more than MOST_TIED models lead. Types of edit are not counted together with all cases. Question
+        sets are counted apart if models answered different columns.
         """
-        columns = [column for column in self.columns if column.subtype or not self._is_one_set]
-        n_best = Counter(model for column in columns for model in self._top(column))
-        if len(columns) < 2:
-            return ""
-        places: dict[tuple[int, int], list[str]] = {}
-        for model, n in n_best.most_common():
-            n_ranked = sum(not column.cell(model).note for column in columns)
-            places.setdefault((n, n_ranked), []).append(self.names[model])
-        leaders = [
-            f"{listed(names)} ({n} of {n_ranked})"
-            for (n, n_ranked), names in itertools.islice(places.items(), 2)
-            if len(names) <= MOST_TIED
+        columns = [
+            column
+            for column in self.columns
+            if column.is_counted and (column.subtype or not self._is_one_set)
         ]
-        if not leaders or len(next(iter(places.values()))) > MOST_TIED:
+        groups = {"": columns}
+        if len({n for model in self.rows if (n := _n_ranked(columns, model))}) > 1:
+            keys = {each.question_set.key: each for each in columns}
+            is_clear = len({*map(self._dataset, keys.values())}) == len(keys)
+            groups = {
+                f" on {(self._dataset if is_clear else self._set_name)(first)}": [
+                    each for each in columns if each.question_set.key == key
+                ]
+                for key, first in keys.items()
+            }
+        leaders = [
+            names + where for where, each in groups.items() if (names := self._leaders(each))
+        ]
+        if not leaders:
             return ""
         where = "on the most types of edit" if self._is_one_set else "in the most columns"
         failed = self._failed
         verb = "is" if len(failed) == 1 else "are"
         return joined(
-            f"Best, or tied for best, {where}: {', then '.join(leaders)}.",
+            f"Best, or tied for best, {where}: {'; '.join(leaders)}.",
             f"{listed(failed)} failed a check and {verb} not ranked." if failed else "",
+        )
+
+    def _leaders(self, columns: Sequence[LeaderboardColumn]) -> str:
+        """Name the models that are best, or tied for best, in the most columns, and the next ones, with the counts."""
+        n_best = Counter(model for column in columns for model in self._top(column))
+        places: dict[tuple[int, int], list[str]] = {}
+        for model, n in n_best.most_common():
+            places.setdefault((n, _n_ranked(columns, model)), []).append(self.names[model])
+        if len(columns) < 2 or not places or len(next(iter(places.values()))) > MOST_TIED:
+            return ""
+        return ", then ".join(
+            f"{listed(names)} ({n} of {n_ranked})"
+            for (n, n_ranked), names in itertools.islice(places.items(), 2)
+            if len(names) <= MOST_TIED
         )
 
     @property
@@ -475,9 +538,7 @@ class Scorecard:
         for column, following in zip(named, [*named[1:], None], strict=True):
             title = self.title(column)
             word, where = "against", self._lie(column)
-            if column.subtype.startswith(PREFIX):
-                word, where = "in", f"“{title}”"
-            elif title == "All":
+            if title == "All":
                 word, where = "on", self._dataset(column)
             elif self._moves(column):
                 word, where = "in", title.lower()
@@ -530,10 +591,18 @@ class Scorecard:
         if common is not None:
             guesses = "" if math.isnan(common) else f"Guessing: {_short(common)}."
         guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
+        chosen = [each for each in self.columns if each.subtype.startswith(PREFIX)]
+        few = [each for each in self.columns if not each.is_counted and each not in chosen]
+        apart = [
+            f"{listed([f'“{self.title(each)}”' for each in columns])} ({reason})"
+            for columns, reason in ((chosen, "someone chose the cases"), (few, TOO_FEW))
+            if columns
+        ]
         return joined(
             f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
             f"(paired by picture, p < .05){guess}.",
             f"Never colored: {listed(failed)}, which failed a check." if failed else "",
+            f"Not colored, and not counted in the heading: {'; '.join(apart)}." if apart else "",
             f"{self._correction}." if self._correction else "",
             "Hiding models does not change the correction, because a choice made after seeing the results must not "
             "turn a tie into a clear difference."
@@ -817,6 +886,10 @@ class Scorecard:
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))
+
+
+def _n_ranked(columns: Sequence[LeaderboardColumn], model: str) -> int:
+    return sum(not column.cell(model).note for column in columns)
 
 
 def _link(address: str, title: str, css: str = ".vp-go") -> htpy.Element:

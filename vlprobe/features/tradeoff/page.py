@@ -301,15 +301,16 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
 
 
 def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
-    """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area."""
+    """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area.
+
+    In a narrow window, where names without room are hidden, a legend above the figure has all models.
+    """
     tables.cards(trade_off.up, trade_off.down)
     arguments = subject.question_set, trade_off, subject.names
     figure_of = partial(data.trade_off_figure, trade_off, subject.looks, subject.names, named)
+    st.html(str(htpy.p(".vp-small.vp-narrow")[_marks(subject)]))
     figure = selectable_chart(
-        # The list below the figure names every model with its mark
-        lambda: figure_of().for_each_trace(
-            lambda trace: trace.update(showlegend=False), lambda trace: trace.customdata is not None
-        ),
+        figure_of,
         "tradeoff",
         data.alternative(trade_off, subject.names),
         lambda: _select(page_subject(subject.key).models),
@@ -457,12 +458,8 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
     if not by_type:
         quiet("These models were not tested with both rewordings and flips.")
         return
-    marks = [
-        htpy.span[embed(mark(subject.looks[model])), f" {subject.names[model]} \u2003 "]
-        for model in subject.models
-    ]
     published = "hollow: published" if trade_off.printed else ""
-    st.html(str(htpy.p(".vp-small")[marks, published]))
+    st.html(str(htpy.p(".vp-small")[_marks(subject), published]))
     types = list(by_type)
     for start in range(0, len(types), MOST_PANELS):
         row = types[start : start + MOST_PANELS]
@@ -471,6 +468,19 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
                 st.markdown(f"**{_type_label(name)}**")
                 _draw_panel(subject, by_type[name], name)
     quiet(HOW_PANELS)
+
+
+def _marks(subject: PageSubject) -> list[htpy.Node]:
+    """Return the mark and the name of each model, as a legend."""
+    return [
+        [
+            htpy.span(style="white-space: nowrap")[
+                embed(mark(subject.looks[model])), f" {subject.names[model]}"
+            ],
+            " \u2003 ",
+        ]
+        for model in subject.models
+    ]
 
 
 def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:

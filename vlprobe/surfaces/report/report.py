@@ -28,7 +28,7 @@ from vlprobe.render.html import papers, tables
 from vlprobe.render.html.elements import breakable, column_heads, embed, model_label
 from vlprobe.render.html.elements import table as html_table
 from vlprobe.render.sentences import counted, sentence_names
-from vlprobe.render.words import AVERAGED, slice_order, value_label
+from vlprobe.render.words import AVERAGED, dataset_name, probe_name, slice_order, value_label
 from vlprobe.storage import annotations, display_names
 from vlprobe.storage.annotations import Annotation
 from vlprobe.surfaces.page import self_contained
@@ -79,7 +79,11 @@ def report(
     numbers_page = _numbers_page(subject)
     opened = {"page": start, "kind": kind, "model": subject.keys[compared[0]] if compared else ""}
     address = urlencode({name: value for name, value in opened.items() if value})
-    return pages.one_file(question_set.label, content.pages, content.tables, numbers_page, address)
+    run = question_set.runs[0]
+    name = dataset_name(run.dataset, display_names.read(question_set.store))
+    stored, shown = f"{run.dataset} · {run.probe}", f"{name} · {probe_name(run.probe, run.dataset)}"
+    title = question_set.label.replace(stored, shown, 1)
+    return pages.one_file(title, content.pages, content.tables, numbers_page, address)
 
 
 def _numbers_page(subject: Subject) -> list[htpy.Node]:

@@ -18,7 +18,7 @@ from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.render.attribution import published_text
 from vlprobe.render.sentences import counted
-from vlprobe.render.words import dataset_name, distinct
+from vlprobe.render.words import dataset_name, distinct, probe_name
 from vlprobe.storage import display_names, files
 from vlprobe.surfaces.site import pages
 from vlprobe.surfaces.site.compare import compare_values
@@ -170,8 +170,7 @@ def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
     for subject in subjects:
         run = subject.question_set.runs[0]
         renamed = display_names.read(subject.question_set.store)
-        name = subject.presentation.name or run.probe
-        label = f"{dataset_name(run.dataset, renamed)} · {name}{run.options}"
+        label = f"{dataset_name(run.dataset, renamed)} · {probe_name(run.probe, run.dataset)}{run.options}"
         labels[subject.question_set.key] = label if subject.limits.with_notes else bare(label)
     return distinct(labels)
 

@@ -13,7 +13,7 @@ from vlprobe.case import json
 from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.render import forest
 from vlprobe.render.charts.theme import page_figures
-from vlprobe.render.findings import verdict
+from vlprobe.render.findings import order_sentences, verdict
 from vlprobe.render.sentences import unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.surfaces.site.subject import Subject, Values
@@ -109,6 +109,9 @@ def _contest(
         "models": [subject.keys[model] for model in names],
         "heading": unbroken(finding.heading),
         "detail": unbroken(finding.detail),
+        "notes": order_sentences(
+            views.estimates.estimates(subject.question_set), names, list(names)
+        ),
         "figure": _figure(subject, kind, comparison, lambda values: f"row={row_key(*values)}"),
         "how": f"{forest.how_to_read(comparison)} {forest.CLICK}",
         "first": row_key(*first),

@@ -433,13 +433,14 @@ PAGES.compare = async (page, values) => {
   const baselines = named(bases.map((key) => models[key]));
   sentence("Compare", chooser("Model", baselines, base, (model) => change({ model, group: "" })), "with",
     groups.length > 1 ? others : make("b", "", groups[0][1]), "on", ...choices(page, true));
-  place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail));
+  const notes = contest.notes.map((text) => make("p", "quiet small", text));
+  const mark = ({ path, color, name }) => make("span", "entry", drawing(path, "mark", "0 0 14 14", color), make("bdi", "", name));
+  const legend = () => make("p", "legend small quiet", ...contest.models.map((key) => mark(models[key])));
+  place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail), ...notes, legend());
   place("forest").hidden = !contest.figure;
   if (contest.figure) await plot(place("forest"), contest.figure, `row=${row}`, change);
   place("how").replaceChildren(make("p", "quiet small", contest.figure ? contest.how : ""));
-  const mark = ({ path, color, name }) => make("span", "entry", drawing(path, "mark", "0 0 14 14", color), make("bdi", "", name));
-  const legend = make("p", "legend small quiet", ...contest.models.map((key) => mark(models[key])));
-  place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), legend);
+  place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), legend());
   const [inFull, rest] = contest.rows[row];
   const types = [...new Set(Object.keys(contest.rows).map((key) => key.split(":")[1]))];
   const typeOfEdit = chooser("Type of edit", types.map((at) => [at, values.titles[at]]), type, (at) => change({ row: `${rival}:${at}` }));
