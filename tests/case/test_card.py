@@ -68,6 +68,15 @@ def test_changes_in_several_places_are_shown_as_a_whole_wrong_sentence_with_mark
     )
 
 
+def test_a_long_beginning_before_the_changed_words_of_a_wrong_caption_is_cut():
+    changed = {"source": "three, yellow", "target": "four, red"}
+    texts = {"true_text": f"On the sand near a {'very ' * 9}wide sea, three yellow trains stand."}
+    texts["wrong_text"] = texts["true_text"].replace("three yellow", "four red")
+    (line,) = json.wall_card(case_card(card(**changed, **texts), FLIP), lambda name: name)["lines"]
+    text = "".join(text for text, _ in line)
+    assert text.startswith("wrong: … wide sea, four red") and ("four red", "lie") in line
+
+
 def test_two_words_that_trade_places_are_shown_with_a_two_way_arrow():
     words = {"source": "yellow, three", "target": "three, yellow"}
     shown = case_card(card(**words, wrong_text="On the sand, yellow three trains."), FLIP)

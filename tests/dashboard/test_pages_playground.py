@@ -239,6 +239,13 @@ def test_a_note_explains_that_small_models_guess_on_photographs(
     assert not photographs(at)
 
 
+def test_the_wrong_caption_of_a_case_is_in_the_field_that_beats_the_models(show_try_it):
+    at = show_try_it(caption=CAPTION, wrong=f"a  wrong one {'x' * 400}")
+    text = rows_of(at)["beat"]["text"]
+    assert text.startswith("a wrong one x") and len(text) == tryit.LONGEST
+    assert "wrong" not in at.query_params
+
+
 def test_words_that_a_model_never_learned_are_named(show_try_it):
     at = show_try_it(caption="Two red leopards on a bench", models=["demo:weak", "control:random"])
     text = words(at)

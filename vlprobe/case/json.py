@@ -14,6 +14,7 @@ from vlprobe.views.wall import ModelVerdict
 Values = dict[str, object]
 Source = Callable[[str], str]  # from a picture's name to a data URL or a key; "" if there is none
 MOST_SQUARES = 12  # if there are more models, the count is shown without squares
+LONGEST_BEGIN, SHORT_BEGIN = 24, 10  # characters before the changed words of a caption
 SHEET = 3  # maximum number of texts in place of a picture
 STATES = {
     "fooled": "is fooled",
@@ -103,7 +104,12 @@ def _lines(card: CaseCard) -> list[list[Run]]:
     if not (case.wrong_text and case.images):
         return []
     lead = [] if card.kind.is_movement or card.is_neutral else [("wrong: ", "quiet")]
-    return [[*lead, *card.wrong_runs(LONGEST)]]
+    runs = card.wrong_runs(LONGEST)
+    place = next((place for place, (_, style) in enumerate(runs) if style), 0)
+    begin = "".join(text for text, _ in runs[:place])
+    if len(begin) > LONGEST_BEGIN:  # the marked words would be cut off
+        begin = f"… {begin[begin.rfind(' ', 0, -SHORT_BEGIN) + 1 :]}"
+    return [[*lead, (begin, ""), *runs[place:]]]
 
 
 def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str] = NOT_RENAMED) -> str:

@@ -163,6 +163,8 @@ def _draw_steps(
         if _has_words(card):
             dataset = subject.question_set.runs[0].dataset
             caption = {"from": dataset, "item": card.item, "caption": card.true_text}
+            if card.wrong_text and card.kind not in movement_kinds():
+                caption["wrong"] = card.wrong_text
             with st.container(key="case_try", width="content"):
                 label = "Try your own words"
                 link_page("try", label, caption, icon="draw", help=label)

@@ -283,6 +283,9 @@ def _caption(picture: PlayPicture) -> str:
     fresh = st.session_state.pop("play_fresh", False)
     if fresh:
         st.session_state.pop(tryit.CLAIM, None)
+    if wrong := " ".join(st.query_params.get("wrong", "").split()):  # of a case
+        st.session_state[tryit.CLAIM] = wrong[:LONGEST]
+        del st.query_params["wrong"]
     if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
         st.session_state["caption"] = picture.caption[:LONGEST]
     text = st.text_input(
