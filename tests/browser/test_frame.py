@@ -142,6 +142,15 @@ def test_on_a_phone_the_caption_and_the_first_answer_of_try_it_are_on_the_first_
     assert row.evaluate("(row) => row.getBoundingClientRect().bottom") <= 844
     top = sized.locator(".st-key-play_own").locator("button").first.bounding_box()
     assert top and top["y"] < 600
+    sized.set_viewport_size({"width": 1280, "height": 800})
+    beat = sized.get_by_role("textbox", name="Your wrong caption")
+    beat.fill("Four purple dogs above four green boats.")
+    verdict = sized.locator(".whom .says").last
+    assert verdict.evaluate("(text) => text.getBoundingClientRect().bottom") <= 800
+    edits = sized.get_by_role("heading", name="Every edit of your caption")
+    assert not edits.is_visible()
+    sized.get_by_role("button", name="See all").click()
+    edits.wait_for()
 
 
 def test_a_theme_chosen_on_one_page_applies_to_all_pages(page, url: str):

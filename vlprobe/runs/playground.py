@@ -359,6 +359,16 @@ def margins(answer: Answer) -> np.ndarray:
     return np.float32(answer.true) - answer.scores
 
 
+def wrong_distance(edits: Sequence[Edited], answer: Answer) -> float:
+    """Return how far wrong captions move a model's score: the mean of their absolute margins, NaN if unknown."""
+    distances = [
+        abs(float(margin))
+        for edited, margin in zip(edits, margins(answer), strict=True)
+        if edited.wrong and not np.isnan(margin)
+    ]
+    return sum(distances) / len(distances) if distances else np.nan
+
+
 def words_that_matter(player: Player, picture: Canvas, caption: str) -> dict[int, float]:
     """Compute how much the caption's score falls without each word, by the word's start index; NaN if unknown."""
     spans = influence.word_spans(caption)

@@ -1,7 +1,7 @@
 // Try it: a row for each kind of edit with each model's verdict, and a field for the user's wrong caption.
 //
 // data: models [{name, path, color}], rows [{kind, label, runs [[text, style]], verdicts [{state, text}], more}],
-// chips [{kind, label}], all {label, id} (link to all edits), beat {text, verdicts, count, note}. A state is "right", "fooled", "tie", "moved" or "unknown".
+// chips [{kind, label}], all {label, id, scale} (link to all edits, in a fold; what a share means), beat {text, verdicts, count, note}. A state is "right", "fooled", "tie", "moved" or "unknown".
 // Triggers: renew (a kind), add (a kind), claim (the text, while the user types).
 
 const SIGNS = { right: TICK, fooled: CROSS };
@@ -12,6 +12,14 @@ const line = (path) => outline(path, "line");
 
 function verdict({ state, text }) {
   return make("span", `says ${state}`, SIGNS[state] && line(SIGNS[state]), text);
+}
+
+// Open the fold around an element, and scroll to it.
+function open(id) {
+  const element = document.getElementById(id);
+  const fold = element?.closest("details");
+  if (fold && !fold.open) fold.querySelector("summary").click();
+  element?.scrollIntoView();
 }
 
 class Trial {
@@ -47,14 +55,15 @@ class Trial {
     const more = make("p", "chips", ...chips.map((chip) => press("chip", "", () => send("add", chip.kind), `+ ${chip.label}`)));
     const label = "One edit of each kind, with each model's verdict";
     table.style.setProperty("--n", models.length);
-    const others = all.label && press("all small quiet", "", () => document.getElementById(all.id)?.scrollIntoView(), all.label);
-    this.table.replaceChildren(region("scroll", label, table), ...[others, more].filter(Boolean));
+    if (all.label) more.prepend(press("all small quiet", "", () => open(all.id), all.label));
+    const scale = all.scale && make("p", "small quiet", all.scale);
+    this.table.replaceChildren(region("scroll", label, table), ...[scale, more].filter(Boolean));
     if (focused) this.table.querySelector(`[data-kind="${CSS.escape(focused)}"]`)?.focus();
     this.task.textContent = "Write a wrong caption that fools every model.";
     this.count.textContent = beat.count;
     if (this.field.getRootNode().activeElement !== this.field) this.field.value = beat.text;
-    this.whom.replaceChildren(beat.note, ...beat.verdicts.map((one, place) => make("span", "one",
-      markOf(models[place], "shape"), models[place].name, verdict(one))));
+    this.whom.replaceChildren(...beat.verdicts.map((one, place) => make("span", "one",
+      markOf(models[place], "shape"), models[place].name, verdict(one))), make("span", "note small quiet", beat.note));
   }
 
   leave() {

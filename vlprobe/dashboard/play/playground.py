@@ -28,6 +28,7 @@ from vlprobe.dashboard.state import (
     dataset_name,
     link_docs,
     model_labels,
+    model_name,
     pick,
     plain,
     quiet,
@@ -67,6 +68,15 @@ KINDS = {"mix": "Mix", "patch": "Patch"}
 FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below and above 0
 SAMPLES = 4  # number of sample pictures
 OTHERS = 20  # captions of other pictures that a true caption should beat
+EXAMPLES = (  # the bundled models know each word
+    "A red bus on a street.",
+    "A car and two people.",
+    "Two dogs on a lawn.",
+    "A white cat.",
+    "A boat on the sea.",
+    "People on a beach.",
+    "A house under a blue sky.",
+)
 CHECK = "Check your caption. Wrong captions are not counted until most models find that it fits."
 DEMO = "demo"
 READ = (
@@ -108,9 +118,15 @@ def playground() -> None:
         return
     with right:
         caption = _caption(picture)
-        remarks, first = st.container(), st.container()
+        examples, remarks, first = (st.container() for _ in range(3))
         players = _players()
         results = st.container()
+    toys = [player.name for player in players if player.name.startswith("demo:")]
+    if toys and not picture.is_drawn:
+        remark = drawn_only([model_name(name) for name in toys], len(players))
+        caution.warning(f"{plain(remark)} {_for_photographs()}", icon=":material/draw:")
+        with examples:
+            _pick_example()
     if not caption or not players:
         with results:
             st.info(
@@ -122,71 +138,73 @@ def playground() -> None:
     digests = {player.name: player.model.digest for player in players}
     # Stored models come first, with their own digests
     styles = charts.styles.styles(known_models | digests | known_models)
-    st.header("Every edit of your caption", anchor=tryit.ALL_EDITS)
-    quiet(
-        "Type a caption that is true of the picture. vlprobe rewords it and makes it "
-        "wrong in every way it can, and each model scores the results as you type."
-    )
-    glances = st.container()
-    seed, k, which, show = _options()
-    edits, dropped = runs_playground.edits(
-        caption, seed=seed, k=k, players=players if which == "least" else ()
-    )
-    if any(NOT_IN_ENGLISH in reason for reason in dropped):
-        st.info(
-            (
-                "The rules cannot edit this caption, because it is not in English. In eight "
-                "other languages, they change only colors and numbers. Write your own edit "
-                "below, or run a test with edits from a file."
-            ),
-            icon=":material/translate:",
+    with st.expander("All edits and scores, and what models look at", key="play_all"):
+        st.header("Every edit of your caption", anchor=tryit.ALL_EDITS)
+        quiet(
+            "Type a caption that is true of the picture. vlprobe rewords it and makes it "
+            "wrong in every way it can, and each model scores the results as you type."
         )
-    texts = [edited.text for edited in edits]
-    answers = runs_playground.score(players, picture.canvas, caption, texts)
-    names = sentence_names([player.name for player in players], renamed())
-    unlearned = runs_playground.unlearned(players, [caption, *texts])
-    others = [exhibit.captions[0] for key, exhibit in shelf.items() if key != picture.item]
-    doubters = runs_playground.doubters(players, picture.canvas, caption, others[:OTHERS])
-    doubtful = doubt(len(doubters), sum(player.sees for player in players))
-    if finding := doubtful or headline(edits, answers, names, unlearned):
-        heading.title(plain(finding))
-    with first:
-        tryit.draw_rows(players, picture.canvas, caption, edits, answers, styles, names, doubtful)
-    toys = [names[player.name] for player in players if player.name.startswith("demo:")]
-    if toys and not picture.is_drawn:
-        caution.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
-    with remarks:
-        if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
-            remark += " All unknown words look the same to a model."
-        if remark or doubtful:
-            quiet(joined(doubtful and CHECK, remark))
-    if not doubtful:
-        with glances:
-            st.html(glance(edits, answers, styles, names, unlearned))
-            st.markdown(READ)
-    rows = table(caption, edits, answers, styles, show == "fools", names, unlearned)
-    st.html(
-        rows
-        or tag(
-            "p",
-            "No wrong caption fools these models. Change a word, or press “Other words” for a "
-            "new set of edits.",
-            class_="vp-quiet",
+        glances = st.container()
+        seed, k, which, show = _options()
+        edits, dropped = runs_playground.edits(
+            caption, seed=seed, k=k, players=players if which == "least" else ()
         )
-    )
-    for answer in answers:
-        if answer.alike.any():
-            remark = f"{names[answer.model]} scores {answer.alike.sum()} of these edits the same"
-            quiet(f"{remark}, because it does not know the words.")
-    if dropped:
-        with st.expander("Edits that could not be made"):
-            lines = [
-                tag("p", f"{reason} ({count})", class_="vp-quiet vp-small")
-                for reason, count in dropped.items()
-            ]
-            st.html("".join(lines))
-    _why(players, picture.canvas, caption, names)
-    _mixing(players, picture.canvas, caption, shelf, picture.item, styles, names)
+        if any(NOT_IN_ENGLISH in reason for reason in dropped):
+            st.info(
+                (
+                    "The rules cannot edit this caption, because it is not in English. In eight "
+                    "other languages, they change only colors and numbers. Write your own edit "
+                    "below, or run a test with edits from a file."
+                ),
+                icon=":material/translate:",
+            )
+        texts = [edited.text for edited in edits]
+        answers = runs_playground.score(players, picture.canvas, caption, texts)
+        names = sentence_names([player.name for player in players], renamed())
+        unlearned = runs_playground.unlearned(players, [caption, *texts])
+        others = [exhibit.captions[0] for key, exhibit in shelf.items() if key != picture.item]
+        doubters = runs_playground.doubters(players, picture.canvas, caption, others[:OTHERS])
+        doubtful = doubt(len(doubters), sum(player.sees for player in players))
+        if finding := doubtful or headline(edits, answers, names, unlearned):
+            heading.title(plain(finding))
+        with first:
+            tryit.draw_rows(
+                players, picture.canvas, caption, edits, answers, others, styles, names, doubtful
+            )
+        with remarks:
+            if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
+                remark += " All unknown words look the same to a model."
+            if remark or doubtful:
+                quiet(joined(doubtful and CHECK, remark))
+        if not doubtful:
+            with glances:
+                st.html(glance(edits, answers, styles, names, unlearned))
+                st.markdown(READ)
+        rows = table(caption, edits, answers, styles, show == "fools", names, unlearned)
+        st.html(
+            rows
+            or tag(
+                "p",
+                "No wrong caption fools these models. Change a word, or press “Other words” for a "
+                "new set of edits.",
+                class_="vp-quiet",
+            )
+        )
+        for answer in answers:
+            if answer.alike.any():
+                remark = (
+                    f"{names[answer.model]} scores {answer.alike.sum()} of these edits the same"
+                )
+                quiet(f"{remark}, because it does not know the words.")
+        if dropped:
+            with st.expander("Edits that could not be made"):
+                lines = [
+                    tag("p", f"{reason} ({count})", class_="vp-quiet vp-small")
+                    for reason, count in dropped.items()
+                ]
+                st.html("".join(lines))
+        _why(players, picture.canvas, caption, names)
+        _mixing(players, picture.canvas, caption, shelf, picture.item, styles, names)
     _keeping([player.name for player in players], picture.canvas, caption)
     _link(bool(picture.item))
 
@@ -209,6 +227,9 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
         press("Another", _pick, others, icon="casino", key="another", disabled=is_upload)
     with samples:
         _draw_samples(dataset, shelf)
+        if dataset.startswith(DEMO) and not is_upload:
+            with st.container(key="play_drawn"):
+                quiet(f"The bundled models know drawn scenes like these. {_for_photographs()}")
     with upload:
         _draw_upload()
     if is_upload and "play_upload" not in st.session_state:
@@ -298,6 +319,29 @@ def _caption(picture: PlayPicture) -> str:
         help="Everything below updates as you type.",
     )
     return " ".join(text.split())
+
+
+def _for_photographs() -> str:
+    """Say how to use a model that knows photographs."""
+    if access.read_only():
+        return "To use a model for photographs, install vlprobe."
+    return "For photographs, type a real model under “Models”, such as openclip:ViT-B-32/openai."
+
+
+def _pick_example() -> None:
+    """Draw captions whose words the bundled models know. A chosen one becomes the caption."""
+
+    def pick_example() -> None:
+        if example := st.session_state["play_example"]:
+            st.session_state["caption"] = example
+            st.session_state["play_example"] = None
+
+    st.pills(
+        "The bundled models know these words. Choose a caption that fits, or change it:",
+        EXAMPLES,
+        key="play_example",
+        on_change=pick_example,
+    )
 
 
 def _players() -> list[Player]:

@@ -8,19 +8,21 @@ import streamlit as st
 from vlprobe.dashboard.components import component
 from vlprobe.perturb import picture_changes
 from vlprobe.render.charts.styles import Looks, mark_values
+from vlprobe.render.html.playground import moved_share
 from vlprobe.render.sentences import listed
 from vlprobe.render.words import value_label
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
 from vlprobe.runs.exhibits import Canvas
 from vlprobe.runs.playground import Answer, Edited, Player
-from vlprobe.types import PictureChange
+from vlprobe.types import Edit, PictureChange
 from vlprobe.views.changes import word_runs
 
 KEY = "tryit"  # of the component
 FIRST = ("color", "number", "object", "negation", "wording")  # kinds of edits at first
 PICTURE_CHANGES = ("defocus-blur", "gaussian-noise", "jpeg", "crop", "rotation")
 GROUPS = ("flip", "statement", "simple", "advanced", "surface")  # the others are listed below
+SUBSTITUTION = "substitution"  # RoCOCO's replaced objects
 SEVERITY, SEED = 3, 42
 MOST_ROWS = 9
 MOST_SEEDS = 8  # tried for one more edit of a kind
@@ -28,6 +30,11 @@ LONGEST = 300  # maximum characters of a wrong caption
 # Session keys
 ROWS, TURNS, CLAIM, CHANGED = "try_rows", "try_turns", "try_claim", "try_changed"
 ALL_EDITS = "all-edits"  # anchor of the heading above all edits
+OTHER = "other-picture"
+LABELS = {"wording": "Wording", OTHER: "Other picture"}
+SCALE = (
+    "100 %: as far as wrong captions move the score on average. A rewording should hardly move it."
+)
 UNCHECKED = "vlprobe cannot check that your caption is wrong. "
 TRUE_CLAIM = "This is the true caption. Change a word to make it wrong."
 Values = dict[str, object]
@@ -39,6 +46,7 @@ def draw_rows(
     caption: str,
     edits: Sequence[Edited],
     answers: Sequence[Answer],
+    others: Sequence[str],
     looks: Looks,
     names: Mapping[str, str],
     doubt: str,
@@ -48,11 +56,22 @@ def draw_rows(
     Args:
         edits: All edits of the caption.
         answers: For each player, its scores of the edits.
+        others: Captions of other pictures, one of which is the wrong caption if there is no other.
         doubt: Why the caption may be wrong, so that no model can be fooled; "" if it may be true.
     """
-    by_kind = _by_kind(edits)
+    # Without a word that a model can tell from the replaced one, the verdict would be a tie
+    unseen = {
+        edited.text
+        for place, edited in enumerate(edits)
+        if edited.group == SUBSTITUTION and all(answer.unseen[place] for answer in answers)
+    }
+    by_kind = _by_kind([edited for edited in edits if edited.text not in unseen])
     _take()
     kinds = st.session_state.get(ROWS, list(FIRST))
+    if not any(one.wrong for of_kind in by_kind.values() for one in of_kind):
+        by_kind[OTHER] = [Edited("flip", text, Edit("flip", OTHER, OTHER)) for text in others]
+        kinds = [OTHER, *kinds] if others else kinds
+    scales = [runs_playground.wrong_distance(edits, answer) for answer in answers]
     turns = st.session_state.get(TURNS, {})
     shown = {
         kind: _nth(caption, kind, turns.get(kind, 0), by_kind[kind])
@@ -67,16 +86,20 @@ def draw_rows(
     rows = []
     for kind in kinds:
         if kind in PICTURE_CHANGES:
-            rows.append(_picture_row(players, canvas, caption, answers, kind))
+            rows.append(_picture_row(players, canvas, caption, answers, scales, kind))
         elif kind in shown:
             place, edited = list(shown).index(kind), shown[kind]
             style = "lie" if edited.wrong else "true"
             changes = word_runs(caption, edited.text, True)
             row: Values = {"kind": kind, "label": _label(kind), "more": True}
             row["runs"] = [[text, style if differs else ""] for text, differs in changes]
-            row["verdicts"] = [_verdict(each, place, edited.wrong and not doubt) for each in scored]
+            row["verdicts"] = [
+                _verdict(each, place, edited.wrong, bool(doubt), scale)
+                for each, scale in zip(scored, scales, strict=True)
+            ]
             rows.append(row)
-    beaten = [_verdict(each, len(shown), not doubt) for each in scored] if claims else []
+    last = len(shown), True, bool(doubt), np.nan
+    beaten = [_verdict(each, *last) for each in scored] if claims else []
     note = TRUE_CLAIM if claim and is_true else UNCHECKED
     if claims and doubt:
         note = f"Not counted. {doubt}"
@@ -97,7 +120,11 @@ def draw_rows(
             ],
             "rows": rows,
             "chips": [{"kind": kind, "label": _label(kind)} for kind in others if can_add],
-            "all": {"label": label, "id": ALL_EDITS},
+            "all": {
+                "label": label,
+                "id": ALL_EDITS,
+                "scale": SCALE * bool(np.isfinite(scales).any()),
+            },
             "beat": {
                 "text": claim,
                 "verdicts": beaten,
@@ -125,10 +152,17 @@ def _take() -> None:
 
 
 def _by_kind(edits: Sequence[Edited]) -> dict[str, list[Edited]]:
-    """Group edits by row: their type, or "wording" for rewordings. Edits of RoCOCO and combined ones have none."""
+    """Group edits by row: their type, or "wording" for rewordings. Combined edits have none, and RoCOCO's
+    replaced objects have one only if no other edit makes the caption wrong.
+    """
     by_kind: dict[str, list[Edited]] = {}
+    groups = GROUPS
+    if not any(edited.wrong and edited.group in GROUPS for edited in edits):
+        groups = (*GROUPS, SUBSTITUTION)
     for edited in edits:
-        if edited.group in GROUPS:
+        if edited.group == SUBSTITUTION and edited.group in groups:
+            by_kind.setdefault("object", []).append(edited)
+        elif edited.group in groups:
             is_wording = edited.group in ("simple", "advanced")
             kind = "wording" if is_wording else edited.edit.subtype
             by_kind.setdefault(kind, []).append(edited)
@@ -153,16 +187,19 @@ def _nth(caption: str, kind: str, turn: int, first: Sequence[Edited]) -> Edited:
 def _label(kind: str) -> str:
     if kind in PICTURE_CHANGES:
         return picture_changes.KINDS[kind].label
-    return "Wording" if kind == "wording" else value_label(kind)
+    return LABELS.get(kind) or value_label(kind)
 
 
-def _verdict(answer: Answer, place: int, is_wrong: bool) -> Values:
-    """Return a model's verdict on one edit. A rewording has none: it shows how far the score moves."""
+def _verdict(answer: Answer, place: int, is_wrong: bool, is_doubtful: bool, scale: float) -> Values:
+    """Return a model's verdict on one edit. A rewording has none: it shows how far the score moves. For a caption that
+    may be wrong, the verdict only says which of both scores is higher.
+    """
     margin = runs_playground.margins(answer)[place]
-    if np.isnan(margin):
-        return _moved(margin)
-    if not is_wrong:
-        return _moved(float(answer.scores[place]) - answer.true)
+    if np.isnan(margin) or not is_wrong:
+        return _moved(float(answer.scores[place]) - answer.true, scale)
+    if is_doubtful:
+        words = "scores lower" if margin > 0 else "scores higher" if margin < 0 else "a tie"
+        return {"state": "moved", "text": words}
     if margin == 0:
         return {"state": "tie", "text": "a tie"}
     state = "fooled" if margin < 0 else "right"
@@ -200,10 +237,12 @@ def unknown_words(
     return " ".join(remarks)
 
 
-def _moved(move: float) -> Values:
-    """Return the change of a score as a verdict; NaN is unknown."""
+def _moved(move: float, scale: float) -> Values:
+    """Return the change of a score as a verdict, in percent of `scale` if that is known; NaN is unknown."""
     if np.isnan(move):
         return {"state": "unknown", "text": "unknown"}
+    if share := moved_share(move, scale):
+        return {"state": "moved", "text": share}
     signed = f"{move:+.3f}"
     return {"state": "moved", "text": f"score {signed if float(signed) else '0.000'}"}
 
@@ -220,13 +259,18 @@ def _changed(canvas: Canvas, kind: str) -> Canvas:
 
 
 def _picture_row(
-    players: Sequence[Player], canvas: Canvas, caption: str, answers: Sequence[Answer], kind: str
+    players: Sequence[Player],
+    canvas: Canvas,
+    caption: str,
+    answers: Sequence[Answer],
+    scales: Sequence[float],
+    kind: str,
 ) -> Values:
     """Return a row that shows how far the caption's score moves when the picture is changed."""
     changed = _changed(canvas, kind)
     verdicts = [
-        _moved(float(player.scores([changed], [caption])[0, 0]) - answer.true)
-        for player, answer in zip(players, answers, strict=True)
+        _moved(float(player.scores([changed], [caption])[0, 0]) - answer.true, scale)
+        for player, answer, scale in zip(players, answers, scales, strict=True)
     ]
     words = [["Same caption, changed picture", ""]]
     return {"kind": kind, "label": _label(kind), "runs": words, "verdicts": verdicts, "more": False}

@@ -3,7 +3,7 @@
 import html
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -60,6 +60,18 @@ def verdict(wrong: bool, margin: float) -> str:
     if not wrong:
         return "moved" if margin else "stayed"
     return "held" if margin > 0 else "fools" if margin < 0 else "tie"
+
+
+def moved_share(move: float, scale: float) -> str:
+    """Say how far a score moved, in percent of how far wrong captions move it, or "" if that is unknown.
+
+    >>> moved_share(-0.008, 0.2), moved_share(0.0004, 0.2), moved_share(0.0, 0.2), moved_share(0.1, math.nan)
+    ('moved 4 %', 'moved < 1 %', 'stayed', '')
+    """
+    if math.isnan(scale) or not scale:
+        return ""
+    percent = 100 * abs(move) / scale
+    return f"moved {percent:.0f} %" if percent >= 0.5 else "moved < 1 %" if move else "stayed"
 
 
 def glance(
@@ -127,6 +139,7 @@ class _Column:
     unlearned: Set[str]  # words that the model does not know
     margins: np.ndarray  # shape (n,), one per edit
     widest: float  # the largest absolute margin
+    scale: float = math.nan  # how far wrong captions move the score
 
     def n_fooled(self, edits: Sequence[Edited]) -> tuple[int, int]:
         """Count the wrong captions that fool the model, except for ties on words that it does not know, and these
@@ -220,7 +233,10 @@ def table(
         names: Display names of models, if different from their stored names.
         unlearned: Words that each model does not know, by model name.
     """
-    columns = _columns(answers, names, unlearned)
+    columns = [
+        replace(column, scale=playground.wrong_distance(edits, column.answer))
+        for column in _columns(answers, names, unlearned)
+    ]
     indices = [
         index
         for index, edited in enumerate(edits)
@@ -289,6 +305,7 @@ def _cell(column: _Column, edited: Edited, index: int, put_in: Set[str]) -> str:
         content = "-"
     else:
         icon, word, css = VERDICTS[outcome]
+        word = word if edited.wrong else moved_share(margin, column.scale) or word
         width = 50 * abs(_drawn(margin, column.widest))
         bar = f'<i style="left:{50 - (width if margin > 0 else 0):.2f}%;width:{width:.2f}%"></i>'
         content = (
