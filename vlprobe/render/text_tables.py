@@ -193,6 +193,8 @@ def latex_lines(
                 *rows[start:end],
                 *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
             ]
+    if "" in lines:
+        lines[0] += ". A float holds one page: put each part into its own table environment"
     return lines
 
 
