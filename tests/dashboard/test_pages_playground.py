@@ -489,9 +489,9 @@ def test_a_changed_picture_is_computed_once_and_deleted_with_the_upload(show_try
 
 
 @pytest.mark.parametrize(
-    "move, words", [(-0.0004, "score 0.000"), (0.0004, "score 0.000"), (-0.0006, "score -0.001")]
+    "move, words", [(-0.0004, "scores lower"), (0.0004, "scores higher"), (0.0, "stayed")]
 )
-def test_an_unchanged_score_has_no_sign(move, words):
+def test_without_other_wrong_captions_a_move_has_only_a_direction(move, words):
     assert tryit._moved(move, np.nan)["text"] == words
 
 

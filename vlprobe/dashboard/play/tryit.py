@@ -198,8 +198,7 @@ def _verdict(answer: Answer, place: int, is_wrong: bool, is_doubtful: bool, scal
     if np.isnan(margin) or not is_wrong:
         return _moved(float(answer.scores[place]) - answer.true, scale)
     if is_doubtful:
-        words = "scores lower" if margin > 0 else "scores higher" if margin < 0 else "a tie"
-        return {"state": "moved", "text": words}
+        return _moved(-float(margin), np.nan) if margin else {"state": "moved", "text": "a tie"}
     if margin == 0:
         return {"state": "tie", "text": "a tie"}
     state = "fooled" if margin < 0 else "right"
@@ -238,13 +237,13 @@ def unknown_words(
 
 
 def _moved(move: float, scale: float) -> Values:
-    """Return the change of a score as a verdict, in percent of `scale` if that is known; NaN is unknown."""
+    """Return the change of a score as a verdict, in percent of `scale` if that is known. NaN is unknown."""
     if np.isnan(move):
         return {"state": "unknown", "text": "unknown"}
     if share := moved_share(move, scale):
         return {"state": "moved", "text": share}
-    signed = f"{move:+.3f}"
-    return {"state": "moved", "text": f"score {signed if float(signed) else '0.000'}"}
+    words = "scores lower" if move < 0 else "scores higher" if move else "stayed"
+    return {"state": "moved", "text": words}
 
 
 def _changed(canvas: Canvas, kind: str) -> Canvas:
