@@ -617,6 +617,7 @@ def test_a_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(c
     apart = [each.narrowed(each.cells) for each in (of_slice, few)]
     assert any(cell.is_best for cell in of_type.cells.values())
     assert not any(cell.is_best for each in apart for cell in each.cells.values())
+    assert not any(cell.group for cell in apart[1].cells.values())  # ties are unknown
     with_them, without = card([first, of_type, *apart]), card([first, of_type])
     assert with_them.finding() == without.finding()
     title = without.title(of_type)

@@ -79,8 +79,13 @@ class LeaderboardColumn:
         """Whether a model can be called best: no one chose the cases (a named slice), and there are enough pictures for
         intervals.
         """
+        return not self.subtype.startswith(PREFIX) and self.has_intervals
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any model has an interval. Without one, nothing is known about ties."""
         rows = [cell.estimate for cell in self.cells.values() if cell.estimate]
-        return not self.subtype.startswith(PREFIX) and not all(math.isnan(row.low) for row in rows)
+        return not all(math.isnan(row.low) for row in rows)
 
     def cell(self, model: str) -> LeaderboardCell:
         """Return a model's cell. If the model did not run on the question set, the cell has only a note."""
@@ -114,7 +119,7 @@ class LeaderboardColumn:
 
     def _letters(self, models: Collection[str]) -> dict[str, str]:
         """Return the letters of the groups of tied models among the given ones, best first."""
-        if not self.tie_groups:
+        if not self.tie_groups or (self.ranking and not self.has_intervals):
             return {}
         pairs = (itertools.combinations(group, 2) for group in self.tie_groups)
         tied = {frozenset(pair) for pair in itertools.chain.from_iterable(pairs)}
