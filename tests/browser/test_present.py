@@ -120,8 +120,14 @@ def test_four_numbers_are_in_one_row_and_on_a_narrow_screen_in_two(blank):
     blank.locator("button.start").click()
     for width, rows in ((1280, 1), (1024, 1), (390, 2)):
         blank.set_viewport_size({"width": width, "height": 800})
-        boxes = [one.bounding_box() for one in blank.locator(".stage .figures b").all()]
-        assert len({round(box["y"]) for box in boxes if box}) == rows
+        # The slide is drawn again after the window has its size
+        blank.wait_for_function(
+            """rows => {
+                const numbers = document.querySelector("#host").shadowRoot.querySelectorAll(".stage .figures b");
+                return new Set([...numbers].map((one) => Math.round(one.getBoundingClientRect().y))).size === rows;
+            }""",
+            arg=rows,
+        )
 
 
 def wordy_reveal() -> dict:

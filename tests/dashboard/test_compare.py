@@ -86,7 +86,8 @@ def read_open_row(at: AppTest) -> tuple[str, str]:
 
 
 def test_the_forest_has_the_rows_of_the_view(show_compare, filled: Store, key: str):
-    figure = figure_of(show_compare(**ALL), "forest")
+    figure = figure_of(show_compare(**ALL, other="-", junk="not in links"), "forest")
+    assert "junk" not in json.dumps(figure)
     compared = views.paired_tests.compare_models(
         views.runs.question_set(filled, key), MODELS, "flip"
     )

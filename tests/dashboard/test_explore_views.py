@@ -423,6 +423,11 @@ def test_cards_of_a_search_say_why_they_are_listed(show_page, bundled, scenes_ke
     assert notes == ["No. 1 · similarity 0.75", "No. 2 · similarity 0.50"]
     assert "(median picture 0.12)" in shown["note"]
     assert at.button("chip_0").label == "pictures like “a boat” by Tiny CLIP"
+    # A damaged link names a case that does not exist
+    damaged = region_text("x", np.array([999_999, first.case]), True, shares)
+    at = show_page(bundled, "explore", **query, region=damaged)
+    assert not at.exception
+    assert wall(at)["cards"][0]["notes"][0] == "No. 1 · similarity 0.50"
     word = first.texts[0].split()[-1].strip(".")
     for card in wall(show_page(bundled, "explore", **query, words=word))["cards"]:
         assert word in card["notes"][0]

@@ -250,6 +250,8 @@ def test_the_wrong_caption_of_a_case_is_in_the_field_that_beats_the_models(show_
     text = rows_of(at)["beat"]["text"]
     assert text.startswith("a wrong one x") and len(text) == tryit.LONGEST
     assert "wrong" not in at.query_params
+    at.query_params["item"] = "demo-00007"  # of another case
+    assert not rows_of(at.run())["beat"]["text"]
 
 
 def test_words_that_a_model_never_learned_are_named(show_try_it):

@@ -13,6 +13,7 @@ from tests.dashboard.test_pages import bodies, open_page, words
 from vlprobe import registry, views
 from vlprobe.dashboard import decks, loaded, navigation
 from vlprobe.dashboard.play import page
+from vlprobe.dashboard.play import rooms as play_rooms
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import FOLDER
@@ -299,6 +300,13 @@ def test_two_people_play_in_one_room(
     assert [ballot.is_right for ballot in ballots] == [True, False]
     send(host, page.ROOM_KEY, next=9)  # a second click on "See the result"
     assert screen.told["next"] == "Ten more" and rooms.tally(code, secret).is_over
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(play_rooms, "MAX_ROUNDS", 1)
+        host = send(host, page.ROOM_KEY, next=screen.told["question"])
+        assert [warning.value for warning in host.warning] == [
+            "A room can have at most 1 rounds. Open another room."
+        ]
+        assert parameter(host, "room") == code
     send(host, page.ROOM_KEY, next=screen.told["question"])
     assert screen.told["question"] == 1000 and screen.told["next"] == "Reveal"
 
@@ -455,13 +463,13 @@ def test_former_addresses_redirect_to_the_quiz_and_to_try_it(
     assert opened == [(f"pages/{page}.py", expected)]
 
 
-@pytest.mark.parametrize("host", ["localhost", "10.0.0.7"])
+@pytest.mark.parametrize("host", ["localhost", "[::1]", "10.0.0.7"])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_room_that_others_can_reach_has_a_qr_code(
     show_quiz, screen, rooms, monkeypatch, host: str, is_open: bool
 ):
     if is_open:  # the person who opens the room may use the address that works only there
-        options = {"server.address": "0.0.0.0"}
+        options = {"server.address": "::" if "::" in host else "0.0.0.0"}
         monkeypatch.setattr(page.st, "get_option", lambda name: options.get(name, ""))
         monkeypatch.setattr(page, "_own_address", lambda: "10.0.0.7")
     here = f"http://{host}:8501/present"
@@ -469,11 +477,11 @@ def test_a_room_that_others_can_reach_has_a_qr_code(
     at = show_quiz()
     at.button(key="open_room").click().run()
     if is_open:
-        here = here.replace("localhost", "10.0.0.7")
+        here = "http://10.0.0.7:8501/present"
     room = f"{here}?room={parameter(at, 'room')}"
     assert room in [code.value for code in at.code]
     sources = [image.url for grid in at.get("image") for image in grid.proto.imgs]
-    if "localhost" in here:
+    if "10.0.0.7" not in here:
         assert "Phones cannot join" in words(at)
         assert not sources and "works only on this computer" in words(at)
     else:

@@ -116,6 +116,7 @@ def test_a_page_is_a_slice_of_the_sorted_cases(sort: str):
         "difference": lambda m, o, n: -abs(m - o),
         "models": lambda m, o, n: -n,
         "likeness": lambda m, o, n: n,
+        "suspects_last": lambda m, o, n: n,
         "dataset": lambda m, o, n: 0.0,
     }[sort]
     keys = [by(float(m), float(o), int(n)) for m, o, n in zip(margin, other, n_fooled, strict=True)]

@@ -195,7 +195,7 @@ def count_text(subject: PageSubject, case_filter: Filter) -> str:
         return f"{counted['all']:,}"
     n_cases = f"{counted[case_filter.outcome]:,}"
     is_halved = subject.question_set.run(case_filter.model).n_orders == 2
-    if is_halved and case_filter.outcome == "fooled":
+    if is_halved and case_filter.outcome == "fooled" and counted["tied"]:
         n_cases = f"{counted['fooled'] - counted['tied']:,} + {counted['tied']:,} × ½"
     return f"{n_cases} of {counted['all']:,}"
 

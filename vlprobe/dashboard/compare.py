@@ -259,8 +259,9 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         _draw_legend(contest)
 
     def row_address(subtype: str, model: str) -> str:
-        query = st.query_params.to_dict() | {"type": subtype, "other": model or open_row.model}
-        return address("compare", {name: query[name] for name in query if name != "case"})
+        query = {"set": contest.key, "kind": contest.kind, "model": baseline, "type": subtype}
+        rivals = {"with": BETWEEN.join(contest.rivals), "tab": "differences"}
+        return address("compare", query | rivals | {"other": model or proof.model})
 
     figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels, totals)
     selectable_chart(

@@ -1,7 +1,7 @@
 """The drawer that shows a single case and links to its neighbors, and the *Share* popover."""
 
 import math
-import textwrap
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -341,7 +341,7 @@ def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) 
     if encoder:
         label = f"Show the {embeddings.count_nearest(subject)} most similar pictures"
         if st.button(label, icon=":material/image_search:", key="case_similar"):
-            name = f"pictures like the one of “{textwrap.shorten(card.true_text, NAMED_CAPTION, placeholder=' …')}”"
+            name = f"pictures like the one of “{shorten(card.true_text, NAMED_CAPTION)}”"
             of_case = name, card.true_text, card.images[0], filters.CLEARED
             attempt(embeddings.show_nearest, subject, encoder, *of_case)
             st.rerun()  # of the page: the drawer alone would look for a case
@@ -363,11 +363,24 @@ def _draw_sibling(sibling: CaseCard, wrong_text: str, is_repeated: bool) -> None
         words = plain(shorten(" ⇄ ".join(sibling.swapped_words), LISTED_CAPTION))
     elif is_repeated or not (source and target):
         runs = sibling.wrong_runs(LISTED_CAPTION)
-        words = "".join(f"**{plain(text)}**" if style else plain(text) for text, style in runs)
+        words = "".join(_bold(text) if style else plain(text) for text, style in runs)
     fooled = " fooled" * (len(sibling.judges) > 1 and not sibling.kind.is_movement)
     label = f"{words} · {sibling.count_text}{fooled}"
     key = f"case_sibling_{sibling.case.case}"
     press(label, st.query_params.__setitem__, "case", sibling.case.id, key=key, type="tertiary")
+
+
+def _bold(text: str) -> str:
+    """Return Markdown that prints text in bold. Spaces and punctuation at its ends are outside the marks, which would
+    otherwise be printed.
+
+    >>> _bold(", two dogs ")
+    ', **two dogs** '
+    """
+    words = re.search(r"\w(.*\w)?", text, re.DOTALL)
+    if not words:
+        return plain(text)
+    return f"{plain(text[: words.start()])}**{plain(words[0])}**{plain(text[words.end() :])}"
 
 
 def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard) -> bool:

@@ -312,17 +312,18 @@ def _reasons(
     """Say by case number why a search lists a case: the rank and the similarity of its picture, or the part of its
     captions with a searched word.
     """
-    similarities = region_similarities(case_filter.region)
-    if len(similarities):
-        numbers = region_cases(case_filter.region)
-        codes = subject.question_set.cases.picture_codes[numbers].tolist()
-        ranks = {code: rank for rank, code in enumerate(dict.fromkeys(codes), start=1)}
-        rows = zip(numbers.tolist(), codes, similarities.tolist()[:-1], strict=True)
-        return {
-            case: f"No. {ranks[code]} · similarity {similarity:.2f}"
-            for case, code, similarity in rows
-        }
     reasons = {}
+    similarities = region_similarities(case_filter.region)[:-1]
+    if len(similarities):
+        numbers, codes = region_cases(case_filter.region), subject.question_set.cases.picture_codes
+        is_known = numbers < len(codes)  # a link may have any numbers
+        numbers, similarities = numbers[is_known], similarities[is_known]
+        _, first, pictures = np.unique(codes[numbers], return_index=True, return_inverse=True)
+        ranks = np.argsort(np.argsort(first))[pictures] + 1
+        for card in cards:
+            for place in np.flatnonzero(numbers == card.case)[:1]:
+                reasons[card.case] = f"No. {ranks[place]} · similarity {similarities[place]:.2f}"
+        return reasons
     for part in search_parts(case_filter.contains)[:1]:
         part = part.rstrip(ANY_ENDING) or part
         for card in cards:

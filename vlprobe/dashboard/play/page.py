@@ -470,8 +470,9 @@ def _room_address(code: str) -> str:
     """Return the address of a room: on a server that phones can reach, not the one that works only on this computer."""
     page = st.context.url or ""
     if is_local(page) and st.get_option("server.address") in EVERY_INTERFACE:
-        host = urlsplit(page).hostname or ""
-        page = page.replace(host, _own_address() or host, 1)
+        parts = urlsplit(page)
+        host = _own_address() or "localhost"
+        page = parts._replace(netloc=f"{host}:{parts.port}" if parts.port else host).geturl()
     return f"{page}?room={code}"
 
 
@@ -587,23 +588,28 @@ def _take_room(rooms: Rooms, code: str) -> None:
         open_page("present", {"tab": "slides"})
     if is_secret(voter) and voter != person_secret():
         _become(rooms, code, str(voter))
-    if isinstance(vote, dict):
-        position = vote.get("question")
-        round_number, index = divmod(position, NUMBERS) if type(position) is int else (-1, -1)
-        try:
+    try:
+        if isinstance(vote, dict):
+            position = vote.get("question")
+            round_number, index = divmod(position, NUMBERS) if type(position) is int else (-1, -1)
             rooms.vote(code, person_secret(), round_number, index, vote.get("caption"))
-        except VlprobeError as error:
-            rooms.quiz(code)
-            st.session_state["vote_problem"] = str(error)
-    elif type(next_question) is int:
-        tally = rooms.tally(code, person_secret())
-        if tally.is_host and tally.is_over and next_question == tally.number + 1:
-            quiz = rooms.quiz(code)
-            drawn = _quiz_round(page_subject(quiz.set_key), quiz.kind, quiz.draw)
-            rooms.new_round(code, person_secret(), drawn)
-            new_seed()
-        elif tally.is_host and next_question == tally.number:
-            (rooms.advance if tally.is_revealed else rooms.reveal)(code, person_secret())
+        elif type(next_question) is int:
+            _move_on(rooms, code, next_question)
+    except VlprobeError as error:
+        rooms.quiz(code)
+        st.session_state["vote_problem"] = str(error)
+
+
+def _move_on(rooms: Rooms, code: str, question: int) -> None:
+    """Reveal a question for its host, open the next one, or begin another round after the last."""
+    tally = rooms.tally(code, person_secret())
+    if tally.is_host and tally.is_over and question == tally.number + 1:
+        quiz = rooms.quiz(code)
+        drawn = _quiz_round(page_subject(quiz.set_key), quiz.kind, quiz.draw)
+        rooms.new_round(code, person_secret(), drawn)
+        new_seed()
+    elif tally.is_host and question == tally.number:
+        (rooms.advance if tally.is_revealed else rooms.reveal)(code, person_secret())
 
 
 def _become(rooms: Rooms, code: str, voter: str) -> None:

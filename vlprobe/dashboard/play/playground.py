@@ -302,7 +302,9 @@ def _caption(picture: PlayPicture) -> str:
     What the user wrote to beat the models is deleted with the picture that it was about.
     """
     fresh = st.session_state.pop("play_fresh", False)
-    if fresh:
+    is_other = st.session_state.get(tryit.CLAIMED, picture.item) != picture.item  # by a link
+    st.session_state[tryit.CLAIMED] = picture.item
+    if fresh or is_other:
         st.session_state.pop(tryit.CLAIM, None)
     if wrong := " ".join(st.query_params.get("wrong", "").split()):  # of a case
         st.session_state[tryit.CLAIM] = wrong[:LONGEST]

@@ -29,6 +29,7 @@ MOST_SEEDS = 8  # tried for one more edit of a kind
 LONGEST = 300  # maximum characters of a wrong caption
 # Session keys
 ROWS, TURNS, CLAIM, CHANGED = "try_rows", "try_turns", "try_claim", "try_changed"
+CLAIMED = "try_claimed"  # session key: the item that the claim is about
 ALL_EDITS = "all-edits"  # anchor of the heading above all edits
 OTHER = "other-picture"
 LABELS = {"wording": "Wording", OTHER: "Other picture"}
