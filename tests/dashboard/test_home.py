@@ -390,7 +390,8 @@ def test_twenty_three_models_fit_and_leave_room_for_figures_and_slides(
     slide = next(slide for slide in talk["slides"] if slide["id"] == "reveal")
     assert sum(len(option["marks"]) for option in slide["options"]) == 14
     assert (
-        slide["note"] == "All 22 models match pictures with text. Marks: the first 14 of 22 models."
+        slide["note"]
+        == "All 22 models say which text fits a picture. Marks: the first 14 of 22 models."
     )
 
 

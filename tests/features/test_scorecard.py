@@ -604,6 +604,11 @@ def test_the_sentence_below_the_heading_counts_the_columns_in_which_models_are_c
         "published:", ""
     )
     assert " (9 of 12), then " in both and " (8 of 12) on VALSE." in both
+    # With one column of each set, they are counted together
+    single = card([columns[0], columns[1], valse[0]])
+    assert "of 2" in single.finding()[1]
+    single = card([columns[0], replace(valse[0], subtype="x")])
+    assert "Best, or tied for best, in the most columns: " in single.finding()[1]
 
 
 def test_a_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(columns):
@@ -624,6 +629,8 @@ def test_a_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(c
     note = f"“Two cases (slice)” (someone chose the cases); “{title}” (fewer than 5 pictures)."
     assert f"Not colored, and not counted in the heading: {note}" in with_them.reading()
     assert "Not colored" not in without.reading()
+    hidden = card([first, of_type, replace(of_type, cells={})])  # all its models are hidden
+    assert "Not colored" not in hidden.reading()
 
 
 def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(columns, valse):

@@ -237,10 +237,12 @@ def test_a_changed_search_shows_the_pictures_of_both_wordings():
     top = json.dumps([["/a.png", "/b.png"], ["/b.png", "/c.png"]])
     answer = AnswerRow(0, B, -0.5, (), {"top": top})
     shown = replace(card(ANSWERS, "A red bus.", "A red coach."), kind="ranking", answer=answer)
+    shown = replace(shown, images=("/a.png",), tags={"Author": "Ann Lee"})
     pictures = case_slides((A, B, C), shown, kind, NAMES)[1].pictures
     names = ["/a.png", "/b.png", "/b.png", "/c.png"]
     assert [one.name for one in pictures] == names
     assert [one.style for one in pictures] == ["", "true", "true", ""]
+    assert [one.author for one in pictures] == ["Ann Lee", "", "", ""]
 
 
 def test_a_talk_says_what_the_models_are_and_ends_with_advice_that_follows_from_the_results():
@@ -248,8 +250,8 @@ def test_a_talk_says_what_the_models_are_and_ends_with_advice_that_follows_from_
     told = replace(make_story(held_against(FOUR), first), models=(A, B, C))
     told = replace(told, last=Opener(replace(first, images=("/nowhere/y.png",)), ""))
     slides = {slide.id: slide for slide in deck.slides(told)}
-    assert slides["reveal"].note == "All three models match pictures with text."
-    assert slides["closing"].detail.endswith("look twice before you trust a match.")
+    assert slides["reveal"].note == "All three models say which text fits a picture."
+    assert slides["closing"].detail.endswith("does not prove a match: look twice.")
     assert slides["closing"].pictures[0].name == "/nowhere/y.png"
     never = make_story(held_against([replace(one, share=0.0) for one in FOUR]))
     assert not deck.slides(never)[-1].detail

@@ -199,6 +199,8 @@ def examples(
         used: Cases on other slides.
     """
     numbers = question_set.cases.numbers("kind = ?", [kind])
+    if not len(numbers):
+        return {}
     numbers = np.concatenate([_candidates(question_set, kind), numbers])
     codes = question_set.cases.codes("subtype")[0][numbers]
     first = [np.flatnonzero(codes == code)[:MOST_EXAMPLES] for code in np.unique(codes)]

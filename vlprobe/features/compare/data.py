@@ -476,7 +476,9 @@ class Scorecard:
         leaders = [
             names + where for where, each in groups.items() if (names := self._leaders(each))
         ]
-        if not leaders:
+        if not any(leaders):  # one column of each question set
+            leaders = [self._leaders(columns)]
+        if not any(leaders):
             return ""
         where = "on the most types of edit" if self._is_one_set else "in the most columns"
         failed = self._failed
@@ -592,7 +594,13 @@ class Scorecard:
             guesses = "" if math.isnan(common) else f"Guessing: {_short(common)}."
         guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
         chosen = [each for each in self.columns if each.subtype.startswith(PREFIX)]
-        few = [each for each in self.columns if not each.is_counted and each not in chosen]
+        few = [
+            each
+            for each in self.columns
+            if not each.is_counted
+            and each not in chosen
+            and any(cell.estimate for cell in each.cells.values())
+        ]
         apart = [
             f"{listed([f'“{self.title(each)}”' for each in columns])} ({reason})"
             for columns, reason in ((chosen, "someone chose the cases"), (few, TOO_FEW))

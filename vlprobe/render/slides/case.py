@@ -127,7 +127,7 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
     case, kind, last = card.case, card.kind, card.sides[-1]
     model = case.answer.model if case.answer else ""
     strips = card.strips() if kind.is_share else []
-    pictures = _ranked(strips) or _pictures(card, card.pictures)
+    pictures = _ranked(card, strips) or _pictures(card, card.pictures)
     ranked_by = ""
     if case.answer and card.winner_of(case.answer):
         ranked_by = f"{model} ranks this one first; other models may differ."
@@ -156,13 +156,13 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
     return slide if kind.is_movement else _with_verdict(slide, kind, verdicts)
 
 
-def _ranked(strips: Sequence[Strip]) -> tuple[SlidePicture, ...]:
+def _ranked(card: CaseCard, strips: Sequence[Strip]) -> tuple[SlidePicture, ...]:
     """Return the pictures that two wordings rank first, those that both have in a frame."""
     rows = [[shot.name for shot in strip.pictures] for strip in strips]
+    pictures = _pictures(card, [shot for strip in strips for shot in strip.pictures])
     return tuple(
-        SlidePicture(shot.name, shot.alt, style="true" * all(shot.name in row for row in rows))
-        for strip in strips
-        for shot in strip.pictures
+        replace(each, label="", style="true" * all(each.name in row for row in rows))
+        for each in pictures
     )
 
 

@@ -77,10 +77,12 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
 
 
 def _introduced(slide: Slide, story: Story) -> Slide:
-    """Return the first slide that names models, with a line on what they are."""
+    """Return the first slide that names models, with a line on what they do if the question has a picture."""
+    if not slide.pictures:
+        return slide
     n_models = len(story.models)
-    verb = "matches" if n_models == 1 else "match"
-    line = f"{some_models(n_models, n_models)} {verb} pictures with text."
+    verb = "says" if n_models == 1 else "say"
+    line = f"{some_models(n_models, n_models)} {verb} which text fits a picture."
     return replace(slide, note=joined(capitalized(line), slide.note))
 
 
@@ -92,7 +94,7 @@ def _advice(standings: PairedTests, kind: KindPresentation) -> str:
         return "Other words find other pictures: search twice."
     if standings.is_movement:
         return "The same meaning in other words gets another score."
-    return "Models miss what people see at a glance: look twice before you trust a match."
+    return "A model's answer does not prove a match: look twice."
 
 
 def describe_questions(
