@@ -97,6 +97,16 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(show_page, tmp_
     assert not at.error and not at.warning
 
 
+def test_a_link_from_home_to_home_is_a_button_that_changes_the_url(
+    show_page, tmp_path, monkeypatch
+):
+    monkeypatch.delenv(shipped.SETTING)
+    here = "http://localhost:8501/"
+    monkeypatch.setattr("streamlit.runtime.context.ContextProxy.url", property(lambda _: here))
+    at = show_page(StoreAboveShipped(tmp_path / "own", shipped.PUBLISHED_FOLDER, shipped.FOLDER))
+    assert {"SugarCrepe", "VALSE", "Rewording"} <= {button.label for button in at.button}
+
+
 def test_the_counts_separate_questions_pictures_and_local_pictures(
     show_page, tmp_path, monkeypatch
 ):

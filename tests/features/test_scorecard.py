@@ -13,7 +13,8 @@ import pytest
 from tests.conftest import case_key_of, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import dashboard, views
-from vlprobe.dashboard import export
+from vlprobe.dashboard import case_links, export
+from vlprobe.dashboard.state import PageSubject
 from vlprobe.features.compare import page
 from vlprobe.features.compare.data import RULE_NAME, UNDECIDED, Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
@@ -645,6 +646,34 @@ def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(col
     assert title.text.endswith("fooled, lower is better")
 
 
+def test_columns_of_mixed_pictures_open_all_cases_and_the_figure_names_movement(question_set):
+    rows = views.runs.question_set_rows(question_set.store)
+    sets = [
+        views.runs.question_set(question_set.store, row.case_key)
+        for row in rows
+        if row.dataset == "demo"
+    ]
+    columns = [
+        column
+        for each in sets
+        for column in views.leaderboard.leaderboard(each, (), "micro", "kind", "demo:softmax")
+    ]
+    models = ranked_models(columns)
+    scorecard = Scorecard(columns, dict(zip(models, models, strict=True)), styles(models))
+    title = scorecard.figure().layout.title.text  # each panel names its question set
+    assert title == "<b>3 question sets</b>: fooled or movement, lower is better"
+    assert scorecard.caption().count("Fooled or movement, with 95 % intervals.") == 1
+    based = replace(scorecard, baseline="demo:softmax")
+    html = based.html(lambda *_: "", lambda *_: "", lambda _: "")
+    differences = re.findall(r"<small>([^<]?\d+\.\d)</small>", html)
+    assert {text[0] for text in differences} == {"+", "−"}
+    searched = next(each for each in sets if each.probe == "rococo")
+    subject = PageSubject(searched, tuple(searched.models), {})
+    query = case_links.query(subject, Filter("demo:softmax", "t2i"))
+    assert query["wall"] == "1"
+    assert "wall" not in case_links.query(subject, Filter("demo:softmax", "t2i"), "a case")
+
+
 def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, question_set):
     drawn = [
         row.case_key
@@ -667,6 +696,9 @@ def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, 
     assert query["by"] == ["kind"] and query["set"][0] in drawn
     key, n_models = page.with_many_tests(())
     assert (key, n_models) == (query["set"][0], 6)
+    # Another picker, because a closed one would send its former selection
+    other = open_page(monkeypatch, question_set.store, "compare", set=key, by="kind")
+    assert not {each.key for each in at.multiselect} & {each.key for each in other.multiselect}
     assert page.with_many_tests([key])[0] != key
 
 

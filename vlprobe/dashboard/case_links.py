@@ -14,6 +14,7 @@ from vlprobe.case import json
 from vlprobe.case.card import CaseCard
 from vlprobe.dashboard.chart import FigureMaker, chart
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.navigation import address as page_address
 from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
 from vlprobe.dashboard.widgets import link_page, open_page
@@ -88,6 +89,8 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
         parameters["area"] = corners_text(case_filter.within)
     if case_id:
         parameters["case"] = case_id
+    elif case_filter.kind == KIND:  # without it, Explore would show a single search
+        parameters[WALL] = "1"
     return {"set": subject.key, **parameters}
 
 

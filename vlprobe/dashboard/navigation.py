@@ -95,8 +95,11 @@ def _current_name() -> str:
 
 
 def is_current(name: str) -> bool:
-    """Return whether the URL is that of a page. A former address counts as the page that replaced it."""
-    return MOVED.get(name, name) == _current_name()
+    """Return whether the URL, if there is one, is that of a page. A former address counts as the page that replaced
+    it.
+    """
+    name = MOVED.get(name, name)
+    return bool(st.context.url) and _current_name() in (("", ROOT) if name == HOME else (name,))
 
 
 def _say_unknown(name: str) -> None:

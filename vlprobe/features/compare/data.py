@@ -29,7 +29,7 @@ from vlprobe.render.charts.theme import (
     safe,
     wrapped,
 )
-from vlprobe.render.forest import correction
+from vlprobe.render.forest import MINUS, correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import TOO_FEW, interval, number
@@ -71,7 +71,7 @@ RIGHT = replace(
     direction="up",
 )
 MOST_PANELS = 6  # in a row of the figure
-LANE, MARGIN, TICKS = 18, 64, 18  # pixels of the figure: a model, title, numbers of an axis
+LANE, MARGIN, TICKS = 18, 64, 24  # pixels of the figure: a model, title, numbers of an axis
 LEAST_LANE, GOOD_LANE = 4, 10  # pixels of a model, if there are many
 MARK = 6  # pixels, less than most intervals
 ROOM = 0.06  # share of an axis of the figure, left and right of the intervals
@@ -224,11 +224,8 @@ class Scorecard:
         base, line = self.names.get(self.baseline, ""), ""
         if is_figure:
             base, line = line, base
-        measured = "Right" if self.is_right else "Fooled"
-        if all(map(self._moves, self.columns)):
-            measured = "Movement"
         return joined(
-            f"{measured}, with 95 % intervals.",
+            f"{capitalized(self._measured)}, with 95 % intervals.",
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
             f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             "Models that share a letter are tied." if self._has_letters else "",
@@ -237,6 +234,13 @@ class Scorecard:
             f"Dashed line and bold name: {line}, the baseline." if line else "",
             halves_note(self._both_orders),
         )
+
+    @property
+    def _measured(self) -> str:
+        """What the values are: "fooled", "right", "movement", or a share and "movement" for columns of both types."""
+        share = "right" if self.is_right else "fooled"
+        measures = {"movement" if self._moves(column) else share for column in self.columns}
+        return " or ".join(sorted(measures, key="movement".__eq__))
 
     def caption(self) -> str:
         """Return the facts for the caption of `figure`: the finding and what the letters mean."""
@@ -347,10 +351,12 @@ class Scorecard:
                 zeroline=False,
                 **axes,
             )
-        title = " · ".join(dict.fromkeys(map(self._set_name, columns)))
-        measure = "right, higher is better" if self.is_right else "fooled, lower is better"
-        if all(map(self._moves, columns)):
-            measure = "movement, lower is better"
+        named_sets = dict.fromkeys(map(self._set_name, columns))
+        title = " · ".join(named_sets)
+        if len({c.question_set.probe for c in columns}) > 1:
+            title = counted(len(named_sets), "question set")  # each panel names its own
+        is_share = self.is_right and not all(map(self._moves, columns))
+        measure = f"{self._measured}, {'higher' if is_share else 'lower'} is better"
         line = wrapped(title, int(width / (BOLD * LETTERS)))
         is_narrow = LETTER * LETTERS * len(title + measure) > width
         line = f"<b>{line}</b>:{'<br>' if is_narrow else ' '}{measure}"
@@ -859,7 +865,7 @@ class Scorecard:
         elif is_mirrored and value > 0:  # right in one order only
             count = htpy.span(".vp-count")[self._count(column, cell)]
         numbers = htpy.span(".vp-numbers")[
-            htpy.small[compared(cell, unit)],
+            htpy.small[compared(cell, unit).replace("-", MINUS)],
             " ",
             link[htpy.b[_bare(value, unit)]],
             htpy.sup[cell.group],
@@ -890,7 +896,7 @@ class Scorecard:
             orders = f", {orders} of the captions" if is_asked_twice else ""
             happened = "right on" if self.is_right else "fooled by"
             parts.append(f"{happened} {cell.n_fooled:,} of {row.n_cases:,}{orders}")
-        against = compared(cell, unit)
+        against = compared(cell, unit).replace("-", MINUS)
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))

@@ -67,7 +67,7 @@ def draw_scorecard() -> None:
     with draw_row("scorecard_bar"):
         shown = sentence.pick_shown(models)
         sentence.draw_word("on")
-        _pick_sets(subjects)
+        _pick_sets(subjects, by)
         sentence.draw_word("compared with")
         sentence.pick_model(subject)
         st.space("stretch")
@@ -143,24 +143,26 @@ def chosen_sets(subject: PageSubject, by: str) -> list[str]:
     return [subject.key, *(key for key in alike if key != subject.key)]
 
 
-def _pick_sets(subjects: Sequence[PageSubject]) -> None:
+def _pick_sets(subjects: Sequence[PageSubject], by: By) -> None:
     labels = set_labels(view(views.runs.question_sets))
     label = dataset_name(subjects[0].question_set.runs[0].dataset)
     if len(subjects) > 1:
         label = counted(len(subjects), "question set")
 
     def change() -> None:
-        keys = st.session_state["sets"]
+        keys = st.session_state[key]
         changes = {"sets": BETWEEN.join(keys), "order": None}
         write_choice(changes | ({"set": keys[0]} if keys else {}))
 
+    # In a closed popover, the browser keeps the former selection and would send it as a choice
+    key = f"sets_{by}_{subjects[0].key}"
     with st.popover(label, key="shown_sets"):
-        st.session_state["sets"] = [each.key for each in subjects]
+        st.session_state[key] = [each.key for each in subjects]
         st.multiselect(
             "Question sets (one group of columns each)",
             list(labels),
             format_func=labels.__getitem__,
-            key="sets",
+            key=key,
             max_selections=MOST_SETS,
             on_change=change,
         )
