@@ -122,6 +122,7 @@ def test_a_server_without_photographs_gives_one_line(tmp_path: Path, dataset: st
     assert (
         result.exit_code == 1 and "did not report a size for any of 5 photographs" in result.output
     )
+    assert "`" not in result.output
 
 
 def test_a_read_only_server_downloads_nothing(

@@ -175,6 +175,11 @@ def test_all_cases_opens_exactly_these_cases_on_the_wall(
     assert counts_all in words(at)
     at.selectbox("lost").set_value("").run()
     assert counts_all not in words(at)
+    at.query_params["case"] = ids.iloc[0]
+    labels = [link.proto.label for link in at.run().get("page_link")]
+    assert any("searches, by its own mixture or another" in label for label in labels)
+    del at.query_params["case"]
+    at.run()
     everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
     assert len(card_ids(at)) == views.cases.outcomes(question_set, everything)["fooled"]
     button(at, "clear_filters").click().run()

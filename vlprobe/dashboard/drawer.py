@@ -57,6 +57,7 @@ from vlprobe.storage.bookmarks import NAME_LENGTH, SLICES, VIEWS, NamedTexts
 from vlprobe.surfaces.report import report, selection
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
+from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.wall import Neighbours, WallCard
 
 SHOWN_ALIKE = 4  # number of thumbnails
@@ -205,7 +206,9 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many of the filter's cases fool its model: the share if some of them count as half."""
     if subject.question_set.run(case_filter.model).n_orders == 2:
         return rate_text(counts(subject, case_filter), 2, "cases")
-    return f"{count_text(subject, case_filter)} cases"
+    is_mixed = subject.probe == "rococo" and case_filter.kind == KIND
+    noun = "searches, by its own mixture or another" if is_mixed else "cases"
+    return f"{count_text(subject, case_filter)} {noun}"
 
 
 def _draw_why(subject: PageSubject, model: str, described: CaseCard) -> None:

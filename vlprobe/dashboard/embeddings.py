@@ -232,7 +232,9 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
     if side == "picture" and not n_checked:
         extent += f". There are more than {views.rows.MOST_FILES:,} pictures, so this is a sample"
     where = f"{LAYOUTS[layout]} of {model_name(encoder)}'s embeddings"
-    quiet(f"{extent}. {where}; distances between groups mean little.")
+    quiet(
+        f"Drag around points to see their cases. {extent}. {where}; distances between groups mean little."
+    )
     if case_filter.region:
         _draw_frequent(subject, case_filter)
         quiet(EYE)

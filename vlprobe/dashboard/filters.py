@@ -570,7 +570,7 @@ def _draw_facet(case_filter: Filter, facet: Facet, is_halved: bool) -> None:
     rows = {row.value: row for row in facet.rows}
     values = _listed(facet.name, list(rows), (*required, *excluded))
     title = capitalized(TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:")))
-    is_movement = case_filter.kind in movement_kinds() or facet.name == "tagged"
+    is_movement = case_filter.kind in movement_kinds()
     _draw_heading(title, "cases" if is_movement else "of asked")
     key = f"facet_{facet.name.replace(':', '_')}"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import registry, views
-from vlprobe.dashboard.state import PageSubject, quiet, store
+from vlprobe.dashboard.state import PageSubject, query, quiet, store
 from vlprobe.dashboard.widgets import draw_row, press
 from vlprobe.datasets import photographs
 from vlprobe.errors import InvalidInput, VlprobeError
@@ -17,6 +17,7 @@ from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
 EVERY_SECONDS = 1
+SHOWN_AT = "download_shown_at"  # session key: the URL's query when a download was begun or running
 READ_ONLY = "This is a read-only demo. Pictures cannot be downloaded here."
 CONFINED = (
     "This dashboard reads only the folders given with --root. Download pictures in a terminal: "
@@ -138,6 +139,8 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
     if was_running != download.is_running:
         st.rerun()  # start to refresh the page, or show the new pictures or the next question
     with draw_row(f"{key}_box"):
+        if download.is_running:
+            st.session_state[SHOWN_AT] = query()
         if download.is_running and download.n_total:
             words = f"Downloading photographs: {download.n_done:,} of {download.n_total:,}"
             st.progress(download.n_done / download.n_total, words, width=320)
@@ -148,12 +151,18 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
             host = photographs.HOST.partition("://")[2]
             quiet(f"{download.announcement} They come from {host}.")
             look = {"icon": "download", "key": f"{key}_yes", "type": "primary"}
-            press("Download", download.begin, download.fetch, **look)
+            press("Download", _begin, download, download.fetch, **look)
             forget = setattr, download, "announcement", ""
             press("Not now", *forget, key=f"{key}_no", type="tertiary")
         else:
             help_ = "Shows the number and size of the files before downloading."
             look = {"icon": "download", "key": f"{key}_ask", "help": help_}
-            press("Download pictures", download.begin, download.measure, **look)
-            if download.result:
+            press("Download pictures", _begin, download, download.measure, **look)
+            if download.result and st.session_state.get(SHOWN_AT) == query():
                 quiet(download.result)
+
+
+def _begin(download: Download, task: Callable[[], None]) -> None:
+    """Begin a task, whose result is shown until the visitor changes the filter or the page."""
+    st.session_state[SHOWN_AT] = query()
+    download.begin(task)

@@ -66,7 +66,7 @@ def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
     if n_unknown == len(addresses):
         raise InvalidInput(
             f"'{host}' did not report a size for any of {len(addresses):,} photographs. Check "
-            "the network, or choose a mirror with `vlprobe pictures DATASET --from URL`."
+            "the network, or choose a mirror: vlprobe pictures DATASET --from URL"
         )
     unknown = f", {n_unknown:,} of unknown size" if n_unknown else ""
     return f"{len(addresses):,} photographs are missing: {n_bytes / 1e6:,.1f} MB{unknown}."
