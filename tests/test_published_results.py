@@ -356,6 +356,7 @@ def test_home_and_slides_start_with_a_failure_of_many_models_and_show_no_suspect
         for question in quiz.questions:
             assert sum(each.verdict == "fooled" for each in question.verdicts) >= 2
         assert not suspects & {each.id for each in quiz.questions}
+        assert quiz.is_selected and sum(each.is_clear for each in quiz.questions) >= 8
     everything = views.tables.CaseTable(STORE, questions.key).numbers("kind = ?", ["foil"])
     is_suspect = views.suspects.are_suspect(questions, "foil", everything)
     assert np.count_nonzero(is_suspect) == len(suspects) == 468

@@ -224,6 +224,11 @@ def test_a_question_set_that_the_quiz_cannot_use_stays_selected_on_other_pages(
     at.run()
     assert at.session_state["carried_set"] == key["prsm"]
     assert at.selectbox(key="set").value == key["lgip"]
+    said = "The test in the slides has no quiz. Showing "
+    assert any(said in one.proto.body for one in at.get("html")), "the change is said"
+    at.session_state["carried_set"] = key["lgip"]
+    at.run()
+    assert not any(said in one.proto.body for one in at.get("html"))
 
 
 def test_an_unreadable_picture_is_named_and_the_captions_remain(

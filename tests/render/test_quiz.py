@@ -69,6 +69,8 @@ def test_if_pictures_are_missing_the_note_states_the_lies_behind_the_shares():
     hard = dataclasses.replace(quiz, draw="hard", n_fooled=2)
     assert "On the 148 lies (of 7,512) with a picture" in words.how_drawn(hard)
     assert "On the 148 lies, the" in words.how_drawn(dataclasses.replace(hard, n_all=148))
+    selected = words.how_drawn(dataclasses.replace(hard, is_selected=True))
+    assert "Suspect labels are left out" in selected and "Suspect" not in words.how_drawn(hard)
 
 
 @pytest.mark.parametrize("is_revealed", [False, True])

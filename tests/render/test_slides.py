@@ -253,6 +253,7 @@ def test_a_talk_says_what_the_models_are_and_ends_with_advice_that_follows_from_
     assert slides["reveal"].note == "All three models say which text fits a picture."
     assert slides["closing"].detail.endswith("does not prove a match: look twice.")
     assert slides["closing"].pictures[0].name == "/nowhere/y.png"
+    assert slides["closing"].pictures[0].label == "Three yellow trains."
     never = make_story(held_against([replace(one, share=0.0) for one in FOUR]))
     assert not deck.slides(never)[-1].detail
 
@@ -265,7 +266,8 @@ def test_a_slide_credits_published_answers_in_one_line_and_the_last_has_the_sour
     slides = {slide.id: slide for slide in deck.slides(told)}
     assert slides["better"].note.endswith(f"Drawn scenes. {NOTE}: Miranda et al., BiVLC (MIT).")
     assert "https" not in slides["better"].note and "https" in slides["better"].notes[-1]
-    assert "https://a.example/b (MIT license)" in slides["closing"].note
+    assert "https" not in slides["closing"].note and "BiVLC (MIT)" in slides["closing"].note
+    assert "https://a.example/b (MIT license)" in slides["closing"].notes[-1]
 
 
 SHARES = {

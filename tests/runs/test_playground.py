@@ -166,7 +166,9 @@ def test_a_model_doubts_a_caption_if_one_of_the_others_scores_higher(softmax: Pl
     scores = {text: softmax.scores([canvas], [text])[0, 0] for text in texts}
     for text in texts:
         doubts = max(scores, key=scores.__getitem__) != text
-        assert playground.doubters([softmax], canvas, text, texts) == ["demo:softmax"] * doubts
+        doubters, rivals = playground.doubters([softmax], canvas, text, texts)
+        assert doubters == ["demo:softmax"] * doubts
+        assert (scores[rivals[0]] > scores[text]) == doubts
 
 
 def test_a_model_encodes_only_new_texts_and_pictures(softmax: Player, scene: Path):

@@ -142,7 +142,8 @@ def how_drawn(quiz: QuizRound) -> str:
         if quiz.n_fooled == n_models
         else f"at least {count_word(quiz.n_fooled)} of the {count_word(n_models)} models"
     )
-    return f"Chosen to be hard: each question fooled {least}.{right}"
+    selected = " Suspect labels are left out, and clear captions preferred." * quiz.is_selected
+    return f"Chosen to be hard: each question fooled {least}.{selected}{right}"
 
 
 def question_data(

@@ -316,14 +316,19 @@ def score(
 
 def doubters(
     players: Sequence[Player], picture: Canvas, caption: str, others: Sequence[str]
-) -> list[str]:
-    """Return the names of the models that score a caption of another picture higher than the caption.
+) -> tuple[list[str], list[str]]:
+    """Return the names of the models that score a caption of another picture higher than the caption, and these
+    captions, first those that most models score higher.
 
     A true caption that a model can read scores higher than nearly all captions of other pictures.
     """
     texts = [caption, *others]
     scores = {player.name: player.scores([picture], texts)[0] for player in players}
-    return [name for name, each in scores.items() if (each > each[0]).any()]
+    names = [name for name, each in scores.items() if (each > each[0]).any()]
+    n_higher = sum(
+        ((each[1:] > each[0]).astype(int) for each in scores.values()), np.zeros(len(others))
+    )
+    return names, [others[place] for place in np.argsort(-n_higher, kind="stable")]
 
 
 def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:

@@ -16,6 +16,7 @@ from vlprobe import registry
 from vlprobe.metrics import estimate
 from vlprobe.metrics.crossed import CrossedMean, crossed_means
 from vlprobe.views import rows as views_rows
+from vlprobe.views import showcase as views_showcase
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import word_runs
@@ -57,6 +58,12 @@ class QuizQuestion:
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
     @property
+    def is_clear(self) -> bool:
+        """Return whether people see at a glance which caption is true (`showcase.is_clear`)."""
+        true, wrong = self.captions[self.true_index], self.captions[1 - self.true_index]
+        return views_showcase.is_clear(self.subtype, true, wrong)
+
+    @property
     def n_tied(self) -> int:
         """Count the fooled models that cannot decide between the captions."""
         return sum(verdict.verdict == "tied" for verdict in self.verdicts)
@@ -75,6 +82,8 @@ class QuizRound:
     n_all: int  # number of eligible cases
     n_fooled: int  # minimum number of models that each question fooled; 0 for a fair draw
     shares: tuple[float, ...]  # share of all cases that each model gets right, see `rows.rights`
+    # Whether suspect labels are left out, and captions that people understand at a glance come first
+    is_selected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +145,8 @@ def quiz_round(
 
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
     of the models (`rows.are_fooled`), one per picture, with varied types. If there are too few, it
-    adds cases that fooled fewer models.
+    adds cases that fooled fewer models. In published questions, suspect labels are left out, and
+    cases that people understand at a glance (`showcase.is_clear`) come first.
 
     Args:
         kind: One of `quiz_kinds`.
@@ -165,8 +175,12 @@ def quiz_round(
         )
         for row, code, position in zip(case_rows, codes, positions, strict=True)
     ]
+    is_selected = draw == "hard" and views_suspects.can_have_suspects(question_set)
     if draw == "hard":
-        questions = _varied(questions, count)
+        clear = [one for one in questions if is_selected and one.is_clear]
+        others = [one for one in questions if one not in clear]
+        questions = _varied(clear, count)
+        questions += _varied(others, count - len(questions))
     known = ~np.isnan(margins)
     shares = [
         float(views_rows.rights(row[is_known], question_set.run(model).n_orders).mean())
@@ -175,7 +189,8 @@ def quiz_round(
         for model, row, is_known in zip(models, margins, known, strict=True)
     ]
     drawn, counts = tuple(questions[:count]), (len(numbers), n_all, threshold)
-    return QuizRound(question_set.key, kind, draw, drawn, models, *counts, tuple(shares))
+    settings = question_set.key, kind, draw, drawn, models
+    return QuizRound(*settings, *counts, tuple(shares), is_selected)
 
 
 def quiz_margins(

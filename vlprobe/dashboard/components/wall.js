@@ -1,6 +1,6 @@
 // A wall of cards. Each card is one button with a picture, the change, and one square per model. Tab stops once.
 //
-// data: label, cards; for a whole wall also heading, note, place (for phones), legend and total (cases on all pages and behind cards); `strip` is a row of pictures only, `bare` a wall without its bar.
+// data: label, cards; for a whole wall also heading, note, place (for phones), legend and total (cases on all pages and behind cards); `strip` is a row of pictures only, `open` is the id of the framed card, `bare` a wall without its bar.
 // card: id, name (read by screen readers), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [[state, title], ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}].
 // With `selects`, cards are selected as in a file manager: Ctrl+click selects one more, Shift+click and Shift+arrows a range.
@@ -144,6 +144,7 @@ class Wall {
     if (current) current.tabIndex = 0;
     if (hadFocus && current) current.focus();
     if (!data.strip) this.follow();
+    this.opened = data.open ?? this.opened;
     this.mark();
     // The page numbers are below the wall; a new page starts at its top.
     const first = data.cards[0]?.id;

@@ -92,6 +92,9 @@ def draw_quiz(bar: DeltaGenerator) -> None:
         _draw_nothing()
         return
     subject, quiz = picked
+    if st.session_state.get("carried_set") != subject.key:
+        shown = dataset_name(subject.question_set.runs[0].dataset)
+        quiet(f"The test in the slides has no quiz. Showing {shown}.")
     if not quiz.questions:
         st.info(
             "The pictures for these questions are not on this machine.",
@@ -249,6 +252,7 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
     linked = st.query_params.get(name, "")
     if linked and linked not in options and (linked == carried or _is_stored(name, linked)):
         del st.query_params[name]
+        carried = linked
     value = choose(label, name, options, next(iter(options)))
     if carried and carried not in options:
         carry(name, carried)

@@ -163,7 +163,10 @@ def playground() -> None:
         names = sentence_names([player.name for player in players], renamed())
         unlearned = runs_playground.unlearned(players, [caption, *texts])
         others = [exhibit.captions[0] for key, exhibit in shelf.items() if key != picture.item]
-        doubters = runs_playground.doubters(players, picture.canvas, caption, others[:OTHERS])
+        doubters, rivals = runs_playground.doubters(
+            players, picture.canvas, caption, others[:OTHERS]
+        )
+        others[:OTHERS] = rivals  # first the caption that the doubt is about
         doubtful = doubt(len(doubters), sum(player.sees for player in players))
         if finding := doubtful or headline(edits, answers, names, unlearned):
             heading.title(plain(finding))
@@ -226,7 +229,7 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
         others = [name for name in shelf if name != item] or [item]
         press("Another", _pick, others, icon="casino", key="another", disabled=is_upload)
     with samples:
-        _draw_samples(dataset, shelf)
+        _draw_samples(dataset, shelf, "" if is_upload else item)
         if dataset.startswith(DEMO) and not is_upload:
             with st.container(key="play_drawn"):
                 quiet(f"The bundled models know drawn scenes like these. {_for_photographs()}")
@@ -627,8 +630,8 @@ def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
     return exhibits.shelf(dataset, store().root)
 
 
-def _draw_samples(dataset: str, shelf: Mapping[str, Exhibit]) -> None:
-    """Draw a few sample pictures to choose from."""
+def _draw_samples(dataset: str, shelf: Mapping[str, Exhibit], opened: str) -> None:
+    """Draw a few sample pictures to choose from. `opened` is the id of the one in use, or ""."""
 
     def pick_sample() -> None:
         if pressed := st.session_state["samples"].get("open"):
@@ -640,7 +643,7 @@ def _draw_samples(dataset: str, shelf: Mapping[str, Exhibit]) -> None:
         source = _sample(dataset, key, shelf[key])
         frame, caption = {"source": source, "name": key, "style": ""}, shelf[key].captions[0]
         cards.append({"id": key, "name": caption, "tip": caption, "frames": [frame]})
-    values = {"label": "Samples", "strip": True, "cards": cards}
+    values = {"label": "Samples", "strip": True, "cards": cards, "open": opened}
     component("wall")(key="samples", data=values, on_open_change=pick_sample)
 
 

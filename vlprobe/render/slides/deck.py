@@ -61,17 +61,15 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
         deck.append(replace(more, id="more"))
     last = story.last or story.opener
     pictures = case_slides(story.models, last.card, kind, names)[0].pictures if last else ()
+    label = shorten(last.card.true_text, LONGEST_EXAMPLE) if last else ""
     closing = Slide(
         id="closing",
         layout="beside" if pictures else "stacked",
         heading=((findings.ranking(story.standings, names), ""),),
         detail=_advice(story.standings, kind),
-        pictures=tuple(replace(picture, label="") for picture in pictures),
-        note=f"Cases: {dataset}. {sources}".strip(),
-        notes=(
-            "Test your own model on the same cases: "
-            f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",
-        ),
+        pictures=tuple(replace(picture, label=label) for picture in pictures),
+        note=joined(f"Cases: {dataset}.", published_by(story.runs)),
+        notes=(sources,),
     )
     return (*deck, *_mixed(story.mixture, renamed), closing)
 
