@@ -325,10 +325,11 @@ def doubters(
     texts = [caption, *others]
     scores = {player.name: player.scores([picture], texts)[0] for player in players}
     names = [name for name, each in scores.items() if (each > each[0]).any()]
-    n_higher = sum(
-        ((each[1:] > each[0]).astype(int) for each in scores.values()), np.zeros(len(others))
-    )
-    return names, [others[place] for place in np.argsort(-n_higher, kind="stable")]
+    n_higher = [
+        sum(each[place] > each[0] for each in scores.values()) for place in range(len(texts))
+    ]
+    order = sorted(range(1, len(texts)), key=n_higher.__getitem__, reverse=True)
+    return names, [texts[place] for place in order]
 
 
 def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
