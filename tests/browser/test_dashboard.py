@@ -77,7 +77,7 @@ def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str):
     page.keyboard.press("Enter")
     idle(page)
     page.get_by_role("button", name="Start").click()
-    page.locator("[class*=st-key-job_]").get_by_text("Running").wait_for()
+    page.locator("[class*=st-key-job_]").get_by_text("Running").first.wait_for()
     page.wait_for_url("**job=*")
     page.reload()
     page.locator("[class*=st-key-job_]").get_by_role("button", name="Cancel").click()
@@ -209,7 +209,8 @@ def test_an_uploaded_picture_is_scored_and_not_stored(page, url: str, folder: Pa
     page.get_by_text("mine.png").first.wait_for()
     idle(page)
     page.locator(".st-key-caption input").fill("A red bus on a street.")
-    page.locator("del", has_text=re.compile("^red$")).first.wait_for()
+    # In the table of all edits, which is folded
+    page.locator("del", has_text=re.compile("^red$")).first.wait_for(state="attached")
     idle(page)
     assert sorted(folder.rglob("*")) == kept
 
