@@ -132,7 +132,7 @@ def test_home_and_slides_have_the_credit():
         slide = next(slide for slide in slides if slide.id == name)
         assert "SugarCrepe." in slide.note and NOTE in slide.note and "Hsieh et al." in slide.note
         assert "MIT" in slide.note
-        assert "github.com/RAIVNLab" in (slide.note if name == "closing" else slide.notes[-1])
+        assert "github.com/RAIVNLab" in slide.notes[-1]
 
 
 def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
