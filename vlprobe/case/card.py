@@ -16,7 +16,7 @@ from vlprobe.render.sentences import CHANGES, LONGEST, capitalized, count_word, 
 from vlprobe.render.words import NOT_RENAMED, model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import CardBody, KindPresentation
-from vlprobe.views.changes import changed_words, word_runs
+from vlprobe.views.changes import changed_words, is_in_several_places, word_runs
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
 
@@ -308,7 +308,7 @@ class CaseCard:
         """The removed and the inserted words, both "" if several places changed: those are shown as whole sentences. A
         capital letter at the start of a caption is lowercased.
         """
-        if "," in self.case.source + self.case.target:
+        if is_in_several_places(self.case.source, self.case.target):
             return "", ""
         sides = ((self.case.source, self.case.true_text), (self.case.target, self.case.wrong_text))
         source, target = (_without_capital(shorten(words, 80), text) for words, text in sides)

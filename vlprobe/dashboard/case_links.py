@@ -14,12 +14,13 @@ from vlprobe.case import json
 from vlprobe.case.card import CaseCard
 from vlprobe.dashboard.chart import FigureMaker, chart
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.mixed import KIND, WALL
+from vlprobe.dashboard.mixed import wall_query
 from vlprobe.dashboard.navigation import address as page_address
 from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.errors import NotFound
 from vlprobe.render.charts.theme import safe
+from vlprobe.render.sentences import count_halves
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views.filter import Filter, corners_text
@@ -87,10 +88,7 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
         parameters["pair"] = case_filter.pair
     if case_filter.within:
         parameters["area"] = corners_text(case_filter.within)
-    if case_id:
-        parameters["case"] = case_id
-    elif case_filter.kind == KIND:  # without it, Explore would show a single search
-        parameters[WALL] = "1"
+    parameters |= {"case": case_id} if case_id else wall_query(case_filter.kind)
     return {"set": subject.key, **parameters}
 
 
@@ -199,7 +197,7 @@ def count_text(subject: PageSubject, case_filter: Filter) -> str:
     n_cases = f"{counted[case_filter.outcome]:,}"
     is_halved = subject.question_set.run(case_filter.model).n_orders == 2
     if is_halved and case_filter.outcome == "fooled" and counted["tied"]:
-        n_cases = f"{counted['fooled'] - counted['tied']:,} + {counted['tied']:,} × ½"
+        n_cases = count_halves(counted["fooled"] - counted["tied"], counted["tied"])
     return f"{n_cases} of {counted['all']:,}"
 
 

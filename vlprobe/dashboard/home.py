@@ -9,7 +9,7 @@ from vlprobe import views
 from vlprobe.dashboard import embeddings, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.jobs import demo_button, watched
-from vlprobe.dashboard.mixed import WALL
+from vlprobe.dashboard.mixed import wall_query
 from vlprobe.dashboard.navigation import ROW, address
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.run.progress import panel
@@ -195,11 +195,8 @@ def draw_figures(subject: PageSubject) -> None:
     """Draw the main numbers, the models and large links to other pages. Each element opens a page with details."""
     counts = view(views.showcase.lie_counts, subject.question_set, subject.kind)
 
-    # Without WALL, Explore would show a single search among mixed pictures
-    every = {WALL: "1"} if subject.kind == KIND else {}
-
     def cases_address(**query: str) -> str:
-        return address("explore", page_query(subject, **every, **query))
+        return address("explore", page_query(subject, **wall_query(subject.kind), **query))
 
     kind, more_href = subject.kind_presentation, address("tradeoff", {"set": subject.key})
     names = {name: model_name(name) for name in subject.question_set.rated_models}

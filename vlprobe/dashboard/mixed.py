@@ -53,6 +53,13 @@ OWN_PARAMETERS = ("set", "model", "kind", "case", "mixture")
 RUN_AGAIN = "This run did not store the top results. Run it again to see them."
 
 
+def wall_query(kind: str) -> dict[str, str]:
+    """Return the parameters of a URL that opens all cases of a kind on Explore, which otherwise shows a single search
+    among mixed pictures.
+    """
+    return {WALL: "1"} if kind == KIND else {}
+
+
 @dataclass(frozen=True)
 class MixedCasePosition:
     """The case to show, and its position among the searches that the model loses to the same kind of mixture."""

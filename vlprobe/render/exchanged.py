@@ -7,6 +7,7 @@ from vlprobe.perturb import lexicon
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.kinds.edits import LIES
 from vlprobe.render.sentences import NUMBERS, shortened
+from vlprobe.views.changes import is_in_several_places
 
 INDEFINITE = ("a", "an", "one", "single", "another")
 DEFINITE = (
@@ -45,7 +46,7 @@ def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange
     Both words must be numbers, colors, places or things. If the type of edit does not imply the category, the words
     must be known to belong to it.
     """
-    if not source or not target or "," in source + target or subtype in LIES:
+    if not source or not target or is_in_several_places(source, target) or subtype in LIES:
         return None
     numbers = tuple(number_word(word, subtype == "number") for word in (source, target))
     if all(numbers):

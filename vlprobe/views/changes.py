@@ -94,6 +94,11 @@ def changed_words(original: str, edited: str) -> tuple[str, str]:
     return ", ".join(filter(None, sources)), ", ".join(filter(None, targets))
 
 
+def is_in_several_places(source: str, target: str) -> bool:
+    """Return whether words were changed in several places of a caption, given both results of `changed_words`."""
+    return "," in source + target
+
+
 def change_in_words(original: str, edited: str, otherwise: str) -> str:
     """Return the removed and the inserted words, or `otherwise` if several places of the caption changed.
 
@@ -103,7 +108,7 @@ def change_in_words(original: str, edited: str, otherwise: str) -> str:
     'several places'
     """
     words = changed_words(original, edited)
-    if any("," in each for each in words):
+    if is_in_several_places(*words):
         return otherwise
     return " → ".join(each or "(nothing)" for each in words)
 

@@ -13,6 +13,7 @@ from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.bodies import body_of, stored_body
+from vlprobe.views.changes import is_in_several_places
 from vlprobe.views.estimates import best_guess
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import searches as mixed_searches
@@ -227,7 +228,8 @@ def examples(
 
 def _is_one_change(card: WallCard) -> bool:
     """Return whether words in one place of the caption were replaced."""
-    return bool(card.source and card.target) and "," not in card.source + card.target
+    is_replaced = bool(card.source and card.target)
+    return is_replaced and not is_in_several_places(card.source, card.target)
 
 
 def _pictured(

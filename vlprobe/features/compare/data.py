@@ -35,6 +35,7 @@ from vlprobe.render.leaderboard import compared, distinct_heads, in_words
 from vlprobe.render.numbers import TOO_FEW, interval, number
 from vlprobe.render.sentences import (
     capitalized,
+    count_halves,
     count_word,
     counted,
     halves_note,
@@ -865,7 +866,7 @@ class Scorecard:
         elif is_mirrored and value > 0:  # right in one order only
             count = htpy.span(".vp-count")[self._count(column, cell)]
         numbers = htpy.span(".vp-numbers")[
-            htpy.small[compared(cell, unit).replace("-", MINUS)],
+            htpy.small[_compared(cell, unit)],
             " ",
             link[htpy.b[_bare(value, unit)]],
             htpy.sup[cell.group],
@@ -880,7 +881,7 @@ class Scorecard:
             return f"{cell.n_fooled:,}"
         n_once = column.n_halves(row.model)
         n_always = cell.n_fooled if self._is_mirrored(column) else cell.n_fooled - n_once
-        return f"{n_always:,} + {n_once:,} × ½"
+        return count_halves(n_always, n_once)
 
     def tooltip(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return a cell's value with interval and counts, such as "6.6 %, 6.0 to 7.2 %; 496 of 7,512"."""
@@ -896,7 +897,7 @@ class Scorecard:
             orders = f", {orders} of the captions" if is_asked_twice else ""
             happened = "right on" if self.is_right else "fooled by"
             parts.append(f"{happened} {cell.n_fooled:,} of {row.n_cases:,}{orders}")
-        against = compared(cell, unit).replace("-", MINUS)
+        against = _compared(cell, unit)
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))
@@ -926,6 +927,11 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
 def _short(share: float) -> str:
     """Format the rate of guessing, such as "50 %" or "66.7 %", with a space that does not break."""
     return f"{100 * share:.3g}\u00a0%"
+
+
+def _compared(cell: LeaderboardCell, unit: str) -> str:
+    """Format a cell's difference from the baseline, as `compared` does, with the minus sign of Differences."""
+    return compared(cell, unit).replace("-", MINUS)
 
 
 def _bare(value: float, unit: str) -> str:

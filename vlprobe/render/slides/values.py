@@ -89,9 +89,7 @@ class Slide:
     is_extra: bool = False  # whether the slide is left out until someone includes it
     figures: tuple[Figure, ...] = ()
     bars: tuple[SlideBar, ...] = ()
-    limit: float = (
-        0.0  # share of the width at which a line says how long the bars are; 0: none is drawn
-    )
+    limit: float = 0.0  # share of the width at which a line crosses the bars; 0: none is drawn
     limit_label: str = ""  # what the line stands for, such as guessing
     note: str = ""  # small, below everything
     notes: tuple[str, ...] = field(default=())  # speaker notes
