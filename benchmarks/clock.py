@@ -351,13 +351,15 @@ def mixtures(tab: Tab) -> dict[str, list[Took]]:
     """Time the slider of a mixture, and the button for the next case."""
     page, took = tab.page, {"slider": [], "next case": [], "its models asked": []}
     tab.enter(f"{PAGES['Explore']}?kind=t2i")
+    tab.settle()
+    page.locator("button.card").first.click()
     asked = f"clock.asked({PATIENCE})"
     page.evaluate(asked)
     tab.settle()
     for _ in range(CHANGES):
         page.locator("input.slider").focus()
         took["slider"].append(tab.press(lambda: page.keyboard.press("ArrowRight"), "clock.drawn()"))
-        next_case = page.get_by_role("button", name="Next case").first
+        next_case = page.locator(".st-key-case_next button")
         took["next case"].append(tab.press(next_case.click))
         ended = page.evaluate(asked)
         pressed = page.evaluate("clock.pressed")

@@ -154,6 +154,19 @@ def test_a_redraw_of_the_same_case_keeps_share_and_focus_and_another_case_resets
     assert opacity(tab) == pytest.approx(0.1)
 
 
+def test_after_the_slider_was_dragged_the_keys_of_the_drawer_work_and_z_enlarges_all_pictures(tab):
+    draw(tab, component_props("eight"))
+    tab.get_by_role("slider").click()
+    assert tab.evaluate("document.activeElement === document.body")
+    frames = tab.locator(".sum .frame")
+    widths = [frame.bounding_box()["width"] for frame in frames.all()]
+    tab.keyboard.press("z")
+    larger = [frame.bounding_box()["width"] for frame in frames.all()]
+    assert larger == pytest.approx([3 * width for width in widths])
+    draw(tab, component_props("eight and another case"))
+    assert frames.first.bounding_box()["width"] == pytest.approx(widths[0])
+
+
 def test_the_frame_has_the_proportions_of_the_picture_and_the_partner_covers_it(tab):
     draw(tab, component_props("four"))
     frame, over = (

@@ -37,7 +37,8 @@ SCREENS = {
     "explore": EXPLORE,
     "map": f"{EXPLORE}&view=map",
     "drawer": f"{EXPLORE}&case=",
-    "mixed": f"/explore?set={SETS['rococo']}&model=demo:softmax&kind=t2i",
+    "mixed": f"/explore?set={SETS['rococo']}&model=demo:softmax&kind=t2i&lost=own&sort=models&type=mix:0.9"
+    "&case=demo-00000/0/mix:0.9:seed100",
     "near twins": f"/explore?set={SETS['eqben']}&model=demo:softmax",
     "compare": f"/compare?{LGIP}&model=demo:softmax&with=demo:weak",
     "tradeoff": f"/tradeoff?{LGIP}",

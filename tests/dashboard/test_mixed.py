@@ -1,11 +1,11 @@
-"""The view of mixed pictures, without a browser: it shows the numbers of the views, with or without loaded models."""
+"""The drawer of a search among mixed pictures, without a browser: it shows the numbers of the views, with or without
+loaded models."""
 
 import dataclasses
 import functools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -54,8 +54,19 @@ def at_hand(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> list[str]:
 
 
 @pytest.fixture
-def show_search(monkeypatch: pytest.MonkeyPatch, mixed_store: Store):
-    return functools.partial(open_page, monkeypatch, mixed_store, "explore", kind="t2i")
+def show_wall(monkeypatch: pytest.MonkeyPatch, mixed_store: Store):
+    return functools.partial(open_page, monkeypatch, mixed_store, "explore", kind="t2i", model=ONE)
+
+
+def first_case(question_set: QuestionSet, subtype: str = "mix:0.8") -> str:
+    """Return the id of the search with the most models that lose it to its own mixture."""
+    number = int(searches.order(question_set, ONE, subtype)[0][0])
+    return views.rows.questions(question_set, [number])["id"].iloc[0]
+
+
+@pytest.fixture
+def show_search(show_wall, question_set: QuestionSet):
+    return functools.partial(show_wall, case=first_case(question_set), lost="own")
 
 
 def values(at: AppTest) -> dict:
@@ -78,31 +89,25 @@ def button(at: AppTest, key: str):
     return next(each for each in at.button if each.key == key)
 
 
-def test_the_first_case_loses_to_its_own_mixture_and_fools_every_model(
-    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
+def test_the_drawer_of_a_search_has_its_mixture_and_the_tags_and_notes_of_any_case(
+    show_search, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = show_search(model=ONE)
-    place = searches.place(question_set, ONE, "mix:0.8", None)
-    assert values(at)["id"] == place.next
-    counts = searches.counts(question_set, ONE, "mix:0.8")
-    text = words(at)
-    assert "A fifth of another picture is enough to lose the right one" in text
-    assert f"first in {counts.n_found} of {counts.n_searches} searches" in text
-    assert (
-        f"push {counts.n_lost} of these out of first place, {counts.n_lost_to_own} of them behind"
-        in text
-    )
-    assert f"case 1 of {place.n_fooling_all} that fool all three" in text
+    at = show_search()
     data = values(at)
+    assert data["id"] == first_case(question_set)
+    assert "A fifth of another picture is enough to lose the right one" in words(at)
     assert data["steps"][data["start"]]["own"] == "Ranked 1st instead"
     assert data["right"]["source"] == 0 and data["sources"][0].startswith("data:image/webp;base64,")
-    assert not card_ids(at)
+    assert card_ids(at)
+    button(at, "case_tag_2").click().run()
+    assert values(at)["id"] == data["id"] and "✓ Saved" in words(at)
+    assert [area.label for area in at.text_area] == ["Note"]
 
 
 def test_each_model_scores_the_mixtures_once_and_its_crossover_share_is_shown(
     show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = show_search(model=ONE)
+    at = show_search()
     data = values(at)
     assert data["pending"] and at_hand == []
     assert {row["remark"] for row in data["chart"]["rows"]} >= {
@@ -120,53 +125,36 @@ def test_each_model_scores_the_mixtures_once_and_its_crossover_share_is_shown(
     last = data["steps"][-1]
     assert last["style"] in ("true", "lie") and len(last["order"]) == 5
     assert "tests it again; in all others, 80 % of the original picture remains" in data["note"]
-    again = show_search(model=ONE)  # another visitor
+    again = show_search()  # another visitor
     assert not values(again)["pending"] and len(at_hand) == 4
 
 
-def test_next_and_previous_change_the_case_in_the_address(
-    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
-):
-    at = show_search(model=ONE)
-    first = values(at)["id"]
-    assert button(at, "mixed_previous").disabled
-    button(at, "mixed_next").click().run()
-    second = values(at)["id"]
-    assert second != first and read_parameter(at, "case") == second
-    number = views.rows.case_number(question_set, second)
-    place = searches.place(question_set, ONE, "mix:0.8", number)
-    assert (place.place, place.previous) == (2, first) and "case 2 of" in words(at)
-    button(at, "mixed_previous").click().run()
-    assert values(at)["id"] == first and not at.exception
+def test_the_next_case_is_the_next_one_on_the_wall(show_search, at_hand: list[str]):
+    at = show_search(cards="every")
+    place = card_ids(at).index(values(at)["id"])
+    following = card_ids(at)[place + 1]
+    button(at, "case_next").click().run()
+    assert values(at)["id"] == following == read_parameter(at, "case")
 
 
-def test_another_mixture_or_another_model_shows_its_own_cases(
-    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
+def test_a_patched_picture_has_boxes_and_a_link_to_a_mixture_filters_the_wall(
+    show_search, show_wall, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = show_search(model=ONE)
-    at.selectbox("mixture").set_value("patch:0.8").run()
-    place = searches.place(question_set, ONE, "patch:0.8", None)
-    assert values(at)["id"] == place.next and read_parameter(at, "mixture") == "patch:0.8"
+    at = show_search(case=first_case(question_set, "patch:0.8"))
     assert "A patch of another picture over a fifth of the right one is enough" in words(at)
     boxes = values(at)["boxes"]
     assert len(boxes) == 26 and boxes[0] == [0, 0, 0, 0]
     areas = [(right - left) * (bottom - top) for left, top, right, bottom in boxes]
     assert areas == sorted(areas) and areas[-1] == pytest.approx(0.5, abs=0.03)
-    at.selectbox("model").set_value("hue:2").run()
-    assert read_parameter(at, "model") == "hue:2"
-    assert values(at)["id"] and not at.exception
+    of_earlier_version = show_wall(mixture="patch:0.8")
+    assert read_parameter(of_earlier_version, "type") == "patch:0.8"
+    assert all("patch:0.8" in case_id for case_id in card_ids(of_earlier_version))
 
 
-def test_all_cases_opens_exactly_these_cases_on_the_wall(
-    show_search, mixed_store: Store, question_set: QuestionSet, at_hand: list[str]
+def test_the_wall_of_searches_lost_to_their_own_mixture_has_exactly_these(
+    show_wall, question_set: QuestionSet, at_hand: list[str]
 ):
-    at = show_search(model=ONE)
-    link = next(each for each in at.get("page_link") if each.proto.label == "All cases")
-    query = {name: value[0] for name, value in parse_qs(link.proto.query_string).items()}
-    assert query["wall"] == "1" and query["lost"] == "own"
-    at = show_search(
-        **{name: value for name, value in query.items() if name != "kind"}, cards="every"
-    )
+    at = show_wall(lost="own", type="mix:0.8", cards="every")
     ids = views.rows.questions(
         question_set, searches.order(question_set, ONE, "mix:0.8")[0].tolist()
     )["id"]
@@ -183,8 +171,7 @@ def test_all_cases_opens_exactly_these_cases_on_the_wall(
     everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
     assert len(card_ids(at)) == views.cases.outcomes(question_set, everything)["fooled"]
     button(at, "clear_filters").click().run()
-    assert card_ids(at) and read_parameter(at, "wall") == "1"
-    assert component_values(at, "mixed") == []
+    assert card_ids(at) and component_values(at, "mixed") == []
 
 
 def test_a_search_that_was_not_lost_is_described_as_such(
@@ -199,16 +186,15 @@ def test_a_search_that_was_not_lost_is_described_as_such(
     for said, chosen in cases.items():
         number = int(of_model.numbers[chosen][0])
         case_id = views.rows.questions(question_set, [number])["id"].iloc[0]
-        at = show_search(model=ONE, case=case_id)
+        at = show_search(case=case_id)
         assert values(at)["id"] == case_id and said in words(at)
-        assert "not one of the" in words(at)
         assert "is enough to lose" not in words(at)
 
 
 def test_a_model_that_is_not_loaded_has_results_only_at_the_shares_of_its_runs(
     show_search, forgotten: None
 ):
-    at = show_search(model=ONE)
+    at = show_search()
     data = values(at)
     assert [step["share"] for step in data["steps"]] == [80]
     assert data["steps"][0]["own"] == "Ranked 1st instead"
@@ -221,7 +207,7 @@ def test_a_click_loads_the_models_that_are_not_loaded(
     show_search, forgotten: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(mixed, "load_player", lambda name: Player(mixing.load(name)))
-    at = show_search(model=ONE)
+    at = show_search()
     button(at, "mixed_load").click().run()
     assert values(at)["pending"]
     at = send(at, "mixed", "ask", values(at)["id"])
@@ -241,12 +227,12 @@ def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_scored_again(
         return Player(model)
 
     monkeypatch.setattr(mixed, "load_player", load)
-    at = show_search(model=ONE)
+    at = show_search()
     at = send(at, "mixed", "ask", values(at)["id"])
     assert not values(at)["pending"]
     assert rows(at)["1"]["segments"] and rows(at)["2"]["dots"] and rows(at)["3"]["dots"]
     n_loaded = len(at_hand)
-    button(at, "mixed_next").click().run()
+    button(at, "case_next").click().run()
     at = send(at, "mixed", "ask", values(at)["id"])
     assert set(at_hand[n_loaded:]) == {ONE, "control:random"}
 
@@ -255,36 +241,35 @@ def test_a_read_only_dashboard_loads_no_heavy_model(
     show_search, forgotten: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    at = show_search(model=ONE)
+    at = show_search()
     assert values(at)["steps"] and not [each for each in at.button if each.key == "mixed_load"]
 
 
 def test_a_run_without_stored_first_candidates_asks_to_be_run_again(
     show_search, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
 ):
-    assert values(show_search(model=ONE))["strips"]
+    assert values(show_search())["strips"]
     has_table = Entry.has_table
     monkeypatch.setattr(
         Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
     )
     monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
     monkeypatch.setattr(mixed, "loads_at_once", lambda name: False)
-    at = show_search(model=ONE)
+    at = show_search()
     assert values(at)["strips"] == {}
     assert "Run it again to see them." in words(at)
 
 
-def test_a_link_with_a_filter_opens_the_wall(show_search, at_hand: list[str]):
-    for query in ({"outcome": "all"}, {"type": "mix:0.8"}, {"words": "dog"}, {"wall": "1"}):
-        at = show_search(model=ONE, **query)
-        assert component_values(at, "mixed") == [] and card_ids(at), query
-
-
 def test_the_captions_remain_if_the_pictures_are_missing(
-    mixed_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
+    mixed_store: Store,
+    question_set: QuestionSet,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at_hand: list[str],
 ):
+    opened = {"kind": "t2i", "model": ONE, "case": first_case(question_set)}
     store = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
-    shown = functools.partial(open_page, monkeypatch, store, "explore", kind="t2i", model=ONE)
+    shown = functools.partial(open_page, monkeypatch, store, "explore", **opened)
     moved = mixed_store.root.parent / "tiny"
     monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
     aside = moved.rename(tmp_path / "aside")
@@ -309,10 +294,14 @@ def single_model_store(mixed_store: Store, tmp_path: Path) -> Iterator[Store]:
 
 
 def test_one_model_is_enough(
-    single_model_store: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
+    single_model_store: Store,
+    question_set: QuestionSet,
+    monkeypatch: pytest.MonkeyPatch,
+    at_hand: list[str],
 ):
-    at = open_page(monkeypatch, single_model_store, "explore", kind="t2i")
-    assert "that fool 1" in words(at) and len(values(at)["chart"]["rows"]) == 1
+    opened = {"kind": "t2i", "case": first_case(question_set)}
+    at = open_page(monkeypatch, single_model_store, "explore", **opened)
+    assert len(values(at)["chart"]["rows"]) == 1
 
 
 def test_facets_of_lost_searches_count_all_searches(mixed_store: Store, question_set: QuestionSet):
@@ -330,16 +319,3 @@ def test_facets_of_lost_searches_count_all_searches(mixed_store: Store, question
     for (name, value), row in of_lost.items():
         of_value = lost.with_values(name, (value,))
         assert row.n_fooled == len(views.cases.passing(question_set, of_value)[0])
-
-
-def test_a_note_explains_that_no_search_was_lost(
-    single_model_store: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
-):
-    monkeypatch.setattr(
-        searches, "order", lambda *_: (searches.np.empty(0, int), searches.np.empty(0, int))
-    )
-    at = open_page(monkeypatch, single_model_store, "explore", kind="t2i")
-    assert "No right picture is outranked by its own mixture here" in words(at)
-    assert component_values(at, "mixed") == []
-    link = next(each for each in at.get("page_link") if each.proto.label == "All cases")
-    assert "wall=1" in link.proto.query_string and urlsplit(link.proto.page).path

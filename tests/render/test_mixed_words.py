@@ -9,7 +9,6 @@ from vlprobe.render.charts.styles import Look
 from vlprobe.scoring.mixtures import SHARES, Turn
 from vlprobe.types import PictureEdit
 from vlprobe.views.mixed.case import MixedCase, ModelRanks
-from vlprobe.views.mixed.searches import Place, SearchCounts
 from vlprobe.views.mixed.shares import ModelTurn, Standing
 
 LOOKS = {f"m{number}": Look("#0072b2", "circle") for number in range(43)}
@@ -62,33 +61,6 @@ def search(
 )
 def test_the_heading_states_that_a_mixture_won_only_if_it_did(case: MixedCase, heading: str):
     assert mixed.heading(case, "m0", "Tiny") == heading
-
-
-def test_the_subtitle_states_all_counts_including_none():
-    subtitle = mixed.subtitle(SearchCounts(7500, 6579, 1944, 1792), 90, False, "Tiny")
-    assert subtitle == (
-        "Tiny finds the right picture first in 6,579 of 7,500 searches. Mixtures with a tenth of another picture push "
-        "1,944 of these out of first place, 1,792 of them behind their own mixture."
-    )
-    assert "push 9 of these out of first place, all of them behind" in mixed.subtitle(
-        SearchCounts(20, 10, 9, 9), 90, False, "Tiny"
-    )
-    assert mixed.subtitle(SearchCounts(20, 10, 0, 0), 75, True, "Tiny").endswith(
-        "Patches over 25 % of the picture push none of these out of first place."
-    )
-    assert mixed.subtitle(SearchCounts(20, 0, 0, 0), 90, False, "Tiny") == (
-        "Tiny finds the right picture first in 0 of 20 searches."
-    )
-
-
-def test_a_place_counts_the_cases_that_fool_all_models_first_and_then_those_that_fool_one():
-    def place_sentence(place: int, n_models: int = 6) -> str:
-        return " ".join(mixed.place_text(Place(place, 1792, n_models, 171, "", ""), "Tiny"))
-
-    assert place_sentence(17) == "case 17 of 171 that fool all six"
-    assert place_sentence(172) == "case 172 of 1,792 that fool Tiny"
-    assert place_sentence(17, n_models=1) == "case 17 of 1,792 that fool Tiny"
-    assert place_sentence(0) == "not one of the 1,792 that fool Tiny"
 
 
 @pytest.mark.parametrize(

@@ -193,22 +193,6 @@ def test_searches_that_fool_most_models_come_first_and_pictures_repeat_last(
         assert first.round(6).is_monotonic_increasing
 
 
-def test_a_place_names_its_neighbors_and_the_number_of_searches_that_fool_all_models(
-    mixed_store: Store, question_set: QuestionSet
-):
-    numbers, n_fooled = mixed_searches.order(question_set, ONE, "mix:0.8")
-    ids = views.rows.questions(question_set, numbers.tolist())["id"].tolist()
-    start = mixed_searches.place(question_set, ONE, "mix:0.8", None)
-    assert (start.place, start.previous, start.next) == (0, "", ids[0])
-    assert (start.total, start.n_models) == (len(ids), 3)
-    assert start.n_fooling_all == (n_fooled == 3).sum() > 0
-    for at, number in enumerate(numbers.tolist()):
-        place = mixed_searches.place(question_set, ONE, "mix:0.8", number)
-        assert place.place == at + 1
-        assert place.previous == (ids[at - 1] if at else "")
-        assert place.next == (ids[at + 1] if at + 1 < len(ids) else "")
-
-
 def test_controls_are_rated_if_run_without_others(mixed_store: Store, question_set: QuestionSet):
     runs = tuple(run for run in question_set.runs if run.model == "control:random")
     assert replace(question_set, runs=runs).rated_models == ("control:random",)

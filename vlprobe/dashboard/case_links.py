@@ -14,7 +14,6 @@ from vlprobe.case import json
 from vlprobe.case.card import CaseCard
 from vlprobe.dashboard.chart import FigureMaker, chart
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.mixed import wall_query
 from vlprobe.dashboard.navigation import address as page_address
 from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
 from vlprobe.dashboard.widgets import link_page, open_page
@@ -88,8 +87,7 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
         parameters["pair"] = case_filter.pair
     if case_filter.within:
         parameters["area"] = corners_text(case_filter.within)
-    parameters |= {"case": case_id} if case_id else wall_query(case_filter.kind)
-    return {"set": subject.key, **parameters}
+    return {"set": subject.key, **parameters, **({"case": case_id} if case_id else {})}
 
 
 def address(subject: PageSubject, case_filter: Filter | None) -> str:

@@ -15,7 +15,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case import html
 from vlprobe.case.card import CaseCard, card_type, case_card, wrong_captions
-from vlprobe.dashboard import embeddings, filters, widgets
+from vlprobe.dashboard import embeddings, filters, mixed, widgets
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import count_text, draw_wall, wall_values
 from vlprobe.dashboard.case_links import query as case_query
@@ -108,20 +108,26 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     (card,) = view(views.wall.cards, subject.question_set, case_filter, (number,))
     answers = view(views.rows.answer_rows, subject.question_set, (number,))
     described = case_card(card, kind, answers[number])
-    has_pictures = draw_pictures(described)
+    written = annotations.read(store(), subject.key)
+    if is_mixed := card.kind == KIND:
+        _draw_key_tags(subject, card, _annotation(written, card))
+        has_pictures = views.rows.are_here(card.images[:1])
+        with st.container(key="case_mixed"):
+            mixed.draw_search(subject, case_filter.model, number)
+    else:
+        has_pictures = draw_pictures(described)
     if card.images and not views.rows.are_here(card.images):
         draw_download(subject, "case_download")
-    written = annotations.read(store(), subject.key)
-    _draw_key_tags(subject, card, _annotation(written, card))
-    st.html(str(html.captions(described.texts)))
+    if not is_mixed:
+        _draw_key_tags(subject, card, _annotation(written, card))
+        st.html(str(html.captions(described.texts)))
     answers, why, alike, notes = st.tabs(TABS, key="case_tab")
     with answers:
         for strip in described.strips():
-            st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
-        if subject.probe == "rococo" and card.wrong_image:
-            case = {"set": subject.key, "model": case_filter.model, "kind": card.kind}
-            label = "Change the mixture with a slider"
-            link_page("explore", label, {**case, "case": card.id}, icon="tune")
+            if (
+                not is_mixed or strip.pictures[0].name not in card.images
+            ):  # otherwise, they are above
+                st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
         st.html(str(html.bars(described, subject.looks, renamed())))
         _draw_type(subject, case_filter.model, card)
         with st.expander("Details", key="case_details", icon=":material/data_object:"):
@@ -206,8 +212,7 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many of the filter's cases fool its model: the share if some of them count as half."""
     if subject.question_set.run(case_filter.model).n_orders == 2:
         return rate_text(counts(subject, case_filter), 2, "cases")
-    is_mixed = subject.probe == "rococo" and case_filter.kind == KIND
-    noun = "searches, by its own mixture or another" if is_mixed else "cases"
+    noun = "searches, by its own mixture or another" if case_filter.kind == KIND else "cases"
     return f"{count_text(subject, case_filter)} {noun}"
 
 

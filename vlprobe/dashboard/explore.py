@@ -19,7 +19,6 @@ from vlprobe.dashboard import (
     embeddings,
     filters,
     frame,
-    mixed,
     sentence,
     tables,
 )
@@ -70,9 +69,8 @@ def draw_page() -> None:
     """Draw the whole Explore page."""
     draw_styles("cases", "explore")
     subject = sentence.subject()
-    if mixed.is_shown(subject, subject.kind):
-        _draw_mixed(subject)
-        return
+    if subtype := st.query_params.pop("mixture", ""):  # a link of an earlier version
+        st.query_params["type"] = subtype
     with draw_row("sentence"):
         verb = sentence.draw_sentence(subject)
         st.space("stretch")
@@ -153,19 +151,6 @@ def _draw_notes(subject: PageSubject) -> None:
         with st.expander("Notes on these models", key="model_notes"):
             frame.notes(subject)
     tables.draw_set_details(subject.question_set)
-
-
-def _draw_mixed(subject: PageSubject) -> None:
-    """Draw Explore's view of a single search among mixed pictures."""
-    current = mixed.current(subject)
-    with draw_row("sentence"):
-        with sentence.draw_sentence(subject):
-            sentence.draw_verb(subject, "fooled")
-        st.space("stretch")
-        mixed.draw_steps(current)
-    frame.say_strangers(subject)
-    mixed.draw_view(current)
-    _draw_notes(subject)
 
 
 PAIRS_PAGE_SIZE = 30  # cards per page, for cards with two pictures

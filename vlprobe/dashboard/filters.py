@@ -12,7 +12,6 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.case.card import card_type
 from vlprobe.dashboard import case_links, embeddings
-from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.sentence import (
     TIES,
     draw_order,
@@ -65,6 +64,7 @@ from vlprobe.views.filter import (
     region_cases,
     region_label,
 )
+from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.paired_outcomes import bucket
 
 AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
@@ -130,13 +130,6 @@ CLEARED = MappingProxyType({**dict.fromkeys(PARAMETERS), "outcome": "all"})  # f
 def clear_filters(outcome: str | None = None) -> None:
     """Remove all filters from the URL except the model and the kind, and set the outcome to `outcome`."""
     write_choice({**dict.fromkeys(PARAMETERS), "outcome": outcome})
-    _keep_wall()
-
-
-def _keep_wall() -> None:
-    """Keep showing the wall for searches among mixed pictures. Without filters, the URL would open a different view."""
-    if st.query_params.get("kind") == KIND:
-        st.query_params[WALL] = "1"
 
 
 def _read_filter(subject: PageSubject) -> Filter:
@@ -361,7 +354,6 @@ def drop(parameter: str, value: str = "") -> None:
     """Remove a filter, or one of its values, from the URL."""
     kept = [other for other in st.query_params.get_all(parameter) if value and other != value]
     write_choice({parameter: "all" if parameter == "bucket" else kept})
-    _keep_wall()
 
 
 def nearest_to_drop(

@@ -9,7 +9,6 @@ from vlprobe import views
 from vlprobe.dashboard import embeddings, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.jobs import demo_button, watched
-from vlprobe.dashboard.mixed import wall_query
 from vlprobe.dashboard.navigation import ROW, address
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.run.progress import panel
@@ -196,7 +195,7 @@ def draw_figures(subject: PageSubject) -> None:
     counts = view(views.showcase.lie_counts, subject.question_set, subject.kind)
 
     def cases_address(**query: str) -> str:
-        return address("explore", page_query(subject, **wall_query(subject.kind), **query))
+        return address("explore", page_query(subject, **query))
 
     kind, more_href = subject.kind_presentation, address("tradeoff", {"set": subject.key})
     names = {name: model_name(name) for name in subject.question_set.rated_models}
@@ -257,13 +256,14 @@ def mixed_door(subject: PageSubject) -> home.Values | None:
     door = {"href": address("explore", query), "title": MIXED_TITLE, "pictures": []}
     subtype = view(views.mixed.searches.strengths, question_set)[0]
     # The first search that the model wins among original pictures, but loses to the right picture's mixture
-    first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
-    number = view(views.rows.case_number, question_set, first_id) if first_id else None
-    if number is None:
+    numbers, _ = view(views.mixed.searches.order, question_set, model, subtype)
+    if not len(numbers):
         return door | {"sentence": "No right picture is outranked by its own mixture here"}
-    case = view(views.mixed.case.mixed_case, question_set, number, model)
+    case = view(views.mixed.case.mixed_case, question_set, int(numbers[0]), model)
+    query |= {"type": subtype, "lost": "own", "sort": "models", "case": case.id}
     sentence = words.heading(case, model, model_name(model))
-    return door | {"sentence": sentence, "pictures": _door_pictures(case)}
+    opened = {"href": address("explore", query), "sentence": sentence}
+    return door | opened | {"pictures": _door_pictures(case)}
 
 
 def _searched(subject: PageSubject) -> QuestionSet | None:

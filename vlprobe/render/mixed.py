@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from vlprobe.case.card import Run
 from vlprobe.render.charts.styles import Looks, mark_values
-from vlprobe.render.sentences import capitalized, every_model, shorten
+from vlprobe.render.sentences import capitalized, shorten
 from vlprobe.scoring.mixtures import SHARES, boxes
 from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
-from vlprobe.views.mixed.searches import Place, SearchCounts
 from vlprobe.views.mixed.shares import ModelTurn, Standing, others
 
 AMOUNTS = {10: "a tenth", 20: "a fifth", 30: "three tenths", 40: "two fifths", 50: "half"}
@@ -74,30 +73,6 @@ def heading(case: MixedCase, model: str, name: str) -> str:
     if ranks.clean == 1:
         return "Another mixture outranks the right picture"
     return f"{name} does not rank this picture first, even without mixtures"
-
-
-def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
-    """Say how many searches a model finds without mixtures, and how many of these it loses once mixtures are added."""
-    mixtures = f"Mixtures with {amount(share)} of another picture"
-    if is_patch:
-        mixtures = f"Patches over {amount(share)} of the picture"
-    successes = f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} searches."
-    if not counts.n_found:
-        return successes
-    behind = "all" if counts.n_lost_to_own == counts.n_lost else f"{counts.n_lost_to_own:,}"
-    lost = f"{counts.n_lost:,}" if counts.n_lost else "none"
-    end = f", {behind} of them behind their own mixture" if counts.n_lost else ""
-    return f"{successes} {mixtures} push {lost} of these out of first place{end}."
-
-
-def place_text(place: Place, name: str) -> tuple[str, str]:
-    """Return the case's position in the list of searches lost to their own mixture, and a description of that list."""
-    if not place.place:
-        return "not one", f"of the {place.total:,} that fool {name}"
-    if place.n_models > 1 and place.place <= place.n_fooling_all:
-        everyone = every_model(place.n_models).removesuffix(" models")
-        return f"case {place.place:,} of {place.n_fooling_all:,}", f"that fool {everyone}"
-    return f"case {place.place:,} of {place.total:,}", f"that fool {name}"
 
 
 def right_text(clean: int, with_mixtures: int) -> list[Run]:

@@ -4,7 +4,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const ADDRESS = /^data:image\/(webp|jpeg|png);base64,[A-Za-z0-9+/=]*$/;
 const TICK = "M2.5 7.5 L5.7 10.7 L11.8 3.6";
 const CROSS = "M3 3 L11 11 M11 3 L3 11";
-const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider]";
+const TYPING = "input:not([type=range]), textarea, select, [contenteditable=true], [role=combobox], [role=slider]";
 
 // Make an element. Children are elements or texts; empty ones are left out.
 function make(name, style = "", ...children) {

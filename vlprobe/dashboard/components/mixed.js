@@ -3,11 +3,12 @@
 // data: id, query, sources [address, ...], right, partner {source, alt}, alt, steps [{share, stays, part, right, own,
 // style, order}], start, boxes [[left, top, right, bottom], ...] of a patch, strips {clean, whole}, chart, note, pending.
 // A source is an index into `sources`, or -1 if the picture is missing. A step's `right` is a list of runs [text, style].
-// Triggers: ask (the case's id), once for each case that is pending.
+// Triggers: ask (the case's id), once for each case that is pending. Z or a click enlarges the pictures of the sum around the pointer.
 
 const OWN = -1; // in an order: the mixture of the right picture
 const TRIES = 3; // maximum number of requests
 const AGAIN = 12000; // milliseconds between requests
+const MOVES = /^(Arrow|Page|Home|End)/; // keys of a slider
 const ICONS = {
   tick: "M3 8.5 6.5 12 13 4.5",
   cross: "M4 4 12 12 M12 4 4 12",
@@ -25,13 +26,35 @@ class Mixed {
     this.id = "";
     this.asked = "";
     this.step = 0;
+    const { signal } = (this.stop = new AbortController());
+    document.addEventListener("keydown", (event) => {
+      if (!isChord(event) && !isTyping() && event.key.toUpperCase() === "Z") root.classList.toggle("near");
+    }, { signal });
+    root.addEventListener("click", (event) => event.target.closest(".sum .square") && root.classList.toggle("near"));
+    root.addEventListener("pointermove", (event) => this.follow(event));
+  }
+
+  // All three pictures show the same part.
+  follow({ target, clientX, clientY }) {
+    const place = target.closest(".sum .square")?.getBoundingClientRect();
+    if (!place) return;
+    const share = (distance, length) => `${(100 * distance) / length}%`;
+    this.root.style.setProperty("--near", `${share(clientX - place.left, place.width)} ${share(clientY - place.top, place.height)}`);
+  }
+
+  leave() {
+    this.stop.abort();
+    clearTimeout(this.timer);
   }
 
   draw(data, send) {
     const share = this.data && this.id === data.id ? this.data.steps[this.step].share : null;
     const focused = this.root.contains(this.root.getRootNode().activeElement);
     this.data = data;
-    if (this.id !== data.id) this.tries = 0;
+    if (this.id !== data.id) {
+      this.tries = 0;
+      this.root.classList.remove("near");
+    }
     this.id = data.id;
     const kept = data.steps.findIndex((step) => step.share === share);
     this.step = kept < 0 ? data.start : kept;
@@ -118,7 +141,8 @@ class Mixed {
       this.step = Number(slider.value);
       this.show();
     });
-    slider.addEventListener("keydown", (event) => event.stopPropagation()); // the page's arrows turn to the next case
+    slider.addEventListener("keydown", (event) => MOVES.test(event.key) && event.stopPropagation()); // the arrows turn to the next case
+    slider.addEventListener("pointerup", () => slider.blur()); // the keys of the drawer work again
     this.slider = slider;
     this.live = make("p", "hidden");
     this.live.setAttribute("aria-live", "polite");

@@ -13,7 +13,6 @@ import pandas as pd
 
 from vlprobe.probes import rococo_galleries
 from vlprobe.probes.rococo import parse_strength
-from vlprobe.views.rows import questions
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.tables import AnswerTable, CaseTable, remembered
 
@@ -92,20 +91,6 @@ class SearchCounts:
     n_lost_to_own: int
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The position of a search in the list of searches lost to their own mixture, sorted by the number of fooled
-    models. The neighbors are case ids, or "" if there is none.
-    """
-
-    place: int  # from 1; 0: the search is not among them
-    total: int
-    n_models: int  # without controls
-    n_fooling_all: int  # number of searches, from the first, that fool all of these models
-    previous: str
-    next: str
-
-
 def strengths(question_set: QuestionSet) -> tuple[str, ...]:
     """Return the subtypes of mixtures in the question set, blends before patches and weakest first."""
     rows = question_set.store.fetch_rows(
@@ -164,22 +149,3 @@ def order(
         ["n_fooled", "again", "margin", "number"], ascending=[False, True, True, True]
     )
     return table["number"].to_numpy(), table["n_fooled"].to_numpy()
-
-
-def place(question_set: QuestionSet, model: str, subtype: str, case: int | None) -> Place:
-    """Return the position and the neighbors of a search. If `case` is None, the next search is the first one."""
-    numbers, n_fooled = order(question_set, model, subtype)
-    n_models = len(question_set.rated_models)
-    position = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1
-    beside = {"previous": position - 1, "next": position + 1}
-    known = {name: int(numbers[to]) for name, to in beside.items() if 0 <= to < len(numbers)}
-    ids = questions(question_set, list(known.values()))["id"].tolist()
-    id_of = dict(zip(known, ids, strict=True))
-    return Place(
-        place=position + 1,
-        total=len(numbers),
-        n_models=n_models,
-        n_fooling_all=int(np.count_nonzero(n_fooled == n_models)),
-        previous=id_of.get("previous", ""),
-        next=id_of.get("next", ""),
-    )
