@@ -31,6 +31,36 @@ def test_the_button_another_one_stays_in_place_for_captions_of_any_length(blank)
     assert len(set(tops)) == 1
 
 
+def test_guess_first_hides_the_answer_until_a_caption_is_chosen(blank):
+    boxes = [
+        {"style": style, "label": label, "line": [["A ", ""], [word, style], [" dog.", ""]]}
+        for style, label, word in (("true", "True", "red"), ("lie", "The lie", "blue"))
+    ]
+    picture = {"source": PIXEL, "name": "a.png", "alt": "A red dog.", "label": "", "credit": None}
+    marks = [{"name": "Tiny CLIP", "path": "M0 0H9", "color": "red"}]
+    cases = [
+        {"id": case, "place": place, "heading": ["Seen.", "Believed."], "pictures": [picture]}
+        | {"boxes": boxes, "marks": marks, "more": 0, "verdict": "Tiny CLIP chose this one"}
+        | {"right": None, "href": "#", "why": False, "present": ""}
+        for place, case in enumerate(("b", "a"))  # the second one shows the lie first
+    ]
+    mount(blank, "home", {"kicker": "Which?", "only": False, "cases": cases})
+    hero = blank.locator(".hero")
+    assert "The lie" in hero.inner_text()
+    blank.get_by_role("button", name="Guess first").click()
+    for lines in (["A red dog.", "A blue dog."], ["A blue dog.", "A red dog."]):
+        assert hero.locator(".line").all_inner_texts() == lines
+        hidden = hero.inner_html()
+        assert not any(word in hidden for word in ("Tiny CLIP", "Believed", "is-true", 'class="lie'))
+        assert blank.get_by_role("img").get_attribute("alt") == "The picture of this question"
+        blank.keyboard.press("1")
+        is_right = lines[0] == "A red dog."
+        assert ("You are right." if is_right else "You chose the lie.") in hero.inner_text()
+        assert "Tiny CLIP chose this one" in hero.inner_text()
+        assert hero.locator(".line").all_inner_texts() == lines
+        blank.keyboard.press("Enter")  # the focus is on *Another one*
+
+
 @pytest.mark.full  # 4 s; test_keyboard.py does the same by keys
 def test_another_failure_is_shown_without_a_reload_and_its_case_opens(page, url: str):
     visit(page, HOME.format(url))

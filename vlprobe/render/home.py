@@ -132,7 +132,7 @@ def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
     return {
         "explore": f"Every case of {name}" if kind.is_movement else fooling,
         "compare": "Which model is better, and on what",
-        "try": "Your words; bundled models know drawings",
+        "try": "Your own picture and your own words",
         "tradeoff": "Invariance and sensitivity",
         "present": "Slides, and a quiz for a group",
     }
