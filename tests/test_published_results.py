@@ -356,7 +356,20 @@ def test_home_and_slides_start_with_a_failure_of_many_models_and_show_no_suspect
         for question in quiz.questions:
             assert sum(each.verdict == "fooled" for each in question.verdicts) >= 2
         assert not suspects & {each.id for each in quiz.questions}
-        assert quiz.is_selected and sum(each.is_clear for each in quiz.questions) >= 8
+        assert quiz.is_selected and sum(each.is_clear for each in quiz.questions) >= 6
+        captions = [caption for each in quiz.questions for caption in each.captions]
+        assert not any("girls watch a goat" in caption for caption in captions)  # they pet it, too
+        best = ("published:GPT-4V", "published:CLIP_TROHN-Text")
+        for question in quiz.questions:
+            assert {each.verdict for each in question.verdicts if each.model in best} == {"held"}
+            assert not question.subtype.startswith("add_")
+        cases = tuple(each.case for each in quiz.questions)
+        following = views.quiz.quiz_round(questions, "foil", "hard", seed + 1, shown=cases)
+        shown = {each.picture for each in quiz.questions}
+        are_shown = [each.picture in shown for each in following.questions]
+        assert len({each.picture for each in following.questions}) == 10
+        assert 0 < sum(are_shown) < 10 and are_shown == sorted(are_shown)  # known ones last
+        assert sum(each.case in cases for each in following.questions) <= 1
     everything = views.tables.CaseTable(STORE, questions.key).numbers("kind = ?", ["foil"])
     is_suspect = views.suspects.are_suspect(questions, "foil", everything)
     assert np.count_nonzero(is_suspect) == len(suspects) == 468

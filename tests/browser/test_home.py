@@ -51,7 +51,9 @@ def test_guess_first_hides_the_answer_until_a_caption_is_chosen(blank):
     for lines in (["A red dog.", "A blue dog."], ["A blue dog.", "A red dog."]):
         assert hero.locator(".line").all_inner_texts() == lines
         hidden = hero.inner_html()
-        assert not any(word in hidden for word in ("Tiny CLIP", "Believed", "is-true", 'class="lie'))
+        assert not any(
+            word in hidden for word in ("Tiny CLIP", "Believed", "is-true", 'class="lie')
+        )
         assert blank.get_by_role("img").get_attribute("alt") == "The picture of this question"
         blank.keyboard.press("1")
         is_right = lines[0] == "A red dog."

@@ -94,7 +94,11 @@ def test_one_person_plays_a_round_from_its_first_question_to_the_next_round(
     show_quiz, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ):
     at = show_quiz(round="3", quiz="fair")
-    assert [block.proto.popover.label for block in at.get("popover")] == ["Search", "Questions"]
+    assert [block.proto.popover.label for block in at.get("popover")] == [
+        "Search",
+        "Questions",
+        "Room",
+    ]
     quiz = solo(at).quiz
     assert len(quiz.questions) == 10
     for index, question in enumerate(quiz.questions):
@@ -190,6 +194,23 @@ def test_a_new_round_has_other_questions_and_a_link_opens_the_same_round(show_qu
     assert before.draw == "fair" and "Drawn at random" in screen.told["note"]
 
 
+def test_a_new_hard_round_has_other_pictures_and_its_link_opens_it_again(
+    monkeypatch: pytest.MonkeyPatch, screen: Screen, bundled: Store
+):
+    show = functools.partial(open_page, monkeypatch, bundled, "present", tab="quiz")
+    at = show(round="30")
+    first = solo(at).quiz
+    at.button(key="new_round").click().run()
+    second = solo(at).quiz
+    assert first.draw == second.draw == "hard" and parameter(at, "round") == "31"
+    pictures = [{each.picture for each in one.questions} for one in (first, second)]
+    assert [len(each) for each in pictures] == [10, 10] and not pictures[0] & pictures[1]
+    assert solo(show(round="31")).quiz == second
+    del at.query_params["round"]  # on the way back from another page
+    at.run()
+    assert parameter(at, "round") == "32"
+
+
 def test_with_only_controls_the_questions_are_drawn_at_random_and_the_page_explains_it(
     show_quiz, screen: Screen
 ):
@@ -249,6 +270,7 @@ def test_without_results_the_quiz_links_to_run_a_test(monkeypatch, store: Store,
 def test_without_the_setting_the_quiz_offers_no_rooms(show_quiz, screen: Screen):
     at = show_quiz(room="K7DP2M")
     assert "open_room" not in [button.key for button in at.button] and not at.error
+    assert at.code[0].value.endswith("dashboard --quiz --read-only --address 0.0.0.0")
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -480,6 +502,8 @@ def test_a_room_that_others_can_reach_has_a_qr_code(
     here = f"http://{host}:8501/present"
     monkeypatch.setattr("streamlit.runtime.context.ContextProxy.url", property(lambda _: here))
     at = show_quiz()
+    commands = [code.value for code in at.code]
+    assert bool(commands) == ("10.0.0.7" not in here and not is_open)  # before a room is opened
     at.button(key="open_room").click().run()
     if is_open:
         here = "http://10.0.0.7:8501/present"

@@ -72,7 +72,7 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; other Stre
     "for everyone with an account at the provider; repeatable.",
 )
 @click.option(
-    "--quiz", is_flag=True, help="Enable rooms, in which a class takes the quiz on Play together."
+    "--quiz", is_flag=True, help="Enable rooms, in which a class takes the quiz together."
 )
 @allowances(
     "Plug-in whose code visitors may run: the name of a plug-in, py:FILE.py or py:MODULE; "

@@ -123,7 +123,7 @@ def how_drawn(quiz: QuizRound) -> str:
     n_models = len(quiz.models)
     lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
     if quiz.n_cases < quiz.n_all:
-        lies += f" (of {quiz.n_all:,}) with a picture on this computer"
+        lies += " with a picture"
     rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
     right = ""
     if rates:
@@ -142,8 +142,11 @@ def how_drawn(quiz: QuizRound) -> str:
         if quiz.n_fooled == n_models
         else f"at least {count_word(quiz.n_fooled)} of the {count_word(n_models)} models"
     )
-    selected = " Suspect labels are left out, and clear captions preferred." * quiz.is_selected
-    return f"Chosen to be hard: each question fooled {least}.{selected}{right}"
+    if quiz.is_selected:
+        right = (
+            f" A label that one of the two best models rejects may be wrong and is left out.{right}"
+        )
+    return f"Chosen to be hard: each question fooled {least}.{right}"
 
 
 def question_data(

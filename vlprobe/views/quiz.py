@@ -82,7 +82,8 @@ class QuizRound:
     n_all: int  # number of eligible cases
     n_fooled: int  # minimum number of models that each question fooled; 0 for a fair draw
     shares: tuple[float, ...]  # share of all cases that each model gets right, see `rows.rights`
-    # Whether suspect labels are left out, and captions that people understand at a glance come first
+    n_pictures: int = 0  # number of pictures in the eligible cases that are on this machine
+    # Whether questions that people may not be able to judge are left out (`_judgeable`)
     is_selected: bool = False
 
 
@@ -140,17 +141,20 @@ def quiz_round(
     draw: Draw = "hard",
     seed: int = 0,
     count: int = N_QUESTIONS,
+    shown: tuple[int, ...] = (),
 ) -> QuizRound:
     """Draw a round of quiz questions from one kind of case. The same seed gives the same questions.
 
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
     of the models (`rows.are_fooled`), one per picture, with varied types. If there are too few, it
-    adds cases that fooled fewer models. In published questions, suspect labels are left out, and
-    cases that people understand at a glance (`showcase.is_clear`) come first.
+    adds cases that fooled fewer models, then cases about pictures that were shown before. In
+    published questions, cases that people may not be able to judge are left out, and cases that
+    people understand at a glance (`showcase.is_clear`) come first.
 
     Args:
         kind: One of `quiz_kinds`.
         seed: Seed for the choice of cases and for the order of the captions.
+        shown: Numbers of the cases in earlier rounds.
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = question_set.cases.numbers(f"kind = ? AND {_ASKED}", [kind])
@@ -160,27 +164,40 @@ def quiz_round(
     margins = quiz_margins(question_set, kind, models, numbers)
     generator = np.random.default_rng([seed, len(numbers)])
     fooled = np.count_nonzero(views_rows.are_fooled(question_set, models, margins), axis=0)
-    if draw == "hard":  # a wrong label is not a hard question
-        fooled[views_suspects.are_suspect(question_set, kind, numbers)] = 0
-    positions, threshold = _drawn(
-        question_set, numbers, fooled, len(models), draw, generator, count
-    )
+    pictures = question_set.cases.picture_codes[numbers]
+    is_selected = draw == "hard" and views_suspects.can_have_suspects(question_set)
+    if is_selected:
+        fooled *= _are_judgeable(question_set, kind, numbers, fooled)
+    if draw == "hard":
+        order, threshold = _hard(numbers, pictures, fooled, len(models), shown, generator, count)
+        positions = _readable(question_set, numbers, order, CANDIDATES)
+    else:
+        order, threshold = generator.permutation(len(numbers)), 0
+        positions = _readable(question_set, numbers, order, count)
     table = views_rows.questions(question_set, numbers[positions].tolist())
     case_rows = records(CaseRow, table) if len(positions) else []
-    codes = question_set.cases.picture_codes[numbers[positions]]
     is_scored = {model: question_set.run(model).is_scored for model in models}
     questions = [
         _question(
             row, int(code), dict(zip(models, margins[:, position], strict=True)), is_scored, seed
         )
-        for row, code, position in zip(case_rows, codes, positions, strict=True)
+        for row, code, position in zip(case_rows, pictures[positions], positions, strict=True)
     ]
-    is_selected = draw == "hard" and views_suspects.can_have_suspects(question_set)
     if draw == "hard":
-        clear = [one for one in questions if is_selected and one.is_clear]
-        others = [one for one in questions if one not in clear]
-        questions = _varied(clear, count)
-        questions += _varied(others, count - len(questions))
+        shown_pictures = set(question_set.cases.picture_codes[list(shown)].tolist())
+        ranks = [
+            (
+                one.picture_code in shown_pictures,
+                one.case in shown,
+                is_selected and not one.is_clear,
+            )
+            for one in questions
+        ]
+        drawn: list[QuizQuestion] = []
+        for rank in sorted(set(ranks)):
+            of_rank = [each for each, other in zip(questions, ranks, strict=True) if other == rank]
+            drawn += _varied(of_rank, count - len(drawn))
+        questions = drawn
     known = ~np.isnan(margins)
     shares = [
         float(views_rows.rights(row[is_known], question_set.run(model).n_orders).mean())
@@ -188,9 +205,10 @@ def quiz_round(
         else math.nan
         for model, row, is_known in zip(models, margins, known, strict=True)
     ]
-    drawn, counts = tuple(questions[:count]), (len(numbers), n_all, threshold)
-    settings = question_set.key, kind, draw, drawn, models
-    return QuizRound(*settings, *counts, tuple(shares), is_selected)
+    counts = len(numbers), n_all, threshold
+    settings = question_set.key, kind, draw, tuple(questions[:count]), models
+    n_pictures = len(np.unique(pictures))
+    return QuizRound(*settings, *counts, tuple(shares), n_pictures, is_selected)
 
 
 def quiz_margins(
@@ -223,28 +241,61 @@ def quiz_margins(
     return margins
 
 
-def _drawn(
-    question_set: QuestionSet,
+def _are_judgeable(
+    question_set: QuestionSet, kind: str, numbers: np.ndarray, fooled: np.ndarray
+) -> np.ndarray:
+    """Return whether a published case fools a model and people can judge it: bool of shape (n_cases,).
+
+    A case that one of the two best models rejects is left out, because its label may be wrong or both captions may be
+    true ("pet a goat", "watch a goat"), and so is one that a picture cannot decide (`showcase.is_decidable`).
+    """
+    is_doubtful = views_suspects.are_rejected_by_best(question_set, kind, numbers)
+    is_doubtful |= views_suspects.are_suspect(question_set, kind, numbers)
+    is_judgeable = (fooled > 0) & ~is_doubtful
+    places = np.flatnonzero(is_judgeable)
+    for place, row in zip(
+        places,
+        records(CaseRow, views_rows.questions(question_set, numbers[places].tolist())),
+        strict=True,
+    ):
+        wrong = row.texts[list(row.roles).index("different")]
+        is_judgeable[place] = views_showcase.is_decidable(row.subtype, row.texts[0], wrong)
+    return is_judgeable
+
+
+def _hard(
     numbers: np.ndarray,
+    pictures: np.ndarray,
     fooled: np.ndarray,
     n_models: int,
-    draw: Draw,
+    shown: tuple[int, ...],
     generator: np.random.Generator,
     count: int,
 ) -> tuple[np.ndarray, int]:
-    """Draw cases. Return their positions in `numbers`, and the minimum number of models that each case fools."""
+    """Draw hard cases, one per picture. Return their positions in `numbers`, and the minimum number of models that each
+    case fools. Pictures of the `shown` cases come last, and these cases after others about the same picture.
+
+    Args:
+        pictures: Code of each case's picture, shape (n_cases,).
+        fooled: Number of models that each case fools, shape (n_cases,).
+    """
+
+    def one_per_picture(positions: np.ndarray) -> np.ndarray:
+        _, first_of_picture = np.unique(pictures[positions], return_index=True)
+        return positions[np.sort(first_of_picture)]
+
     order = generator.permutation(len(numbers))
-    if draw == "fair":
-        return _readable(question_set, numbers, order, count), 0
-    codes = question_set.cases.picture_codes[numbers]
+    is_shown = np.isin(numbers, shown)
+    is_fresh = ~np.isin(pictures, pictures[is_shown])
+    fresh, again = order[is_fresh[order]], order[~is_fresh[order] & (fooled[order] > 0)]
     positions, n_fooled = order[:0], math.ceil(FOOLED_SHARE * n_models) + 1
-    enough = min(count, len(np.unique(codes)))
-    while len(positions) < enough and n_fooled > 1:
+    while len(positions) < count and n_fooled > 1:
         n_fooled -= 1
-        hard = order[fooled[order] >= n_fooled]
-        _, first_of_picture = np.unique(codes[hard], return_index=True)
-        positions = hard[np.sort(first_of_picture)]
-    return _readable(question_set, numbers, positions, CANDIDATES), n_fooled
+        positions = one_per_picture(fresh[fooled[fresh] >= n_fooled])
+    if len(positions) < count:
+        again = again[np.argsort(is_shown[again], kind="stable")]
+        positions = np.concatenate([positions, one_per_picture(again)])
+    return positions, n_fooled
 
 
 def _readable(

@@ -25,8 +25,9 @@ from vlprobe.views.wall import WallCard
 
 COUNT = 60  # maximum number of failures
 LEAST_ANSWERS = 30  # minimum number of answers to a type of edit for showing its share
-# Words that say that something is absent, which a picture cannot show, and a word with which VALSE makes odd captions
-_UNCLEAR = {"no", "not", "none", "without", "never", "nobody", "nothing", "ignoring", "exactly"}
+# Words that say that something is absent, which a picture cannot show
+_ABSENT = {"no", "not", "none", "without", "never", "nobody", "nothing"}
+_ODD = {"ignoring", "exactly"}  # words in odd captions of published questions
 _LONGEST_CLEAR = 12  # words
 _CLEAR = 100_000  # added to the rank of a clear case
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
@@ -182,20 +183,34 @@ def prefer_clear(
 def is_clear(subtype: str, true_text: str, wrong_text: str) -> bool:
     """Return whether people see at a glance which of two captions is true.
 
-    Captions that say what is absent, additions, long captions and those that are not written as a sentence are not
-    clear.
+    Of those that people can decide (`is_decidable`), long captions and those that are not written as a sentence are
+    not clear.
 
     >>> is_clear("replace_obj", "A cat in a tree.", "A dog in a tree.")
     True
     >>> is_clear("replace_obj", "A room with no cat.", "A room with no dog.")
     False
     """
-    source, target = changed_words(true_text, wrong_text)
     words = true_text.split()
     is_sentence = true_text[:1].isupper() and not true_text.isupper() and true_text.endswith(".")
-    is_absent = _UNCLEAR & set(f"{true_text} {wrong_text}".lower().split())
-    is_addition = subtype.startswith("add_") or not (source and target)
-    return is_sentence and not is_absent and not is_addition and len(words) <= _LONGEST_CLEAR
+    is_odd = _ODD & set(f"{true_text} {wrong_text}".lower().split())
+    is_short = len(words) <= _LONGEST_CLEAR
+    return is_sentence and is_short and not is_odd and is_decidable(subtype, true_text, wrong_text)
+
+
+def is_decidable(subtype: str, true_text: str, wrong_text: str) -> bool:
+    """Return whether a picture can show which of two captions is true.
+
+    It cannot show that something is absent, such as what a wrong caption adds.
+
+    >>> is_decidable("swap_att", "white mug, large knife", "large mug, white knife")
+    True
+    >>> is_decidable("add_obj", "A cat in a tree.", "A cat and a mouse in a tree.")
+    False
+    """
+    source, target = changed_words(true_text, wrong_text)
+    is_absent = _ABSENT & set(f"{true_text} {wrong_text}".lower().split())
+    return bool(source and target) and not is_absent and not subtype.startswith("add_")
 
 
 def _one_a_picture(

@@ -148,6 +148,24 @@ def are_suspect(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np
     return np.isin(numbers, every[n_rejecting >= threshold])
 
 
+def are_rejected_by_best(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
+    """Return whether one of the two best models does not prefer the caption that is labeled as true: bool, shape (n,).
+
+    An answer that changes with the order of the captions counts. Nothing is rejected if fewer than two models are
+    strong, or if labels cannot be wrong (see `can_have_suspects`).
+    """
+    runs = [question_set.run(model) for model in question_set.rated_models]
+    every = question_set.cases.numbers("kind = ?", [kind])
+    margins = views_rows.margins(question_set, question_set.rated_models, every)
+    accuracies = np.nan_to_num(
+        [_accuracy(row, run) for run, row in zip(runs, margins, strict=True)]
+    )
+    best = np.argsort(-accuracies, kind="stable")[:2]
+    if not can_have_suspects(question_set) or (accuracies[best] < LEAST_ACCURACY).any():
+        return np.zeros(len(numbers), dtype=bool)
+    return np.isin(numbers, every[(margins[best] <= 0).any(axis=0)])
+
+
 def are_doubted(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
     """Return whether each of the given cases may be mislabeled and no reviewer accepted its label: bool, shape (n,)."""
     verdicts = read_verdicts(question_set)

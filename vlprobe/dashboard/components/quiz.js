@@ -3,7 +3,7 @@
 // data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
 // (the button's label, "" without one), keys, scores [{name, path, color, total, unit, pips [state]}],
-// end {back (whether it leads to the slides), detail, pictures [source], rows [score], credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
+// end {back (whether it leads to the slides), detail, others (where other photographs come from), pictures [source], rows [score], credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before),
 // slides (the last screen's way back to the slides).
 
@@ -134,7 +134,7 @@ class Quiz {
       press("save", "", () => this.download(data, table), "Save as a picture"),
       data.end.back && press("save", "", () => this.send("slides", true), "Back to the slides")];
     return [this.heading, make("p", "detail quiet", detail), region("scroll", "Answers by question", table),
-      make("div", "foot", ...buttons), make("p", "note small quiet", data.note),
+      make("div", "foot", ...buttons), make("p", "note small quiet", data.note, ` ${data.end.others}`),
       make("p", "credit small quiet", ...credits.flatMap((credit, place) => [place ? ", " : "Photos: ",
         outside(credit.page, String(place + 1)), " ", outside(credit.licenseUrl, credit.license)]))];
   }

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import shlex
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
-from vlprobe.dashboard import decks, frame
+from vlprobe.dashboard import decks, frame, photographs
 from vlprobe.dashboard.access import is_local
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
@@ -85,7 +86,7 @@ def draw_quiz(bar: DeltaGenerator) -> None:
         press("New round", new_seed, icon="replay", type="tertiary", key="new_round")
         with st.popover("Questions", icon=":material/tune:", type="tertiary", key="quiz_questions"):
             picked = pick_round()
-        if access.quiz():
+        if access.quiz() or not access.read_only():
             with st.popover("Room", icon=":material/groups:", type="tertiary", key="quiz_room"):
                 draw_door(picked[1] if picked else None)
     if picked is None:
@@ -172,6 +173,8 @@ def _draw_end(
     names = [question.picture for question in quiz.questions]
     sources = addresses(store().root, names)
     note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
+    is_part = quiz.n_cases < quiz.n_all and not photographs.refusal(runs[0].dataset)
+    others = f"{quiz.n_pictures} photographs; Explore can download the others."
     values = {
         "question": number,
         "open": False,
@@ -181,6 +184,7 @@ def _draw_end(
         "end": {
             "back": not st.session_state.get(decks.GUEST),
             "detail": sentence,
+            "others": others * is_part,
             "pictures": [sources.get(name, "") for name in names],
             "rows": rows,
             "credits": [photo_values(credit) for credit in distinct_credits(names)],
@@ -212,6 +216,8 @@ def _take(solo: Solo) -> None:
 
 DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "Random"}
 LARGEST_SEED = 10**6
+# Consecutive rounds that avoid each other's pictures. A link opens the same round, because it depends on the seeds only
+ROUNDS = 10
 ABOUT_DRAWS = (
     "Hard: lies that fooled at least two thirds of the models. Random: every lie is "
     "equally likely, so people can be compared with models."
@@ -267,21 +273,39 @@ def _is_stored(name: str, value: str) -> bool:
 
 
 def _quiz_round(subject: PageSubject, kind: str, draw: Draw) -> QuizRound:
-    return view(views.quiz.quiz_round, subject.question_set, kind, draw, round_seed())
+    """Return the round that the URL names. A hard round avoids the pictures of the rounds before it, until all have
+    been shown.
+    """
+    seed = round_seed()
+    first = seed if draw == "fair" else seed - seed % ROUNDS
+    question_set, shown, pictures = subject.question_set, (), set()
+    for each in range(first, seed):
+        drawn = view(views.quiz.quiz_round, question_set, kind, draw, each, shown=shown)
+        of_round = {question.picture_code for question in drawn.questions}
+        if of_round & pictures:  # begin again
+            shown, pictures = (), set()
+        shown += tuple(question.case for question in drawn.questions)
+        pictures |= of_round
+    return view(views.quiz.quiz_round, question_set, kind, draw, seed, shown=shown)
+
+
+SEED = "quiz_seed"  # session key: seed of the last round
 
 
 def round_seed() -> int:
     """Return the seed for the round from the URL. If there is none, start a new round."""
     seed_text = st.query_params.get("round", "")
-    if seed_text.isdecimal() and len(seed_text) < 9:
-        return int(seed_text)
-    new_seed()
-    return int(st.query_params["round"])
+    if not (seed_text.isdecimal() and len(seed_text) < 9):
+        new_seed()
+    st.session_state[SEED] = int(st.query_params["round"])
+    return st.session_state[SEED]
 
 
 def new_seed() -> None:
-    """Start a new round with a random seed."""
-    st.query_params["round"] = str(random.randrange(LARGEST_SEED))
+    """Start the next round, or the first one with a random seed."""
+    last = st.session_state.get(SEED)
+    seed = ROUNDS * random.randrange(LARGEST_SEED // ROUNDS) if last is None else last + 1
+    st.query_params["round"] = str(seed)
 
 
 SIDE, DRAWN_SIDE = 720, 672  # maximum pixels of a picture, and of a redrawn demo scene
@@ -369,6 +393,7 @@ QR_SIDE = 280  # pixels
 LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 REVEALS = "The person who opened the room reveals the answer. Until then, you can change your vote."
+NO_PHONES = "This address works only on this computer. To let phones join, restart with:"
 ONLY_HERE = "Phones cannot join: “Room” says how to start the dashboard for them."
 EVERY_INTERFACE = ("0.0.0.0", "::")  # addresses of a server that other computers can reach
 ABOUT_ROOMS = (
@@ -419,8 +444,15 @@ def is_guest() -> bool:
 
 
 def draw_door(quiz: QuizRound | None) -> None:
-    """Draw a button that opens a room with the picked questions, and a form for joining a room by its code."""
+    """Draw a button that opens a room with the picked questions, and a form for joining a room by its code. If this
+    dashboard has no rooms or phones cannot reach it, say how to start one that they reach.
+    """
+    if not access.quiz():
+        _draw_phones("In a room, a group votes with phones. To open rooms, restart with:")
+        return
     quiet(ABOUT_ROOMS)
+    if is_local(_room_address("")):
+        _draw_phones(NO_PHONES)
     is_empty = quiz is None or not quiz.questions
     look = {"icon": "add", "type": "primary", "key": "open_room"}
     press("Open a room", _enter, all_rooms().open, quiz, disabled=is_empty, **look)
@@ -496,8 +528,16 @@ def _draw_room_address(code: str) -> None:
         st.image(picture, width=QR_SIDE, alt=f"QR code of {room}")
     st.code(room, language=None, wrap_lines=True)
     if is_local(room):
-        quiet("This address works only on this computer. To let phones join, restart with:")
-        st.code("vlprobe dashboard --quiz --read-only --address 0.0.0.0", language=None)
+        _draw_phones(NO_PHONES)
+
+
+def _draw_phones(remark: str) -> None:
+    """Draw a remark and the command that starts a dashboard with rooms that phones can reach, on the same results."""
+    is_own = any(not row.shipped for row in view(views.runs.question_set_rows))
+    cache = ["--cache", store().address] * is_own
+    quiet(remark)
+    command = ["vlprobe", *cache, "dashboard", "--quiz", "--read-only", "--address", "0.0.0.0"]
+    st.code(shlex.join(command), language=None, wrap_lines=True)
 
 
 def _leave(action: Callable[..., object], code: str) -> None:
