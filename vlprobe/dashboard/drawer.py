@@ -324,7 +324,7 @@ def _draw_words_and_parts(model: str, described: CaseCard) -> None:
             with column:
                 if len(shots) > 1:
                     draw_part(shot.label)
-                draw_parts(player, canvas, card.true_text, wrong_text, key=f"heat_{shot.label}")
+                draw_parts(player, canvas, card.true_text, wrong_text)
         quiet(explanation)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import streamlit as st
-from PIL import ImageOps
 
 from vlprobe import views
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.loaded import load_player, loads_at_once, ready_player
 from vlprobe.dashboard.pictures import changed_at
+from vlprobe.dashboard.play.playground import heat_map
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
@@ -28,7 +28,7 @@ from vlprobe.perturb import influence, substitution
 from vlprobe.render import charts, numbers
 from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import tag
-from vlprobe.render.html.influence import heat, legend, line, strongest, worded
+from vlprobe.render.html.influence import legend, line, strongest, worded
 from vlprobe.render.sentences import listed
 from vlprobe.runs.consensus import PRINTED, Consensus, consensus
 from vlprobe.scoring import pictures
@@ -37,7 +37,6 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.records import FailureRow, records
 
 CAPTIONS = 5  # number of captions colored at once
-SIDE = 480  # maximum pixels of a picture
 N_VOTED = 100  # number of pictures whose captions are used for the vote
 WORDS = 25  # number of bars
 FEWEST = 2  # minimum number of models for a vote
@@ -188,8 +187,7 @@ def _part(title: str, picture: str, name: str) -> None:
     row, column = np.unravel_index(np.argmax(values), values.shape)
     strongest_part = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
     least = float(values.min())
-    heat_map = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
-    st.image(heat_map, width="stretch", alt=f"{title}, {strongest_part}")
+    st.html(heat_map(image, f"{title}, {strongest_part}", values, least))
     if credit := credits_line([picture]):
         st.html(str(credit))
     st.html(

@@ -64,6 +64,7 @@ WHICH = {"least": "Least important", "any": "Random"}
 SHOW = {"all": "All edits", "fools": "Only what fools"}
 MAPS = {"shown": "Shown", "hidden": "Hidden"}
 SIDE = 640  # pixels of a picture on the page
+MAX_BYTES = 90_000  # of a picture with a heat map
 KINDS = {"mix": "Mix", "patch": "Patch"}
 FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below and above 0
 SAMPLES = 4  # number of sample pictures
@@ -467,9 +468,7 @@ def draw_margin_words(player: Player, canvas: Canvas, true: str, wrong: str) -> 
     st.html("".join(lines) + legend(values, *FOR_CAPTIONS))
 
 
-def draw_parts(
-    player: Player, canvas: Canvas, caption: str, wrong: str = "", key: str = "play_heat"
-) -> None:
+def draw_parts(player: Player, canvas: Canvas, caption: str, wrong: str = "") -> None:
     """Draw a picture whose parts are colored by how far a caption's score falls without them, or the margin over a
     wrong caption.
     """
@@ -489,12 +488,18 @@ def draw_parts(
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)
     place = f"row {row + 1}, column {column + 1}"
-    with st.container(key=key):
-        small = canvas.draw().copy()
-        small.thumbnail((SIDE, SIDE))
-        alternative = f"The {'margin' if wrong else 'score'} falls most, by {values.max():.3f}, without {place}."
-        _photo(heat(small, values), alternative)
-    st.html(legend(values, *FOR_CAPTIONS) if wrong else legend(values))
+    alternative = (
+        f"The {'margin' if wrong else 'score'} falls most, by {values.max():.3f}, without {place}."
+    )
+    bar = legend(values, *FOR_CAPTIONS) if wrong else legend(values)
+    st.html(heat_map(canvas.draw(), alternative, values) + bar)
+
+
+def heat_map(image: Image.Image, alternative: str, values: np.ndarray, least: float = 0.0) -> str:
+    """Return a picture as HTML whose parts are tinted by `values` (see `heat`), and how to see it without."""
+    source = thumbnails.data_address(thumbnails.encode(image, SIDE, MAX_BYTES))
+    note = tag("p", "Press the picture to see it without colors.", class_="vp-quiet vp-small")
+    return heat(source, image.width / image.height, alternative, values, least) + note
 
 
 @st.fragment

@@ -1,4 +1,4 @@
-"""Draw influence scores on the model's input: words of a caption are colored, regions of a picture are tinted.
+"""Draw influence scores on the model's input: words of a caption are colored, parts of a picture are tinted.
 
 Orange-red, the color of wrong captions, means below 0. Each score is shown both as a color and as a number, so that it
 can be read without color vision and in any theme.
@@ -9,16 +9,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw
 
 from vlprobe.perturb.influence import word_spans
 
 # RGB of the strongest color above and below 0, each for a light and a dark page.
 TINTS = {True: ((127, 184, 224), (11, 79, 125)), False: ((244, 162, 97), (138, 60, 0))}
 INK = ((28, 35, 48), (242, 244, 248))  # text on the tints, for light and dark pages
-OVERLAY = {True: (0, 114, 178), False: (213, 94, 0)}  # on pictures, which have no theme
-VEIL = 0.65  # how much of a picture the strongest tint hides
-ROOM = 50  # pixels: minimum side of a cell that shows its score
 
 
 def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[float]]:
@@ -83,48 +79,36 @@ def legend(
     return f'<p class="vp-quiet vp-small">{ends[0]} {bar} {ends[1]}</p>'
 
 
-def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Image:
-    """Return a gray copy of a picture in which every cell of a grid is tinted by its score.
-
-    If a cell is large enough, the score is written into it. The cell with the score furthest from 0 is framed.
+def heat(
+    source: str, ratio: float, alternative: str, values: np.ndarray, least: float = 0.0
+) -> str:
+    """Return a picture as HTML with a grid of cells above it, each tinted by its score and with the score written into
+    it. The cell with the score furthest from 0 is framed. While the user presses the picture, it is shown without them.
 
     Args:
-        image: An RGB picture.
+        source: Data address of the picture.
+        ratio: Width of the picture divided by its height.
+        alternative: What the cells show, for screen readers.
         values: Scores of shape (rows, columns), above or below 0. A cell with NaN is not tinted.
         least: The score at which the tint begins. Set it above 0 to distinguish scores that are all large.
-
-    Returns:
-        A new picture of the same size.
     """
     scale = strongest(values)
-    ys, xs = (
-        [round(place * size / count) for place in range(count + 1)]
-        for size, count in zip((image.height, image.width), values.shape, strict=True)
-    )
-    veil = Image.new("RGBA", image.size)
-    draw = ImageDraw.Draw(veil)
-    frame = None
-    for (row, column), value in np.ndenumerate(values):
-        box = (xs[column], ys[row], xs[column + 1] - 1, ys[row + 1] - 1)
-        if not math.isnan(value):
-            opacity = round(255 * VEIL * _strength(value, scale, least))
-            draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], opacity))
-            frame = box if frame is None and scale and abs(value) == scale else frame
-            if (room := min(box[2] - box[0], box[3] - box[1])) >= ROOM:
-                corner = (box[0] + room / 10, box[1] + room / 10)
-                draw.text(
-                    corner,
-                    f"{value:z.2f}",
-                    "white",
-                    font_size=room / 5,
-                    stroke_width=2,
-                    stroke_fill="black",
-                )
-    if frame is not None:
-        width = max(round(min(image.size) / 120), 1)
-        draw.rectangle(frame, outline="white", width=2 * width)
-        draw.rectangle(frame, outline="black", width=width)
-    return Image.alpha_composite(image.convert("L").convert("RGBA"), veil).convert("RGB")
+    flat = values.ravel().tolist()
+    framed = [abs(value) for value in flat].index(scale) if scale else -1
+    cells = []
+    for place, value in enumerate(flat):
+        if math.isnan(value):
+            cells.append("<span></span>")
+            continue
+        sign = "vp-for" if value >= 0 else "vp-against"
+        style = f"--strength:{_strength(value, scale, least):.3f}"
+        most = " vp-most" * (place == framed)
+        cells.append(f'<span class="{sign}{most}" style="{style}"><b>{value:z.2f}</b></span>')
+    grid = f"grid-template-columns: repeat({values.shape[1]}, 1fr)"
+    size = f"width: min(100%, {45 * ratio:.2f}dvh)"
+    image = f'<img src="{html.escape(source)}" alt="{html.escape(alternative)}">'
+    tints = f'<div aria-hidden="true" style="{grid}">{"".join(cells)}</div>'
+    return f'<figure class="vp-heat" tabindex="0" style="{size}">{image}{tints}</figure>'
 
 
 def strongest(values: Sequence[float] | np.ndarray) -> float:
