@@ -282,7 +282,7 @@ def test_two_people_play_in_one_room(
     host = show_quiz(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    assert screen.told["next"] == "Reveal" and "<b>Nobody has joined yet.</b>" in bodies(host)
+    assert screen.told["next"] == "Reveal" and "<b>No one has joined yet.</b>" in bodies(host)
     assert f'<span class="vp-code">{code}</span>' in bodies(host)
     guest = show_quiz()
     guest.text_input(key="room_code").set_value(f" {code[:3].lower()} {code[3:]}")
@@ -514,4 +514,5 @@ def test_a_room_that_others_can_reach_has_a_qr_code(
         assert "Phones cannot join" in words(at)
         assert not sources and "works only on this computer" in words(at)
     else:
-        assert sources == [segno.make(room, error="m").png_data_uri(scale=8)]
+        # In the menu, and above the first question
+        assert sources == 2 * [segno.make(room, error="m").png_data_uri(scale=8)]

@@ -60,6 +60,15 @@ def test_the_score_of_a_room_counts_only_answered_questions():
     assert words.scores_data([nobody])[0]["total"] == "-"
 
 
+def test_the_last_screen_names_no_best_model_if_the_questions_were_chosen_by_it():
+    models = [
+        Participant(name, (state, "right")) for name, state in (("a", "right"), ("b", "wrong"))
+    ]
+    person = Participant("You", ("right", "wrong"))
+    assert words.summary(person, models).endswith("A spotted two.")
+    assert words.summary(person, models, True).endswith("The two models spotted one to two.")
+
+
 def test_if_pictures_are_missing_the_note_states_the_lies_behind_the_shares():
     quiz = QuizRound("s", "foil", "fair", (), ("a", "b"), 148, 7512, 0, (0.7, 0.91))
     note = words.how_drawn(quiz)

@@ -82,13 +82,22 @@ def outcome(own_right: bool | None, question: QuizQuestion) -> str:
     return f"{verdict}{who} {mistake}{too}{undecided(n_ties, n_changes)}."
 
 
-def summary(person: Participant, models: Sequence[Participant]) -> str:
-    """Return a heading that sums up a whole round: how many wrong captions the player and the best model spotted."""
+def summary(person: Participant, models: Sequence[Participant], is_selected: bool = False) -> str:
+    """Return a heading that sums up a whole round: how many wrong captions the player and the best model spotted.
+
+    Args:
+        is_selected: Whether the best models are right because of the choice of questions (`QuizRound.is_selected`), so
+            that the range of all models is reported instead.
+    """
     total, n_questions = person.total, len(person.states)
     spotted = f"You spotted {_total(total)} of {count_word(n_questions)} lies."
     if not models:
         return spotted
     best = max(models, key=lambda model: model.total)
+    worst = min(models, key=lambda model: model.total)
+    if is_selected and worst.total < best.total:
+        each = f"The {count_word(len(models))} models"
+        return f"{spotted} {each} spotted {_total(worst.total)} to {_total(best.total)}."
     n_best = [model for model in models if model.total == best.total]
     name = best.name if len(n_best) == 1 else "the best models"
     return f"{spotted} {capitalized(name)} spotted {_total(best.total)}."
@@ -144,7 +153,8 @@ def how_drawn(quiz: QuizRound) -> str:
     )
     if quiz.is_selected:
         right = (
-            f" A label that one of the two best models rejects may be wrong and is left out.{right}"
+            " A label that one of the two best models rejects may be wrong and is left out, so these "
+            f"two are always right here.{right}"
         )
     return f"Chosen to be hard: each question fooled {least}.{right}"
 

@@ -83,7 +83,7 @@ class QuizRound:
     n_fooled: int  # minimum number of models that each question fooled; 0 for a fair draw
     shares: tuple[float, ...]  # share of all cases that each model gets right, see `rows.rights`
     n_pictures: int = 0  # number of pictures in the eligible cases that are on this machine
-    # Whether questions that people may not be able to judge are left out (`_judgeable`)
+    # Whether questions that one of the two best models rejects are left out (`suspects.are_rejected_by_best`)
     is_selected: bool = False
 
 
@@ -148,8 +148,9 @@ def quiz_round(
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
     of the models (`rows.are_fooled`), one per picture, with varied types. If there are too few, it
     adds cases that fooled fewer models, then cases about pictures that were shown before. In
-    published questions, cases that people may not be able to judge are left out, and cases that
-    people understand at a glance (`showcase.is_clear`) come first.
+    published questions, suspect labels, cases that one of the two best models rejects (both captions
+    may be true, as with "pet a goat" and "watch a goat") and cases that a picture cannot decide are
+    left out, and cases that people understand at a glance (`showcase.is_clear`) come first.
 
     Args:
         kind: One of `quiz_kinds`.
@@ -165,9 +166,12 @@ def quiz_round(
     generator = np.random.default_rng([seed, len(numbers)])
     fooled = np.count_nonzero(views_rows.are_fooled(question_set, models, margins), axis=0)
     pictures = question_set.cases.picture_codes[numbers]
-    is_selected = draw == "hard" and views_suspects.can_have_suspects(question_set)
-    if is_selected:
-        fooled *= _are_judgeable(question_set, kind, numbers, fooled)
+    is_published = draw == "hard" and views_suspects.can_have_suspects(question_set)
+    is_doubtful = np.zeros(len(numbers), dtype=bool)
+    if is_published:
+        is_doubtful = views_suspects.are_rejected_by_best(question_set, kind, numbers)
+        fooled[is_doubtful | views_suspects.are_suspect(question_set, kind, numbers)] = 0
+        fooled *= _are_decidable(question_set, numbers, fooled)
     if draw == "hard":
         order, threshold = _hard(numbers, pictures, fooled, len(models), shown, generator, count)
         positions = _readable(question_set, numbers, order, CANDIDATES)
@@ -189,7 +193,7 @@ def quiz_round(
             (
                 one.picture_code in shown_pictures,
                 one.case in shown,
-                is_selected and not one.is_clear,
+                is_published and not one.is_clear,
             )
             for one in questions
         ]
@@ -208,7 +212,7 @@ def quiz_round(
     counts = len(numbers), n_all, threshold
     settings = question_set.key, kind, draw, tuple(questions[:count]), models
     n_pictures = len(np.unique(pictures))
-    return QuizRound(*settings, *counts, tuple(shares), n_pictures, is_selected)
+    return QuizRound(*settings, *counts, tuple(shares), n_pictures, bool(is_doubtful.any()))
 
 
 def quiz_margins(
@@ -241,26 +245,17 @@ def quiz_margins(
     return margins
 
 
-def _are_judgeable(
-    question_set: QuestionSet, kind: str, numbers: np.ndarray, fooled: np.ndarray
+def _are_decidable(
+    question_set: QuestionSet, numbers: np.ndarray, fooled: np.ndarray
 ) -> np.ndarray:
-    """Return whether a published case fools a model and people can judge it: bool of shape (n_cases,).
-
-    A case that one of the two best models rejects is left out, because its label may be wrong or both captions may be
-    true ("pet a goat", "watch a goat"), and so is one that a picture cannot decide (`showcase.is_decidable`).
-    """
-    is_doubtful = views_suspects.are_rejected_by_best(question_set, kind, numbers)
-    is_doubtful |= views_suspects.are_suspect(question_set, kind, numbers)
-    is_judgeable = (fooled > 0) & ~is_doubtful
-    places = np.flatnonzero(is_judgeable)
-    for place, row in zip(
-        places,
-        records(CaseRow, views_rows.questions(question_set, numbers[places].tolist())),
-        strict=True,
-    ):
+    """Return whether a case fools a model and its picture decides it (`showcase.is_decidable`)."""
+    is_decidable = fooled > 0
+    places = np.flatnonzero(is_decidable)
+    rows = records(CaseRow, views_rows.questions(question_set, numbers[places].tolist()))
+    for place, row in zip(places, rows, strict=True):
         wrong = row.texts[list(row.roles).index("different")]
-        is_judgeable[place] = views_showcase.is_decidable(row.subtype, row.texts[0], wrong)
-    return is_judgeable
+        is_decidable[place] = views_showcase.is_decidable(row.subtype, row.texts[0], wrong)
+    return is_decidable
 
 
 def _hard(

@@ -129,7 +129,8 @@ def _draw_solo(subject: PageSubject, solo: Solo) -> None:
     quiz = solo.quiz
     everybody = participants(subject, quiz, len(solo.votes), [solo.person])
     if solo.index == len(quiz.questions):
-        heading, _, sentence = render_quiz.summary(solo.person, everybody[1:]).partition(". ")
+        summary = render_quiz.summary(solo.person, everybody[1:], quiz.is_selected)
+        heading, _, sentence = summary.partition(". ")
         texts = f"{heading.rstrip('.')}.", sentence
         following = _more(quiz)
         rows = render_quiz.scores_data(everybody)
@@ -389,7 +390,7 @@ def participants(
 
 
 ROOM_KEY = "room_quiz"  # of the component
-QR_SIDE = 280  # pixels
+QR_SIDE, SMALL_QR_SIDE = 280, 180  # pixels
 LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 REVEALS = "The person who opened the room reveals the answer. Until then, you can change your vote."
@@ -523,12 +524,17 @@ def _own_address() -> str:
 def _draw_room_address(code: str) -> None:
     """Draw the address of a room and, if others can reach it, its QR code."""
     room = _room_address(code)
-    if st.context.url and not is_local(room):
-        picture = segno.make(room, error="m").png_data_uri(scale=8)
-        st.image(picture, width=QR_SIDE, alt=f"QR code of {room}")
+    _draw_qr_code(room, QR_SIDE)
     st.code(room, language=None, wrap_lines=True)
     if is_local(room):
         _draw_phones(NO_PHONES)
+
+
+def _draw_qr_code(room: str, width: int) -> None:
+    """Draw the QR code of a room's address, if others can reach it."""
+    if st.context.url and not is_local(room):
+        picture = segno.make(room, error="m").png_data_uri(scale=8)
+        st.image(picture, width=width, alt=f"QR code of {room}")
 
 
 def _draw_phones(remark: str) -> None:
@@ -570,14 +576,8 @@ def _draw_room_question(code: str) -> None:
         return
     # Drawn outside the component, which is sent again with its picture whenever a value changes
     if not tally.is_revealed:
-        voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
-        voted = tag("b", voted if tally.n_people else "Nobody has joined yet.")
-        leads = tag("span", REVEALS)
-        if tally.is_host:
-            room = _room_address(code)
-            where = tag("span", ONLY_HERE) if is_local(room) else tag("b", room)
-            leads = tag("span", code, class_="vp-code") + where
-        st.html(f'<p class="vp-voted">{voted}{leads}</p>')
+        with st.container(horizontal=True, vertical_alignment="center"):
+            _draw_votes(code, tally)
     draw_question(
         subject,
         quiz,
@@ -589,6 +589,22 @@ def _draw_room_question(code: str) -> None:
         key=ROOM_KEY,
     )
     frame.say_strangers(subject)
+
+
+def _draw_votes(code: str, tally: Tally) -> None:
+    """Draw how many people have voted and, for the host, how others join: with a QR code while the first question is
+    open.
+    """
+    voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
+    voted = tag("b", voted if tally.n_people else "No one has joined yet.")
+    leads = tag("span", REVEALS)
+    if tally.is_host:
+        room = _room_address(code)
+        where = tag("span", ONLY_HERE) if is_local(room) else tag("b", room)
+        leads = tag("span", code, class_="vp-code") + where
+        if not tally.number:
+            _draw_qr_code(room, SMALL_QR_SIDE)
+    st.html(f'<p class="vp-voted">{voted}{leads}</p>')
 
 
 def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
