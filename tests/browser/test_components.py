@@ -13,7 +13,7 @@ from vlprobe.dashboard import components
 pytestmark = pytest.mark.browser
 
 OWN_FILE = {"mixed", "quiz", "slides"}
-WITHOUT_TEXT = {"zoom"}
+WITHOUT_TEXT = {"zoom", "points"}
 NO_PICTURE = (
     "",
     "https://127.0.0.1:9/x.png",

@@ -142,6 +142,24 @@ def test_a_press_on_a_low_facet_leaves_the_new_cards_in_view(page, url: str, wid
 
 
 @pytest.mark.full  # embeds 500 scenes
+def test_a_click_on_a_mark_of_the_map_opens_its_case_and_the_pointer_shows_its_picture(page, url):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    visit(page, f"{url}{EXPLORE}&view=map")
+    page.locator(".js-plotly-plot .gl-canvas").first.wait_for()
+    x, y = page.locator(".js-plotly-plot").evaluate("""plot => {
+      const { xaxis, yaxis } = plot._fullLayout, { x, y } = plot._fullData[0], box = plot.getBoundingClientRect();
+      return [box.left + xaxis._offset + xaxis.d2p(x[0]), box.top + yaxis._offset + yaxis.d2p(y[0])]; }""")
+    page.mouse.move(x - 3, y - 3)
+    page.mouse.move(x, y, steps=4)
+    preview = page.locator(".st-key-map_preview img")
+    preview.wait_for()
+    page.mouse.click(x, y)
+    page.wait_for_url("**case=*")
+    page.get_by_role("dialog").locator("img").first.wait_for()
+    assert preview.count() == 0 and "region=" not in page.url
+
+
+@pytest.mark.full  # embeds 500 scenes
 def test_a_lasso_on_the_map_selects_the_pictures_inside_it(page, url: str):
     page.set_viewport_size({"width": 1280, "height": 900})
     labels = []

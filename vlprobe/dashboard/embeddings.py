@@ -19,6 +19,7 @@ import streamlit as st
 
 from vlprobe import registry, views
 from vlprobe.dashboard.chart import selectable_chart, selected
+from vlprobe.dashboard.components import component
 from vlprobe.dashboard.loaded import is_loaded, load_player, loads_at_once, ready_player
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -37,6 +38,7 @@ from vlprobe.models import published
 from vlprobe.render import charts
 from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import value_text
+from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
@@ -48,6 +50,8 @@ N_NEAREST = 24  # maximum number of pictures that a search shows
 SEARCHED = "pictures like “{}”"  # label of a search's result
 SEARCH_LENGTH, MODEL_LENGTH = 40, 30  # letters of its text, and of the model's name
 REGION = "searched_region"  # session key: the region when the search was drawn last
+PREVIEW = "map_preview"  # key of the component that previews and opens marks
+OPENED = "map_opened"  # session key: whether a mark was clicked, so that the whole page reruns
 COLORS = {"share": "Share fooled", "n_models": "Models fooled", "split": "Disagreement"}
 MOST_SHARE = 0.5  # of the strongest color
 LAYOUTS = {"pca": "PCA", "umap": "UMAP"}
@@ -232,9 +236,11 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
     if side == "picture" and not n_checked:
         extent += f". There are more than {views.rows.MOST_FILES:,} pictures, so this is a sample"
     where = f"{LAYOUTS[layout]} of {model_name(encoder)}'s embeddings"
+    how = "Click a hexagon" if is_grouped else "Click a point to open its case"
     quiet(
-        f"Drag around points to see their cases. {extent}. {where}; distances between groups mean little."
+        f"{how}, or drag around several to see their cases. {extent}. {where}; distances between groups mean little."
     )
+    _draw_preview(subject, case_filter, points, mark_of, side, key)
     if case_filter.region:
         _draw_frequent(subject, case_filter)
         quiet(EYE)
@@ -272,11 +278,60 @@ def _figure(
     )
 
 
+@st.fragment
+def _draw_preview(
+    subject: PageSubject,
+    case_filter: Filter,
+    points: Points,
+    mark_of: np.ndarray,
+    side: Side,
+    key: str,
+) -> None:
+    """Draw the picture of the mark under the pointer. A click on a mark opens its case on the wall or, if the mark is a
+    hexagon, filters the wall. Moving the pointer reruns only this part.
+    """
+
+    def read(name: str) -> int:
+        mark = st.session_state[PREVIEW].get(name)
+        return mark if isinstance(mark, int) and mark in mark_of else -1
+
+    def open_mark() -> None:
+        if (mark := read("open")) < 0:
+            return
+        st.session_state[OPENED] = True
+        if np.count_nonzero(mark_of == mark) > 1:
+            _filter_to([mark], points, mark_of, side)
+            return
+        numbers = points.cases[mark_of[points.point_of] == mark]
+        of_mark = replace(case_filter, region=region_text("", numbers))
+        for shown in (of_mark, of_mark.any_outcome()):
+            cards, _, _ = view(views.wall.wall, subject.question_set, shown, 1, 1)
+            if cards:
+                st.query_params["case"] = cards[0].id
+                return
+
+    if st.session_state.pop(OPENED, False):
+        st.rerun()
+    mark, source = read("show") if PREVIEW in st.session_state else -1, ""
+    if mark >= 0:
+        number = int(points.cases[np.argmax(mark_of[points.point_of] == mark)])
+        name = view(views.rows.questions, subject.question_set, (number,)).iloc[0]["images"][0]
+        source = addresses(store().root, [name])[name]
+    values = {"chart": key, "mark": mark, "source": source}
+    component("points")(
+        key=PREVIEW, data=values, on_show_change=lambda: None, on_open_change=open_mark
+    )
+
+
 def _select(key: str, points: Points, mark_of: np.ndarray, side: Side) -> None:
     """Filter the cases to those of the selected marks."""
     marks = [int(number) for (number,) in selected(key)[0]]
-    if not marks:
-        return
+    if marks:
+        _filter_to(marks, points, mark_of, side)
+
+
+def _filter_to(marks: Sequence[int], points: Points, mark_of: np.ndarray, side: Side) -> None:
+    """Filter the cases to those of the given marks."""
     is_inside = np.isin(mark_of, marks)
     numbers = points.cases[is_inside[points.point_of]]
     n_inside = np.count_nonzero(is_inside)
