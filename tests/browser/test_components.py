@@ -341,7 +341,7 @@ def test_cards_are_selected_one_by_one_or_as_a_range_as_in_a_file_manager(blank)
     shown.nth(6).click(modifiers=["Shift"])
     assert places() == [0, 3, 4, 5, 6]
     shown.nth(2).click(modifiers=["Shift"])  # the range changes, other cards stay selected
-    assert places() == [0, 2, 3] and blank.get_by_text("3 selected").is_visible()
+    assert places() == [0, 2, 3] and blank.get_by_text("3 cases selected").is_visible()
     blank.keyboard.press("Shift+ArrowLeft")
     assert places() == [0, 1, 2, 3]
     shown.nth(7).focus()
@@ -360,11 +360,28 @@ def test_cards_are_selected_one_by_one_or_as_a_range_as_in_a_file_manager(blank)
     assert blank.get_by_text("All 1,215 cases selected").is_visible()
     blank.get_by_role("button", name="Export").click()
     blank.get_by_label("Select: card 4").click()
-    assert blank.get_by_text("7 selected").is_visible()
-    sent = {"ids": ids, "act": "export", "tag": ""}
+    assert blank.get_by_text("7 cases selected").is_visible()
+    sent = {"ids": ids, "act": "export", "tag": "", "front": False}
     assert [value for _, value in blank.evaluate("window.sent")] == [
         sent | {"every": every} for every in (False, True)
     ]
+
+
+def test_the_bar_counts_the_cases_behind_selected_cards_and_can_leave_them_out(blank):
+    values = wall("x")
+    cards = [values["cards"][0] | {"id": name, "cases": n} for name, n in (("a", 3), ("b", 1))]
+    mount(blank, "wall", values | {"cards": cards, "selects": True, "offered": ["odd"]})
+    for card in blank.locator("button.card").all():
+        card.click(modifiers=["Control"])
+    tally = blank.get_by_role("status")
+    assert "4 cases selected, on 2 cards" in tally.inner_text()
+    blank.get_by_role("button", name="Only the 2 cases in front").click()
+    assert "2 cases selected, on 2 cards" in tally.inner_text()
+    blank.get_by_role("button", name="# odd").click()
+    ((_, sent),) = blank.evaluate("window.sent")
+    assert sent["ids"] == ["a", "b"] and sent["front"] is True
+    blank.get_by_role("button", name="Include the 2 cases behind").click()
+    assert "4 cases selected, on 2 cards" in tally.inner_text()
 
 
 def test_cards_are_selected_by_checkbox_control_and_x_and_saved_as_a_slice(blank):
@@ -384,7 +401,7 @@ def test_cards_are_selected_by_checkbox_control_and_x_and_saved_as_a_slice(blank
     assert blank.locator(".picker:checked").count() == 3
     blank.get_by_placeholder("Tag or slice name").fill("mine")
     blank.get_by_role("button", name="Save as a slice").click()
-    sent = {"ids": ids, "act": "slice", "tag": "mine", "every": False}
+    sent = {"ids": ids, "act": "slice", "tag": "mine", "every": False, "front": False}
     assert blank.evaluate("window.sent") == [["chosen", sent]]
     mount(blank, "wall", values | {"cards": cards, "selects": False})
     assert not blank.locator(".picker").count()

@@ -30,9 +30,9 @@ def test_a_row_of_the_facet_filters_the_wall_and_its_chip_removes_the_filter(sho
     at = show_page(two_towers, "explore", model=MODEL, cards="every")
     pills = at.button_group(key="facet_unseen_by")
     assert [option.content.replace("\\:", ":") for option in pills.proto.options] == [
-        "Captions look alike to the text encoder :gray[10 / 10]",
-        "Pictures look alike to the image encoder :gray[10 / 10]",
-        "Neither: they are matched wrongly :gray[10 / 20]",
+        "Captions look alike to the text encoder :gray[100.0\u00a0% of 10]",
+        "Pictures look alike to the image encoder :gray[100.0\u00a0% of 10]",
+        "Neither: they are matched wrongly :gray[50.0\u00a0% of 20]",
     ]
     pills.set_value(["words"]).run()
     assert at.query_params["unseen"] in ("words", ["words"])

@@ -193,14 +193,14 @@ def test_a_tag_and_a_note_are_stored_when_entered_and_can_be_filtered_by(
     for value, label in ((" note", "with a note"), (" any", "with any tag")):
         at = show_page(store_copy, "explore", model=ONE)
         group = at.button_group(key="facet_tagged")
-        rows = [f"{name} :gray[1 / 1]" for name in ("any tag", "a note", "ambiguous")]
+        rows = [f"{name} :gray[100.0\u00a0% of 1]" for name in ("any tag", "a note", "ambiguous")]
         assert list(group.options) == rows
         group.set_value([value]).run()
         assert card_ids(at) == [first["id"]] and at.button(key="chip_0").label == label
         excluded = {" note": "no note", " any": "no tag"}[value]
         at.button_group(key="facet_tagged").set_value([]).run()  # a third click would clear it
         assert at.button(key="chip_0").label == excluded
-        assert f"{excluded} :gray[1 / 1]" in at.button_group(key="facet_tagged").options
+        assert f"{excluded} :gray[100.0\u00a0% of 1]" in at.button_group(key="facet_tagged").options
     at = show_page(store_copy, "explore", model=ONE, tagged="ambiguous", case=first["id"])
     assert at.text_area[0].value == "**Look** <script>alert(1)</script>"
     annotations.write(store_copy, key, Annotation(int(first["case"]), first["id"]))
@@ -349,7 +349,7 @@ def test_clicks_on_a_facet_row_require_exclude_and_clear_it(show_page, compared:
         rows = [option.content for option in at.button_group(key="facet_subtype").proto.options]
         assert sum(row.startswith("not ") for row in rows) == len(excluded)
         assert set(at.button_group(key="facet_subtype").value) == {*required, *excluded}
-    assert " / " in first.content and " / " in second.content
+    assert "% of " in first.content and "% of " in second.content
     assert "type" not in at.query_params and "not" not in at.query_params
 
 

@@ -367,7 +367,7 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
     at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip")
     assert wall(at)["offered"] == list(annotations.SUGGESTED)
     ids = card_ids(at)[1:4]
-    sent = {"ids": [*ids, "unknown"], "act": "tag", "tag": ""}
+    sent = {"ids": [*ids, "unknown"], "act": "tag", "tag": "", "front": True}
     for each, tags in (("telling", ["telling"]), ("hard *one*", ["hard *one*", "telling"])):
         at = send(at, "wall", "chosen", sent | {"tag": each})
         assert at.toast[0].value.startswith(f"Tagged 3 cases: {plain(each)}. ")
@@ -397,6 +397,24 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
         assert not send(at, "wall", "chosen", damaged).toast
     at = send(at, "wall", "chosen", sent | {"act": "show"})
     assert card_ids(at) == ids and at.button("chip_1").label == "3 selected cases"
+
+
+def test_the_cases_behind_a_selected_card_are_tagged_too(show_page, bundled, scenes_key):
+    at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="flip")
+    card = wall(at)["cards"][1]
+    assert card["badge"] == f"+{card['cases'] - 1}"
+    questions = views.runs.question_set(bundled, scenes_key)
+    (shown,) = (each for each in views.wall.wall(questions, FLIPS)[0] if each.id == card["id"])
+    others, n_others = views.wall.same_group(questions, FLIPS, shown.case)
+    sent = {"ids": [card["id"]], "act": "tag", "tag": "telling"}
+    at = send(at, "wall", "chosen", sent)
+    assert at.toast[0].value.startswith(f"Tagged {card['cases']} cases: telling.")
+    tagged = {each.id for each in annotations.read(bundled, scenes_key).current}
+    assert tagged == {shown.id, *(each.id for each in others)} and n_others == card["cases"] - 1
+    at = send(at, "wall", "chosen", sent | {"front": True, "tag": "odd"})
+    assert at.toast[0].value.startswith("Tagged one case: odd.")
+    at = show_page(bundled, "explore", set=scenes_key, kind="flip", cards="every")
+    assert {each["cases"] for each in wall(at)["cards"]} == {1}
 
 
 def test_more_cases_than_fit_in_a_file_cannot_be_selected_at_once(

@@ -75,24 +75,27 @@ def draw_page() -> None:
         verb = sentence.draw_sentence(subject)
         st.space("stretch")
         order = st.container(key="order", width="content")
-        case_filter = filters.draw_filters(subject)
-        with verb:
-            outcomes = filters.required_outcomes(case_filter)
-            sentence.draw_verb(subject, outcomes.get(subject.model, "all"))
-        with order:
-            sentence.draw_order(subject, case_filter)
         share_slot = st.container(key="explore_share", width="content")
     frame.say_strangers(subject)
-    with draw_row("views"):
-        close = partial(st.query_params.pop, "case", None)
-        shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=close)
-        filters.draw_chips(case_filter)
+    views_row = draw_row("views")
     with st.container(horizontal=True, gap="medium", key="explore_body"):
         rail = filters.FLIPPED if st.session_state.get(filters.FLIPPED) else "rail"
         rail_slot = st.container(key=rail, width=filters.WIDTH, gap="xsmall")
-        with st.container(key="explore_wall", width="stretch"):
-            draw_view = {"map": draw_map, "suspects": draw_suspects}.get(shown, draw_wall)
-            draw_view(subject, case_filter)
+        wall_slot = st.container(key="explore_wall", width="stretch")
+    with rail_slot:
+        case_filter = filters.draw_filters(subject)
+    with verb:
+        outcomes = filters.required_outcomes(case_filter)
+        sentence.draw_verb(subject, outcomes.get(subject.model, "all"))
+    with order:
+        sentence.draw_order(subject, case_filter)
+    with views_row:
+        close = partial(st.query_params.pop, "case", None)
+        shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=close)
+        filters.draw_chips(case_filter)
+    with wall_slot:
+        draw_view = {"map": draw_map, "suspects": draw_suspects}.get(shown, draw_wall)
+        draw_view(subject, case_filter)
     with rail_slot:
         filters.draw_rail(subject, case_filter)
     with share_slot:
@@ -232,6 +235,7 @@ def _draw_cards(
     )
     reasons = _reasons(subject, case_filter, cards)
     for card, shown in zip(cards, values["cards"], strict=True):
+        shown["cases"] = card.more + 1 if is_grouped() else 1
         # In place of a missing picture, the card shows the caption
         if any(frame["source"] for frame in shown["frames"]) and reasons.get(card.case):
             shown["notes"].insert(0, reasons[card.case])
@@ -321,8 +325,8 @@ def _reasons(
 def _use_selected(
     subject: PageSubject, case_filter: Filter, cards: Sequence[WallCard], sent: object
 ) -> None:
-    """Do what the user chose for selected cards, or for all cases that pass the filter: show only
-    them, add them to the slides, export them, tag them, or save them as a slice.
+    """Do what the user chose for the cases on selected cards, for the cases in front of them, or for all cases that
+    pass the filter: show only them, add them to the slides, export them, tag them, or save them as a slice.
 
     Raises:
         InvalidInput: the deck is full, the tag is not valid, or there are more than `selection.MOST` cases.
@@ -330,8 +334,15 @@ def _use_selected(
     if not isinstance(sent, Mapping) or not isinstance(sent.get("ids"), Sequence):
         return
     ids = {card.case: card.id for card in cards if card.id in sent["ids"]}
-    if sent.get("every") is True:
+    is_every = sent.get("every") is True
+    if is_every or (ids and is_grouped() and sent.get("front") is not True):
         numbers, _, _ = view(views.cases.passing, subject.question_set, case_filter)
+        if not is_every:  # each selected case, and those behind its card
+            fronts = views.wall.fronts(subject.question_set, case_filter, numbers)
+            of_cards = [case for case, front in fronts.items() if front in ids]
+            places = list(ids)
+            of_cards.sort(key=lambda case: (places.index(fronts[case]), case != fronts[case]))
+            numbers = np.array(of_cards)
         if len(numbers) > selection.MOST:
             raise InvalidInput(
                 f"{len(numbers):,} cases are too many to select at once. The maximum is "

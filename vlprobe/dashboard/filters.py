@@ -1,4 +1,4 @@
-"""Filters on the Explore page: reading them from the URL, the *Filters* popover, facets, and active filters."""
+"""Filters on the Explore page: reading them from the URL, the column with all filters, and active filters."""
 
 import math
 from collections.abc import Callable, Container, Sequence
@@ -44,7 +44,7 @@ from vlprobe.dashboard.widgets import BETWEEN, draw_row, press
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import marked_before, tag
-from vlprobe.render.sentences import capitalized, halves_note, joined, shorten
+from vlprobe.render.sentences import capitalized, counted, halves_note, joined, shorten
 from vlprobe.render.wall import excluded_text, value_text
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
@@ -94,26 +94,28 @@ class ActiveFilter:
 
 
 def draw_filters(subject: PageSubject) -> Filter:
-    """Draw the popover with all filters, and return the combined filter."""
-    with (
-        st.popover("Filters", icon=":material/filter_list:", key="filters", type="tertiary"),
-        st.container(key="filters_body", gap="small"),
-    ):
-        with st.container(key="phone_filters"):
-            pick_dataset(subject, "_phone")
+    """Draw the top of the column next to the wall: the caption search and a popover with the filters that have no
+    facet. Return the combined filter.
+    """
+    with st.container(key="phone_filters"):
+        pick_dataset(subject, "_phone")
+        order = st.container()
+    search("Caption contains", "words", "whole words; dog* also finds dogs", CONTAINS)
+    more = st.popover("More filters", key="more_filters", type="tertiary", width="stretch")
+    with more, st.container(key="filters_body", gap="small"):
         outcomes = st.container()
         case_filter = _read_filter(subject)
         with outcomes:
             case_filter = _outcomes(subject, case_filter)
         case_filter = with_order(subject, case_filter)
-        with st.container(key="phone_order"):
-            draw_order(subject, case_filter, "_phone")
         group = card_type(subject.kind_presentation).group
         layouts = {"": f"One card per {group}", "every": "Every case"}
         choose("Cards", "cards", layouts, segments=True)
         labels = set_labels(view(views.runs.question_sets))
         if len(labels) > 1:
             choose("Question set", "set", labels, subject.key, always=True, on_change=leave_cases)
+    with order:
+        draw_order(subject, case_filter, "_phone")
     return case_filter
 
 
@@ -382,17 +384,18 @@ TITLES = {
     "word_frequency": "Rarest word",
     "text_alone": "Guess from the text alone",
 }
-# Session key, and key of the container of the facets: hides them on wide screens and shows them on phones
+# Session key, and key of the container of the filters: hides them on wide screens and shows them on phones
 FLIPPED = "rail_flipped"
 
 
 def draw_chips(case_filter: Filter) -> None:
-    """Draw a button that shows or hides the facets, and one button per active filter that removes the filter."""
+    """Draw a button that shows or hides the filters, and one button per active filter that removes the filter."""
     active = active_filters(case_filter)
     with draw_row("chips", gap="xsmall"):
-        label = f"Facets ({len(active)})" if active else "Facets"
-        flip = st.session_state.__setitem__, FLIPPED, not st.session_state.get(FLIPPED)
-        press(label, *flip, icon="tune", key="rail_toggle", type="tertiary")
+        label = f"Filters ({len(active)})" if active else "Filters"
+        press(label, _flip, icon="tune", key="rail_toggle", type="tertiary")
+        if active:
+            press("Clear all", clear_filters, key="clear_filters", type="tertiary")
         for index, each in enumerate(active):
             press(
                 *(plain(each.label), drop, each.parameter, each.value),
@@ -401,35 +404,43 @@ def draw_chips(case_filter: Filter) -> None:
                 key=f"chip_{index}",
                 help="Remove this filter",
             )
-        if active:
-            press("Clear all", clear_filters, key="clear_filters", type="tertiary")
+
+
+def _flip() -> None:
+    """Show the hidden filters, or hide the shown ones."""
+    st.session_state[FLIPPED] = not st.session_state.get(FLIPPED)
 
 
 def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
-    """Draw the column next to the wall: the caption search, a filter by model, and the facets."""
-    search("Caption contains", "words", "whole words; dog* also finds dogs", CONTAINS)
+    """Draw the rest of the column next to the wall: the picture search, a filter by model, and the facets."""
     embeddings.draw_search(subject)
     if subject.kind not in movement_kinds():
         _draw_models(subject, case_filter)
     _draw_slices(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
-    is_halved = views.facets.counts_halves(subject.question_set, case_filter)
     if facets:
-        how = "Click a value to require it; click it again to exclude it."
-        quiet(joined(how, halves_note([model_name(case_filter.model)] * is_halved)))
+        is_halved = views.facets.counts_halves(subject.question_set, case_filter)
+        note = halves_note([model_name(case_filter.model)] * is_halved)
+        of_asked = "Of the cases with the value that the model answered: the share that passes *Who is fooled*."
+        if subject.kind in movement_kinds():
+            of_asked = "The number of cases with the value that pass the other filters."
+        how = "Click a value for only its cases, again for all others, again for any."
+        st.caption(how, help=joined(of_asked, plain(note)))
     counts_of = {facet.name: sorted(row.n_asked for row in facet.rows) for facet in facets}
     for facet in facets:
         # One value for each type of edit adds nothing
         repeats_types = counts_of[facet.name] == counts_of.get("subtype", [])
         may_repeat = facet.name in ("rule", caption_bins.CHANGED)
         if any(case_filter.values_of(facet.name)) or not (may_repeat and repeats_types):
-            _draw_facet(case_filter, facet, is_halved)
+            _draw_facet(case_filter, facet)
     is_guessed = subject.kind in view(caption_bins.guessed_kinds, subject.question_set)
     if is_guessed and caption_bins.TEXT_ALONE not in counts_of:
         guessed = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
         chosen = [*st.query_params.get_all("caption"), str(guessed)]
         label = "Hide cases that the text gives away"
         press(label, write_choice, {"caption": chosen}, key="hard", type="tertiary")
+    shown = f"Show {counted(n_passing(subject, case_filter), 'case')}"
+    press(shown, _flip, key="rail_done", type="primary", width="stretch")  # on phones
 
 
 def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
@@ -554,10 +565,8 @@ def _write_states(
     write_choice(dict.fromkeys(("other", "bucket", "area")) | changes)
 
 
-def _draw_facet(case_filter: Filter, facet: Facet, is_halved: bool) -> None:
-    """Draw the rows of a facet. A press on a row requires its value, the next one excludes it, a third one frees it.
-    If some cases count as half, the rows show percentages instead of numbers of cases.
-    """
+def _draw_facet(case_filter: Filter, facet: Facet) -> None:
+    """Draw the rows of a facet. A press on a row requires its value, the next one excludes it, a third one frees it."""
     required, excluded = case_filter.values_of(facet.name)
     rows = {row.value: row for row in facet.rows}
     values = _listed(facet.name, list(rows), (*required, *excluded))
@@ -572,11 +581,9 @@ def _draw_facet(case_filter: Filter, facet: Facet, is_halved: bool) -> None:
         label = value_label(value) if is_tag else value_text(facet.name, value)
         if value in excluded:
             label = f"not {label}" if is_tag else excluded_text(facet.name, value)
-        count = f"{row.n_fooled:,} / {row.n_asked:,}"
-        if is_movement:
-            count = f"{row.n_asked:,}"
-        elif is_halved:
-            count = f"{100 * row.share:.1f}\u00a0% of {row.n_asked:,}"
+        count = f"{row.n_asked:,}"
+        if row.n_asked and not is_movement:
+            count = f"{100 * row.share:.1f}\u00a0% of {count}"
         return f"{plain(label)} :gray[{count}]"
 
     with st.container(key=f"rows_{key}", gap=None):
@@ -592,10 +599,16 @@ def _draw_facet(case_filter: Filter, facet: Facet, is_halved: bool) -> None:
             on_change=attempt,
             args=(_choose_values, case_filter, facet.name, key),
         )
-        rules = []  # a bar of 0 to 100% below each row
-        for place, value in enumerate([] if is_movement else values, start=1):
-            share = 100 * rows[value].share
-            rules.append(f".st-key-{key} button:nth-of-type({place}) {{ --share: {share:.1f}%; }}")
+        rules = []  # a bar of 0 to 100% below each row, and the sign before a pressed one
+        for place, value in enumerate(values, start=1):
+            share = 0 if is_movement else 100 * rows[value].share
+            sign = "⊘" if value in excluded else "✓"
+            look = f'--share: {share:.1f}%; --sign: "{sign}";'
+            rules.append(f".st-key-{key} button:nth-of-type({place}) {{ {look} }}")
+            if not rows[value].n_asked:
+                rules.append(
+                    f".st-key-{key} button:nth-of-type({place}) p {{ color: var(--vp-quiet); }}"
+                )
         st.html(f"<style>{' '.join(rules)}</style>")
     _draw_more(facet.name, len(rows), len(values))
 

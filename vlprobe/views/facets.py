@@ -46,13 +46,14 @@ class FacetRow:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The values of one property, sorted by failure rate (highest first). Values that the filter already requires or
-    excludes in this facet do not restrict the counts.
+    """The values of one property, sorted by failure rate (highest first), those with too few cases last. Values that
+    the filter already requires or excludes in this facet do not restrict the counts.
 
     Attributes:
         name: "subtype", "rule", "pair", "unseen_by", "tagged", or the name of a kind of slice: "tag:NAME",
             "changed_words", "caption_length", "word_frequency", "text_alone".
         rows: At least two values, or one value that is in the filter. The facet "tagged" may have a single value.
+            A value of the kind stays listed if no case passes the other filters, so that a press moves no row.
     """
 
     name: str
@@ -62,13 +63,15 @@ class Facet:
 def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
     """Return the facets of the filter's cases.
 
-    A facet with only one value is omitted unless the filter selects that value. Hidden suspect labels still count.
+    A facet with only one value in all cases of the kind is omitted unless the filter selects that value. Hidden
+    suspect labels still count.
     """
     case_filter = replace(case_filter, suspects=False)
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     is_tied = question_set.answers(case_filter.model).margins == 0
     is_tied &= counts_halves(question_set, case_filter)
-    selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
+    every = Filter(case_filter.model, case_filter.kind, outcome="all")
+    selections = {every: _selected(question_set, every, is_movement)}
     shown = []
     for name, members in _facet_members(question_set, case_filter):
         chosen = [value for values in case_filter.values_of(name) for value in values]
@@ -76,24 +79,31 @@ def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
         if others not in selections:
             selections[others] = _selected(question_set, others, is_movement)
         is_asked, is_fooled = (mask[members.cases] for mask in selections[others])
-        n_asked = np.bincount(members.codes[is_asked], minlength=len(members.keys))
-        n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.keys))
         is_half = is_fooled & is_tied[members.cases]
-        n_halves = np.bincount(members.codes[is_half], minlength=len(members.keys))
-        least = LEAST_ASKED if name == "pair" else 1
-        if name == "pair" and np.count_nonzero(n_asked >= LEAST_ASKED) < FEW_PAIRS:
-            least = FEW_ASKED
+        n_all, n_asked, n_fooled, n_halves = (
+            np.bincount(members.codes[mask], minlength=len(members.keys))
+            for mask in (selections[every][0][members.cases], is_asked, is_fooled, is_half)
+        )
+        least = _least(n_asked, name)
+        is_listed = (n_all >= _least(n_all, name)) | (n_asked >= least)
         listed = [
             FacetRow(value, int(total), int(fooled), int(halves))
-            for value, total, fooled, halves in zip(
-                members.keys, n_asked, n_fooled, n_halves, strict=True
+            for value, total, fooled, halves, listed_here in zip(
+                members.keys, n_asked, n_fooled, n_halves, is_listed, strict=True
             )
-            if value and (total >= least or value in chosen)
+            if value and (listed_here or value in chosen)
         ]
         if chosen or len(listed) > (name != "tagged"):
-            listed.sort(key=lambda row: (-row.share, -row.n_asked))
+            listed.sort(key=lambda row: (row.n_asked < least, -row.share, -row.n_asked))
             shown.append(Facet(name, tuple(listed)))
     return tuple(shown)
+
+
+def _least(n_asked: np.ndarray, name: str) -> int:
+    """Return the minimum number of cases of a value, from the numbers of all values. Pairs of words are many."""
+    if name != "pair":
+        return 1
+    return LEAST_ASKED if np.count_nonzero(n_asked >= LEAST_ASKED) >= FEW_PAIRS else FEW_ASKED
 
 
 def counts_halves(question_set: QuestionSet, case_filter: Filter) -> bool:

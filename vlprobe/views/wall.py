@@ -290,7 +290,7 @@ def replaced_words(row: CaseRow, true_text: str, wrong_text: str) -> tuple[str, 
 
 
 def fronts(
-    question_set: QuestionSet, case_filter: Filter, numbers: Sequence[int]
+    question_set: QuestionSet, case_filter: Filter, numbers: Sequence[int] | np.ndarray
 ) -> dict[int, int]:
     """Return the case on the card of its group for each of the given cases that passes the filter."""
     passing = _passing(question_set, case_filter, True)

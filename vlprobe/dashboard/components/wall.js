@@ -2,10 +2,12 @@
 //
 // data: label, cards; for a whole wall also heading, note, place (for phones), legend and total (cases on all pages and behind cards); `strip` is a row of pictures only, `open` is the id of the framed card, `bare` a wall without its bar.
 // card: id, name (read by screen readers), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
-// [text, style]), verdicts [[state, title], ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}].
+// [text, style]), verdicts [[state, title], ...], count, word, notes [text, ...]; on Compare boxes [{path, color, state, text, source, label}];
+// with `selects`, cases (the number of cases on the card).
 // With `selects`, cards are selected as in a file manager: Ctrl+click selects one more, Shift+click and Shift+arrows a range.
 // `offered` has the tags for them, none if tags cannot be stored.
-// Triggers: open (a card's id), chosen ({ids, act, tag, every}; every: all cases; act is "show", "deck", "export", "tag" or "slice").
+// Triggers: open (a card's id), chosen ({ids, act, tag, every, front}; every: all cases; front: of each card only the case in front, not the
+// cases behind it; act is "show", "deck", "export", "tag" or "slice").
 
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";
@@ -100,6 +102,7 @@ class Wall {
     this.size = SIZES.includes(size) ? size : 150;
     this.current = "";
     this.chosen = new Set();
+    this.front = false; // whether only the cases in front count
     this.name = ""; // the last tag
     this.anchor = ""; // the card at which a range starts
     this.before = []; // the cards that were selected before this range
@@ -139,6 +142,7 @@ class Wall {
     this.resize(0);
     const isEvery = this.isEvery;
     this.total = data.total;
+    this.casesOf = new Map(data.cards.map((card) => [card.id, card.cases ?? 1]));
     this.choose(stay.filter((id) => data.cards.some((card) => card.id === id)), isEvery);
     const current = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
     if (current) current.tabIndex = 0;
@@ -227,7 +231,8 @@ class Wall {
     }
     this.list.classList.toggle("choosing", this.chosen.size > 0);
     if (!this.chosen.size) this.anchor = "";
-    const count = make("span", "", this.isEvery ? `All ${this.total.toLocaleString("en")} cases selected` : `${this.chosen.size} selected`);
+    if (!this.chosen.size) this.front = false;
+    const count = this.isEvery ? make("span", "", `All ${this.total.toLocaleString("en")} cases selected`) : this.count();
     const isPage = !this.isEvery && this.chosen.size === this.buttons.length && this.total > this.chosen.size;
     if (isPage) count.append(" ", press("", "", () => this.choose(this.chosen, true), `Select all ${this.total.toLocaleString("en")} cases`));
     if (!this.chosen.size) this.tally.replaceChildren();
@@ -235,9 +240,20 @@ class Wall {
     else this.tally.replaceChildren(count, ...this.acts());
   }
 
+  // Say how many cases are selected. The cases behind a card belong to it, unless the user wants only those in front.
+  count() {
+    const number = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+    const n = this.chosen.size;
+    const all = [...this.chosen].reduce((sum, id) => sum + this.casesOf.get(id), 0);
+    const text = make("span", "", `${number(this.front ? n : all, "case")} selected${all > n ? `, on ${number(n, "card")}` : ""}`);
+    const other = this.front ? `Include the ${number(all - n, "case")} behind` : `Only the ${n === 1 ? "case" : number(n, "case")} in front`;
+    if (all > n) text.append(" ", press("", "", () => ((this.front = !this.front), this.choose(this.chosen)), other));
+    return text;
+  }
+
   // Show the actions for selected cards. They stay, with the typed text, while more cards are selected.
   acts() {
-    const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag, every: this.isEvery });
+    const send = (act, tag = "") => this.send("chosen", { ids: [...this.chosen], act: (this.act = act), tag, every: this.isEvery, front: this.front });
     const tag = Object.assign(make("input"), { placeholder: "Tag or slice name", maxLength: 30, ariaLabel: "Tag or slice name", value: this.name });
     const name = (act) => (tag.value.trim() ? send(act, tag.value, (this.name = act === "tag" ? tag.value : "")) : tag.focus());
     tag.addEventListener("keydown", (event) => {
