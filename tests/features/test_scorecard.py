@@ -175,6 +175,7 @@ def test_a_heading_counts_the_columns_that_it_does_not_name(columns):
     named = [column for column in columns if column.subtype][:6]
     assert card(columns)._phrase(named).endswith(" and in 3 other columns")
     assert " others" not in card(columns)._phrase(named)
+    assert " other column" not in card(columns)._phrase(named[:4])  # one more is named
 
 
 def test_a_model_that_failed_a_check_on_one_of_two_datasets_may_be_colored_on_the_other(columns):
@@ -632,6 +633,27 @@ def test_a_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(c
     assert "Not colored" not in without.reading()
     hidden = card([first, of_type, replace(of_type, cells={})])  # all its models are hidden
     assert "Not colored" not in hidden.reading()
+
+
+def test_a_column_in_which_all_models_are_tied_is_not_colored_or_counted_but_named(question_set):
+    sets = [question_set_of(question_set.store, probe) for probe in ("lgip", "series")]
+    columns = [column for each in sets for column in leaderboard(each, by="kind")]
+    tied = [column for column in columns if column.all_tied]
+    assert [column.n_cases for column in tied] == [45, 40]
+    for column in tied:
+        models = column.cells
+        words = {column.ranking.verdict(a, b) for a, b in itertools.combinations(models, 2)}
+        assert words == {"tied"} and not any(cell.is_best for cell in models.values())
+        assert column.narrowed(list(models)[:1]).all_tied is False
+    scorecard = card(columns)
+    names = "“Another moment” (45 cases) and “Another candidate” (40 cases)"
+    detail = scorecard.finding()[1]
+    assert f"Not counted: {names}, too few to tell the models apart." in detail
+    assert "(2 of 2)" in detail and "of 4" not in detail
+    assert scorecard.html().count("all tied") == 2
+    assert "(too few cases to tell the models apart)" in scorecard.reading()
+    both = [column.narrowed(["demo:plain", "demo:weak"]) for column in tied[:1]]
+    assert card(both).finding()[0].endswith(" and demo:weak are tied.")
 
 
 def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(columns, valse):

@@ -43,7 +43,7 @@ class LeaderboardCell:
         note: Why the value or the group is missing; "" if both are present.
         is_best: Whether the model has the best value in the column, or is tied with the model that has it; is clearly
             better than guessing; and is not clearly worse than another model that is tied with the best. False in all
-            cells of a column that does not count.
+            cells of a column that does not count, such as one in which this would hold for every model.
         n_fooled: Number of cases that fool the model. As on Explore, being fooled in one of the two caption orders is
             enough.
         difference: Value minus the baseline's, on the cases that both answered; NaN without a test.
@@ -73,12 +73,17 @@ class LeaderboardColumn:
     ranking: PairedTests | None = None  # tests that decide which model is best; None for a metric
     # Of all models, whichever have cells; empty: unknown
     tie_groups: Sequence[tuple[str, ...]] = ()
+    all_tied: bool = False  # whether every ranked model would be best, so that none is
 
     @property
     def is_counted(self) -> bool:
-        """Whether a model can be called best: no one chose the cases (a named slice), and there are enough pictures for
-        intervals.
+        """Whether a model can be called best: no one chose the cases (a named slice), there are enough pictures for
+        intervals, and the cases tell at least two models apart.
         """
+        return self._is_testable and not self.all_tied
+
+    @property
+    def _is_testable(self) -> bool:
         return not self.subtype.startswith(PREFIX) and self.has_intervals
 
     @property
@@ -103,19 +108,24 @@ class LeaderboardColumn:
         cells = {
             model: replace(cell, group=letters.get(model, "")) for model, cell in cells.items()
         }
+        winners: set[str] = set()
+        ranked = {model for model, cell in cells.items() if not cell.note}
         if self.ranking:
             fit = [each.model for each in self.ranking.fit]
             best = next((model for model in fit if model in cells), "")
-            is_tested = self.is_counted and (self.ranking.is_complete or best in fit[:1])
             verdict = self.ranking.verdict
             may_win = {each.model for each in self.ranking.fit if each.may_win}
-            tops = [each for each in cells if each == best or verdict(each, best) == "tied"]
-            for model, cell in cells.items():
-                is_top = model in may_win.intersection(tops) and all(
-                    verdict(model, top) != "more" for top in tops
-                )
-                cells[model] = replace(cell, is_best=is_tested and is_top and not cell.note)
-        return replace(self, cells=cells)
+            tops = {each for each in cells if each == best or verdict(each, best) == "tied"}
+            if self._is_testable and (self.ranking.is_complete or best in fit[:1]):
+                winners = {
+                    model
+                    for model in ranked & may_win & tops
+                    if all(verdict(model, top) != "more" for top in tops)
+                }
+        all_tied = len(winners) > 1 and winners == ranked
+        for model, cell in cells.items():
+            cells[model] = replace(cell, is_best=model in winners and not all_tied)
+        return replace(self, cells=cells, all_tied=all_tied)
 
     def _letters(self, models: Collection[str]) -> dict[str, str]:
         """Return the letters of the groups of tied models among the given ones, best first."""

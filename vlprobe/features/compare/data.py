@@ -38,6 +38,7 @@ from vlprobe.render.sentences import (
     count_halves,
     count_word,
     counted,
+    every_model,
     halves_note,
     joined,
     listed,
@@ -434,7 +435,11 @@ class Scorecard:
         if self._is_one_set:
             best = [self.names[model] for model in tops[0]]
             heading = f"{listed(best)} are tied at the top."
-            if not self.columns[0].is_counted:
+            if self.columns[0].all_tied:
+                names = [self.names[model] for model in self.rows if model in rated]
+                names = names if len(names) <= MOST_TIED else [capitalized(every_model(len(names)))]
+                heading = f"{listed(names)} are tied."
+            elif not self.columns[0].is_counted:
                 heading = "There are too few pictures to compare the models."
             elif not best:
                 heading = "No model is better than guessing."
@@ -492,8 +497,20 @@ class Scorecard:
         verb = "is" if len(failed) == 1 else "are"
         return joined(
             f"Best, or tied for best, {where}: {'; '.join(leaders)}.",
+            self._left_out,
             f"{listed(failed)} failed a check and {verb} not ranked." if failed else "",
         )
+
+    @property
+    def _left_out(self) -> str:
+        """Name the columns that are not counted because all models are tied in them, or return ""."""
+        tied = [
+            f"“{self.title(column)}” ({column.n_cases:,} cases)"
+            for column in self.columns
+            if column.all_tied and (column.subtype or not self._is_one_set)
+        ]
+        names = listed(tied) if len(tied) <= MOST_NAMED else f"{count_word(len(tied))} columns"
+        return f"Not counted: {names}, too few to tell the models apart." if tied else ""
 
     def _leaders(self, columns: Sequence[LeaderboardColumn]) -> str:
         """Name the models that are best, or tied for best, in the most columns, and the next ones, with the counts."""
@@ -543,7 +560,8 @@ class Scorecard:
         is_several = len({self._dataset(each) for each in self.columns}) > 1
         phrases: list[str] = []
         last = ""
-        named = columns[:MOST_NAMED]
+        n_named = MOST_NAMED + (len(columns) == MOST_NAMED + 1)  # not "one other column"
+        named = columns[:n_named]
         for column, following in zip(named, [*named[1:], None], strict=True):
             title = self.title(column)
             word, where = "against", self._lie(column)
@@ -559,8 +577,8 @@ class Scorecard:
             phrases.append(where if word == last else f"{word} {where}")
             last = word
         text = listed(phrases)
-        if n_more := len(columns[MOST_NAMED:]):
-            text = f"{', '.join(phrases)} and in {counted(n_more, 'other column')}"
+        if n_more := len(columns[n_named:]):
+            text = f"{', '.join(phrases)} and in {n_more:,} other columns"
         is_named_once = is_several and len(datasets) == 1 and not phrases[0].startswith("on ")
         return f"{text}{f' ({datasets.pop()})' * is_named_once}"
 
@@ -600,24 +618,18 @@ class Scorecard:
         if common is not None:
             guesses = "" if math.isnan(common) else f"Guessing: {_short(common)}."
         guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
-        chosen = [each for each in self.columns if each.subtype.startswith(PREFIX)]
-        few = [
-            each
-            for each in self.columns
-            if not each.is_counted
-            and each not in chosen
-            and any(cell.estimate for cell in each.cells.values())
-        ]
-        apart = [
-            f"{listed([f'“{self.title(each)}”' for each in columns])} ({reason})"
-            for columns, reason in ((chosen, "someone chose the cases"), (few, TOO_FEW))
-            if columns
-        ]
+        apart: dict[str, list[str]] = {}  # columns by the reason why they are not colored
+        for each in self.columns:
+            if not each.is_counted and any(cell.estimate for cell in each.cells.values()):
+                reason = "too few cases to tell the models apart" if each.all_tied else TOO_FEW
+                reason = "someone chose the cases" if each.subtype.startswith(PREFIX) else reason
+                apart.setdefault(reason, []).append(f"“{self.title(each)}”")
+        left_out = "; ".join(f"{listed(names)} ({reason})" for reason, names in apart.items())
         return joined(
             f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
             f"(paired by picture, p < .05){guess}.",
             f"Never colored: {listed(failed)}, which failed a check." if failed else "",
-            f"Not colored, and not counted in the heading: {'; '.join(apart)}." if apart else "",
+            f"Not colored, and not counted in the heading: {left_out}." if apart else "",
             f"{self._correction}." if self._correction else "",
             "Hiding models does not change the correction, because a choice made after seeing the results must not "
             "turn a tie into a clear difference."
@@ -792,6 +804,7 @@ class Scorecard:
         elif self._common_guess is None and not math.isnan(guess):
             note = f"guessing {_short(guess)}"
         count = htpy.small[f"{column.n_cases:,}"]
+        note = "all tied" if column.all_tied else note
         below = note and [htpy.br, htpy.small[note]]
         return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count, below]
 
