@@ -406,12 +406,14 @@ def test_show_groups_tied_models_for_papers(dealt_store):
 def test_text_is_escaped_in_latex():
     words = [r"[a] \input{b}", "50 %\n& c_d", "$x^2$ ~ #1"]
     table = pd.DataFrame({"a_b": words, "n": [1.0, -2.0, np.nan]})
-    lines = latex_lines(table)
-    page = r"{max width=\textwidth, max totalheight=0.9\textheight}"
-    assert lines[1:3] == [rf"\begin{{adjustbox}}{page}", r"\begin{tabular}{lr}"]
-    assert lines[-2:] == [r"\end{tabular}", r"\end{adjustbox}"]
-    assert lines[3:6] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
-    assert lines[6:-3] == [
+    start, *lines = latex_lines(table, caption="50 % of a/b", label="x")
+    assert "booktabs" in start and lines[:2] == [r"\begin{table}[tbp]", r"\centering"]
+    assert lines[2:4] == [r"\caption{50 \% of a/\allowbreak b}", r"\label{tab:vlprobe-x}"]
+    assert lines[4].startswith(r"\begin{adjustbox}{max width=\textwidth, max totalheight=0.8")
+    assert lines[5] == r"\begin{tabular}{lr}"
+    assert lines[-3:] == [r"\end{tabular}", r"\end{adjustbox}", r"\end{table}"]
+    assert lines[6:9] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
+    assert lines[9:-4] == [
         r"{[}a] \textbackslash{}input\{b\} & 1.0000 \\",
         r"50 \% \& c\_d & $-$2.0000 \\",
         r"\$x\textasciicircum{}2\$ \textasciitilde{} \#1 & - \\",
@@ -423,7 +425,7 @@ def test_each_part_of_a_latex_table_fits_a_page_even_with_two_lines_per_row():
     lines = "\n".join(latex_lines(table)).splitlines()
     assert sum("scriptsize" in line for line in lines) == 45
     begins = [line for line in lines if "begin{adjustbox}" in line]
-    assert len(begins) == 2 and all(r"max totalheight=0.9\textheight" in line for line in begins)
+    assert len(begins) == 2 and all(r"max totalheight=0.88\textheight" in line for line in begins)
 
 
 def test_parts_of_a_latex_table_are_below_each_other_and_keep_rows_of_one_group_together():
@@ -431,7 +433,10 @@ def test_parts_of_a_latex_table_are_below_each_other_and_keep_rows_of_one_group_
     lines = latex_lines(pd.DataFrame(rows, columns=["Type", "Model"]))
     first, second = "\n".join(lines).split("\n\n")  # the blank line begins a paragraph
     assert (first.count("All &"), first.count("Object")) == (30, 0)
-    assert second.count("Object &") == 15 and "its own table environment" in lines[0]
+    assert second.count("Object &") == 15
+    for part in (first, second):  # each has its own float
+        assert part.count(r"\begin{table}") == part.count(r"\caption{") == 1
+    assert r"\label" not in second and r"\ref{tab:vlprobe-table}" in second
     wide = pd.DataFrame({"Model": ["a"], **{f"c{number}": ["1 %"] for number in range(12)}})
     parts = "\n".join(latex_lines(wide, {"c0": ["a"]})).split("\n\n")
     assert [part.count("c") - part.count("c}") >= 4 for part in parts] == [True] * 3

@@ -3,6 +3,8 @@
 import itertools
 import math
 import re
+import shutil
+import subprocess
 import urllib.parse
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from vlprobe.render.forest import (
     in_columns,
     only_uncorrected,
     row_title,
+    rows_text,
     signed,
     without_legend,
 )
@@ -260,7 +263,11 @@ def test_models_share_a_letter_in_a_type_exactly_if_they_are_tied(
         assert beside == {model for pair in tied if GPT in pair for model in pair - {GPT}}
     monkeypatch.setattr(views.paired_tests, "MOST_RANKED", 2)
     few = leaderboard(question_set, by="edit", baseline=GPT)
-    assert few[0].cells == columns[0].cells
+    without_p = [
+        {model: replace(cell, p_holm=0.0) for model, cell in column.cells.items()}
+        for column in (few[0], columns[0])
+    ]
+    assert without_p[0] == without_p[1]
     reading = Scorecard(few, {model: model for model in models}, {}).reading()
     assert "Bonferroni-corrected for every pair of models, shown or not: 10 tests" in reading
     for column, whole in zip(few[1:], columns[1:], strict=True):
@@ -421,6 +428,15 @@ def test_the_counts_of_the_csv_add_up_to_its_values_and_the_baseline_is_named(
     assert (of_base["n_halves"] > 0).all() and set(of_base["verdict"]) == {"baseline"}
     assert (table.loc[table["model"] != GPT, "n_halves"] == 0).all()
     assert "note" not in table  # no value is missing
+    tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
+    for is_right in (False, True):
+        based = leaderboard(question_set, by="edit", baseline=GPT)
+        of_rival = card(based, is_right=is_right).table().query("model == @TROHN")
+        for row, test in zip(of_rival.itertuples(), tests.rows, strict=True):
+            ends = (-test.high, -test.low) if is_right else (test.low, test.high)
+            assert (row.difference_low, row.difference_high) == pytest.approx(ends)
+            assert row.difference_low <= row.difference <= row.difference_high
+            assert row.p_holm == test.p_holm and row.subtype == test.subtype
 
 
 def test_a_type_of_edit_has_one_name(question_set, columns):
@@ -661,8 +677,12 @@ def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(col
     figure = scorecard.figure()
     rows = [axis.ticktext for axis in figure.select_yaxes() if axis.ticktext]
     assert {len(names) for names in rows} == {5, 11}
-    tables = scorecard.text("markdown").split("\n\n")[:2]
+    tables = [part for part in scorecard.text("markdown").split("\n\n") if "Cases" in part]
     assert "not run" not in "".join(tables)
+    latex = scorecard.text("latex")
+    labels = re.findall(r"\\label{(.*)}", latex)
+    assert labels == ["tab:vlprobe-scorecard-1", "tab:vlprobe-scorecard-2"]
+    assert latex.count("SugarCrepe, True caption or foil: n = 7,512 cases") == 1
     assert [table.count("\n") for table in tables] == [2 + 5 + 1, 2 + 11 + 1]
     title = figure.layout.title
     assert title.text.endswith("fooled, lower is better")
@@ -684,7 +704,7 @@ def test_columns_of_mixed_pictures_open_all_cases_and_the_figure_names_movement(
     scorecard = Scorecard(columns, dict(zip(models, models, strict=True)), styles(models))
     title = scorecard.figure().layout.title.text  # each panel names its question set
     assert title == "<b>3 question sets</b>: fooled or movement, lower is better"
-    assert scorecard.caption().count("Fooled or movement, with 95 % intervals.") == 1
+    assert scorecard.caption().count("fool a model or movement, with 95 % intervals.") == 1
     based = replace(scorecard, baseline="demo:softmax")
     html = based.html(lambda *_: "", lambda *_: "", lambda _: "")
     differences = re.findall(r"<small>([^<]?\d+\.\d)</small>", html)
@@ -906,7 +926,7 @@ def test_a_difference_without_an_interval_has_no_bounds_in_the_table(question_se
 def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, columns):
     menus = []
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    monkeypatch.setattr(export, "draw_menu", lambda *given: menus.append(given))
+    monkeypatch.setattr(export, "draw_menu", lambda *given, **_: menus.append(given))
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
     ((_, figure, _, caption, _),) = menus
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
@@ -944,7 +964,9 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
     (line,) = {
         shape.x0 for shape in figure().layout.shapes if shape.xref == "x"
     }  # the baseline's value in the first panel
-    assert {shape.line.dash for shape in figure().layout.shapes} == {"dash"}  # as in the caption
+    assert {shape.line.dash for shape in figure().layout.shapes} == {"3px,2px"}  # no long gaps
+    # No number of an axis stands outside of its panel
+    assert {axis.ticklabeloverflow for axis in figure().select_xaxes()} == {"hide past domain"}
     assert line == columns[0].cells[GPT].estimate.value and not printed.layout.shapes
     assert "<b>GPT-4V</b>" in figure().layout.yaxis.ticktext
 
@@ -998,7 +1020,7 @@ def test_a_model_renamed_later_has_its_new_name_in_the_exported_figure(
     store = StoreAboveShipped(*roots)
     menus = []
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    monkeypatch.setattr(export, "draw_menu", lambda *given: menus.append(given))
+    monkeypatch.setattr(export, "draw_menu", lambda *given, **_: menus.append(given))
     ranked = []
     monkeypatch.setattr(paper.views.paired_tests, "rank_models", lambda *_: ranked.append(1))
     open_page(monkeypatch, store, "compare", set=question_set.key)
@@ -1055,6 +1077,23 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         assert set(table["metric"]) == {"rejected" if is_right else "preferred"}
         assert ("n_right" in table) is is_right and ("n_fooled" in table) is not is_right
         assert ".0," not in scorecard.table().loc[:, ["n_items", "n_cases"]].to_csv()
+
+
+def test_latex_files_of_both_tabs_compile_as_they_are(question_set, columns, tmp_path):
+    latex = shutil.which("pdflatex")
+    if latex is None:
+        pytest.skip("needs pdflatex")
+    tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
+    kind = question_set.presentation.kind("foil")
+    tables = card(columns).text("latex") + rows_text(tests, question_set, kind, {}, "latex")
+    packages = r"\usepackage{booktabs}\usepackage{adjustbox}"
+    body = rf"\ref{{tab:vlprobe-scorecard}} \ref{{tab:vlprobe-differences}} {tables}"
+    whole = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
+    (tmp_path / "a.tex").write_text(whole, encoding="utf-8")
+    for _ in range(2):  # labels are known in the second run
+        command = [latex, "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "undefined" not in done.stdout and "Float too large" not in done.stdout
 
 
 def test_relabeled_runs_keep_the_correction_for_all_models(question_set):

@@ -148,7 +148,7 @@ def test_the_exported_table_has_each_mark_of_the_figure_with_its_metrics():
     for how in ("latex", "markdown"):
         assert "values that the LGIP paper prints" in formatted(words, how, note=note)
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
-    assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[6]
+    assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[10]
     assert set(table["type"]) == {"all", *trade_offs_by_type(questions, drawn)}
 
 

@@ -59,7 +59,10 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     from vlprobe.render.numbers import TOO_FEW
 
     if how != "table":
-        click.echo(formatted(table, how), nl=False)
+        context = click.get_current_context(silent=True)
+        label = (context and context.info_name) or "table"
+        note = f"Output of vlprobe {label}." if how == "latex" else ""
+        click.echo(formatted(table, how, note=note, label=label), nl=False)
     elif table.empty:
         inform(empty)
     else:

@@ -49,7 +49,7 @@ def chart(
     selects: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"}
     selects = selects if clickable else {}
     event: Any = st.plotly_chart(ready, key=key, alt=alt, config=config, **selects)
-    draw_menu(key, ready)
+    draw_menu(key, ready, caption=alt)
     return event["selection"]["points"] if clickable else []
 
 
@@ -64,6 +64,7 @@ def selectable_chart(
     text: Callable[[str], str] | None = None,
     printed: FigureMaker | None = None,
     has_tools: bool = True,
+    **menu: Any,
 ) -> go.Figure:
     """Draw a figure and return it. Users can select marks by a click and, with the toolbar, by a box or a lasso.
 
@@ -79,6 +80,7 @@ def selectable_chart(
         text: As in `draw_menu`.
         printed: A function that makes the figure for the *Export* menu, if it differs.
         has_tools: Whether there is a toolbar to zoom and select.
+        menu: `runs` and `slot` of `draw_menu`.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {
@@ -91,7 +93,7 @@ def selectable_chart(
     modes = ("points", "box", "lasso") if has_tools else "points"
     selects: Any = {"on_select": on_select, "selection_mode": modes}
     st.plotly_chart(ready, key=key, alt=alt, config=config, **selects)
-    draw_menu(key, printed or ready, table, caption, text)
+    draw_menu(key, printed or ready, table, caption, text, **menu)
     return ready
 
 

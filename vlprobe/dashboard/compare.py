@@ -13,6 +13,7 @@ from functools import partial
 import htpy
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.case import json
@@ -65,6 +66,7 @@ def draw_page() -> None:
         draw_sentence(contest)
         st.space("stretch")
         share_slot = st.container(key="share_slot", width="content")
+        export_slot = st.container(key="export_slot", width="content")
     if not contest.rivals:
         draw_nobody(contest)
         return
@@ -81,7 +83,7 @@ def draw_page() -> None:
     for line in order_sentences(table, contest.names, contest.compared):
         quiet(line)
     play.draw_human_baseline(contest, contest.compared)
-    open_row = draw_forest(contest, comparison, finding.row)
+    open_row = draw_forest(contest, comparison, finding.row, export_slot)
     side_filter = draw_columns(contest, comparison, open_row)
     if not contest.kind_presentation.is_movement:
         title = "Where the difference was missed: words, picture or match"
@@ -245,8 +247,15 @@ def selected_row(contest: PageSubject, comparison: PairedTests, proof: PairedTes
     return proof if rival == proof.model else forest.first_row(comparison, rival)
 
 
-def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> PairedTest:
-    """Draw the forest plot, and return the row whose pictures are shown. By default, the heading describes this row."""
+def draw_forest(
+    contest: PageSubject, comparison: PairedTests, proof: PairedTest, export_slot: DeltaGenerator
+) -> PairedTest:
+    """Draw the forest plot, and return the row whose pictures are shown. By default, the heading describes this row.
+
+    Args:
+        proof: The row that the heading describes.
+        export_slot: Where to draw the *Export* menu.
+    """
     open_row = selected_row(contest, comparison, proof)
     if all(math.isnan(row.difference) for row in comparison.rows):
         return open_row
@@ -278,6 +287,8 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
         text=partial(forest.rows_text, comparison, contest.question_set, kind, renamed()),
         printed=figure,
         has_tools=False,
+        runs=[contest.question_set.run(model) for model in contest.compared],
+        slot=export_slot,
     )
     follow_links()
     place = comparison.subtypes.index(open_row.subtype)

@@ -1,7 +1,7 @@
 """The *Export* menu of figures and tables, and the link to the current view with the page that works without it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,17 +9,31 @@ from urllib.parse import urlsplit
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from vlprobe import views
 from vlprobe.dashboard import decks
 from vlprobe.dashboard.access import is_local
-from vlprobe.dashboard.state import PageSubject, address, attempt, dataset_name, quiet
+from vlprobe.dashboard.state import (
+    PageSubject,
+    address,
+    attempt,
+    dataset_name,
+    page_subject,
+    quiet,
+    renamed,
+    view,
+)
 from vlprobe.dashboard.widgets import draw_toast
+from vlprobe.render.attribution import source_line
 from vlprobe.render.html.elements import tag
+from vlprobe.render.sentences import joined
 from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import probe_name
 from vlprobe.surfaces import paper
 from vlprobe.surfaces.paper import can_render
 from vlprobe.surfaces.report import report
+from vlprobe.views.records import RunRow
 
 LINK = "This link opens this view for everyone who has access to this dashboard."
 LOCAL_LINK = "This link works only on this computer. To share the results, send the report above."
@@ -39,6 +53,9 @@ def draw_menu(
     table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
     caption: str = "",
     text: Callable[[str], str] | None = None,
+    *,
+    runs: Sequence[RunRow] = (),
+    slot: DeltaGenerator | None = None,
 ) -> None:
     """Draw the *Export* menu of a figure, of a table, or of both. Files are made after a click.
 
@@ -48,8 +65,15 @@ def draw_menu(
         table: The table, or a function that makes it after a click.
         caption: The facts for a figure's caption, to copy.
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
+        runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
+        slot: Where to draw the menu, such as beside *Share*. The default is here.
     """
-    with st.popover("Export", icon=":material/download:", type="tertiary", key=f"export_{key}"):
+    if not runs and (linked := st.query_params.get("set")) in view(views.runs.case_keys):
+        runs = page_subject(linked).question_set.runs
+    facts = joined(caption, source_line(runs, renamed()))
+    with (slot or st).popover(
+        "Export", icon=":material/download:", type="tertiary", key=f"export_{key}"
+    ):
         if figure is not None:
             draw_part("Figure (light theme, 7 inches wide)")
             if can_render():
@@ -63,13 +87,13 @@ def draw_menu(
                     _draw_deck_button(key, figure, caption)
             else:
                 quiet(NOT_RENDERED)
-            if caption:
-                st.code(caption, language=None, wrap_lines=True)
+            if facts:
+                st.code(facts, language=None, wrap_lines=True)
         if table is not None:
             draw_part("Table")
             with st.container(horizontal=True):
                 for how, (label, suffix, mime) in TEXTS.items():
-                    contents = partial(_text, table, how)
+                    contents = partial(_text, table, how, facts, key)
                     if text and how != "csv":
                         contents = partial(text, how)
                     file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
@@ -89,8 +113,9 @@ def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], cap
         st.rerun()
 
 
-def _text(table: pd.DataFrame | Callable[[], pd.DataFrame], how: str) -> str:
-    return formatted(table if isinstance(table, pd.DataFrame) else table(), how)
+def _text(table: pd.DataFrame | Callable[[], pd.DataFrame], how: str, note: str, label: str) -> str:
+    table = table if isinstance(table, pd.DataFrame) else table()
+    return formatted(table, how, note=note, label=label)
 
 
 def draw_part(title: str) -> None:
@@ -112,10 +137,11 @@ def draw_link(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:
         st.code(address(), language=None, wrap_lines=True)
 
 
-def draw_share(subject: PageSubject) -> None:
-    """Draw the *Share* menu of a page without a choice of cases."""
+def draw_share(subject: PageSubject) -> DeltaGenerator:
+    """Draw the *Share* menu of a page without a choice of cases, and return the place of *Export* beside it."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_link(subject)
+    return st.container(key="export_slot", width="content")
 
 
 def file_button(

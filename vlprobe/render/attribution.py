@@ -9,11 +9,12 @@ from pathlib import Path
 
 import htpy
 
+from vlprobe import __version__
 from vlprobe.datasets import bundled, photographs
 from vlprobe.datasets.credits import Credit, picture_credit, picture_credits
 from vlprobe.models.published import NOTE
-from vlprobe.render.sentences import shorten
-from vlprobe.render.words import NOT_RENAMED, model_name
+from vlprobe.render.sentences import joined, sentence_names, shorten
+from vlprobe.render.words import NOT_RENAMED, dataset_name, model_name, probe_name
 from vlprobe.views.records import RunRow
 
 LONGEST_AUTHOR = 80  # characters
@@ -101,6 +102,25 @@ def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENA
         for (authors, source, license_), models in _sources(runs).items()
     ]
     return f"{NOTE}. {'; '.join(parts)}." if parts else ""
+
+
+def source_line(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
+    """Return the source of a figure or table, for its caption: question sets with their size, models, published answers
+    with authors and license, and the date of the results; "" without runs.
+    """
+    if not runs:
+        return ""
+    sets = {run.case_key: run for run in runs}.values()
+    counts = [
+        f"{dataset_name(run.dataset, renamed)}, {probe_name(run.probe, run.dataset)}: "
+        f"n = {run.n_cases:,} cases, {run.n_units:,} pictures"
+        for run in sets
+    ]
+    computed = dict.fromkeys(run.model for run in runs if not run.publication)
+    names = ", ".join(sentence_names(list(computed), renamed).values())
+    day = max(run.finished for run in runs)[:10]
+    parts = f"{'; '.join(counts)}.", names and f"Models: {names}.", published_text(runs, renamed)
+    return joined(*parts, f"vlprobe {__version__}, results of {day}.")
 
 
 def published_by(runs: Sequence[RunRow]) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.case.card import wrong_captions
-from vlprobe.render.attribution import published_text
+from vlprobe.render.attribution import source_line
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
@@ -436,8 +436,8 @@ def rows_text(
     runs = [question_set.run(contestant.model) for contestant in comparison.contestants]
     names = sentence_names([run.model for run in runs], renamed)
     twice = [names[run.model] for run in runs if run.n_orders == 2]
-    note = joined(table_note(comparison, names, twice), published_text(runs, renamed))
-    return formatted(in_columns(comparison, kind, names), how, note=note)
+    note = joined(table_note(comparison, names, twice), source_line(runs, renamed))
+    return formatted(in_columns(comparison, kind, names), how, note=note, label="differences")
 
 
 def table_note(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from vlprobe.render.attribution import source_line
 from vlprobe.render.numbers import (
     TOO_FEW,
     WAYS,
@@ -14,16 +15,18 @@ from vlprobe.render.numbers import (
     unit_of,
     with_interval,
 )
-from vlprobe.render.sentences import sentence_names
+from vlprobe.render.sentences import joined, sentence_names
 from vlprobe.render.text_tables import BELOW, formatted
 from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
+
+LEGEND = "95 % intervals in parentheses. Models that share a letter are tied. Bold: clearly best."
 
 
 def formatted_table(
     columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str], how: str
 ) -> str:
-    """Format the leaderboard as "markdown" or "latex", with tie letters, and clearly best values in bold.
+    """Format the leaderboard as "markdown" or "latex", with tie letters, clearly best values in bold, and the source.
 
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
@@ -32,7 +35,11 @@ def formatted_table(
     models = ranked_models(columns)
     table = in_words(columns, renamed, how)
     groups = [[column.cell(model).group for model in models] for column in columns]
-    return formatted(table, how, dict(zip(table.columns[1:], groups, strict=True)))
+    columns_in_words = describe_columns(columns, renamed) if how == "latex" else []
+    runs = [run for column in columns for run in column.question_set.runs if run.model in models]
+    note = joined(*columns_in_words, LEGEND, source_line(runs, renamed))
+    letters = dict(zip(table.columns[1:], groups, strict=True))
+    return formatted(table, how, letters, note, "leaderboard")
 
 
 def in_words(

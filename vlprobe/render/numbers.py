@@ -9,6 +9,7 @@ from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.types import Metric
 from vlprobe.views.paired_tests import SIGNIFICANCE
 
+RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 TOO_FEW = f"fewer than {FEWEST_ITEMS} pictures"  # the reason why a known value has no interval
 WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 

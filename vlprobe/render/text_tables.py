@@ -25,7 +25,7 @@ UNKNOWN = "-"
 BELOW = "\v"  # in a cell, before text that LaTeX shows on a second line
 LONG, HEAD = 40, 12  # rows of a LaTeX table, letters in a line of its titles
 WIDE = 5  # columns of values in a part of a LaTeX table
-LATEX_PAGE = r"max width=\textwidth, max totalheight=0.9\textheight"  # 0.1: a caption
+CAPTION_LETTERS = 4000  # letters of a caption that would fill a page
 NUMBER = re.compile(
     r"[-+−<]? ?\.?\d[\d.,]*( %)?( \([^)]*\))?(\v.*)?|-|n/a|not run|no value|", re.DOTALL
 )
@@ -119,9 +119,10 @@ def formatted(
     how: str,
     tie_letters: Mapping[str, Sequence[str]] | None = None,
     note: str = "",
+    label: str = "table",
 ) -> str:
     """Format a table as "csv", "json", "markdown" or "latex", for commands and for the pages' *Export* menus. A note is
-    a paragraph below a table in Markdown or LaTeX.
+    a paragraph below a table in Markdown, and the caption in LaTeX, where the label is "tab:vlprobe-" and `label`.
 
     Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, and Markdown and LaTeX
     do not treat it as markup.
@@ -130,9 +131,10 @@ def formatted(
         return table.map(defused).to_csv(index=False)
     if how == "json":
         return f"{table.to_json(orient='records', indent=1, date_format='iso')}\n"
-    lines = {"markdown": markdown_lines, "latex": latex_lines}[how](table, tie_letters)
-    if note:
-        lines += ["", {"markdown": markdown_text, "latex": latex_text}[how](note)]
+    if how == "latex":
+        lines = latex_lines(table, tie_letters, note, label)
+    else:
+        lines = [*markdown_lines(table, tie_letters), *(["", markdown_text(note)] if note else [])]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -155,14 +157,17 @@ def markdown_lines(
 
 
 def latex_lines(
-    table: "pd.DataFrame", tie_letters: Mapping[str, Sequence[str]] | None = None
+    table: "pd.DataFrame",
+    tie_letters: Mapping[str, Sequence[str]] | None = None,
+    caption: str = "",
+    label: str = "table",
 ) -> list[str]:
-    """Format a table as LaTeX, with all commands in its text escaped (see `formatted`).
+    """Format a table as a LaTeX float with a caption, and with all commands in its text escaped (see `formatted`).
 
-    A table that is larger than a page is shrunk. One with more than LONG rows is split, between groups of rows with
-    the same first cell if it can be, and one with tie letters and more than WIDE columns of values has parts below
-    each other. Text after BELOW in a cell becomes a row with small letters. The column `group` of a table of metrics
-    becomes superscripts of values.
+    A table that is larger than a page is shrunk. One with more than LONG rows is split into several floats, between
+    groups of rows with the same first cell if it can be, and one with tie letters and more than WIDE columns of values
+    has parts below each other. Text after BELOW in a cell becomes a row with small letters. The column `group` of a
+    table of metrics becomes superscripts of values.
     """
     texts = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {
@@ -175,27 +180,45 @@ def latex_lines(
     for name, letters in (tie_letters or {}).items():
         columns[name] = _marked_values([name] * len(letters), columns[name], letters)
     parts = _balanced_parts(list(columns)) if tie_letters else [list(columns)]
+    label = f"tab:vlprobe-{label}"
+    captions = [rf"\caption{{{_breakable(caption)}}}", rf"\label{{{label}}}"]
+    height = max(0.3, 0.88 - len(caption) / CAPTION_LETTERS) / len(parts)
+    room = rf"max width=\textwidth, max totalheight={height:.2f}\textheight"
     lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
-    for names in parts:
-        sides = {name: "r" if all(map(NUMBER.fullmatch, texts[name])) else "l" for name in names}
-        below = zip(*(_small_lines(texts[name]) for name in names), strict=True)
-        rows = [
-            f"{' & '.join(row)} \\\\" + (f"\n{' & '.join(small)} \\\\" if any(small) else "")
-            for row, small in zip(zip(*map(columns.get, names), strict=True), below, strict=True)
-        ]
-        head = [_latex_head(name, side) for name, side in sides.items()]
-        for start, end in _pages(columns[names[0]]):
+    for start, end in _pages(columns[parts[0][0]]):
+        lines += [*([""] if start else []), r"\begin{table}[tbp]", r"\centering", *captions]
+        for names in parts:
+            sides = {
+                name: "r" if all(map(NUMBER.fullmatch, texts[name])) else "l" for name in names
+            }
+            head = [_latex_head(name, side) for name, side in sides.items()]
+            below = zip(*(_small_lines(texts[name]) for name in names), strict=True)
+            rows = [
+                f"{' & '.join(row)} \\\\" + (f"\n{' & '.join(small)} \\\\" if any(small) else "")
+                for row, small in zip(
+                    zip(*map(columns.get, names), strict=True), below, strict=True
+                )
+            ]
             lines += [
-                *(["", r"\medskip"] if len(lines) > 1 else []),  # below the previous part
-                rf"\begin{{adjustbox}}{{{LATEX_PAGE}}}",
+                *([] if names is parts[0] else ["", r"\medskip"]),  # below the previous part
+                rf"\begin{{adjustbox}}{{{room}}}",
                 rf"\begin{{tabular}}{{{''.join(sides.values())}}}",
                 *(r"\toprule", f"{' & '.join(head)} \\\\", r"\midrule"),
                 *rows[start:end],
                 *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
             ]
-    if "" in lines:
-        lines[0] += ". A float holds one page: put each part into its own table environment"
+        lines.append(r"\end{table}")
+        captions = [rf"\caption{{Continued from Table~\ref{{{label}}}.}}"]
     return lines
+
+
+def _breakable(text: str) -> str:
+    r"""Format text for a LaTeX caption, in which lines may end after a slash of an address.
+
+    >>> _breakable("Source: https://a.org/b_c")
+    'Source: https:/\\allowbreak /\\allowbreak a.org/\\allowbreak b\\_c'
+    """
+    return latex_text(text).replace("/", r"/\allowbreak ")
 
 
 def _balanced_parts(names: Sequence[str]) -> list[list[str]]:

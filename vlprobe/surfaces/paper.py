@@ -25,6 +25,7 @@ from vlprobe.features.tradeoff.data import (
 )
 from vlprobe.features.tradeoff.data import caption as trade_off_caption
 from vlprobe.render import charts, forest
+from vlprobe.render.attribution import source_line
 from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
 from vlprobe.render.charts.theme import (
     LEAST_LETTERS,
@@ -35,7 +36,8 @@ from vlprobe.render.charts.theme import (
     recolor,
     wrapped,
 )
-from vlprobe.render.sentences import sentence_names
+from vlprobe.render.numbers import RESAMPLED
+from vlprobe.render.sentences import joined, sentence_names
 from vlprobe.render.words import dataset_name, slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
@@ -50,7 +52,6 @@ PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 MOST_COLUMN_LANES = 120  # rows of models and lines of titles in the scorecard of a column
 LETTER, LEGEND_LINE = 8, 20  # pixels of a letter and a line in the legend
-RESAMPLED = "Lines: 95 % intervals, resampled by picture."
 
 
 def trade_off(question_set: QuestionSet) -> Drawing:
@@ -169,7 +170,7 @@ def scorecard(question_set: QuestionSet, width: Width = "text") -> Drawing:
         columns = [column for column in columns if not column.subtype]
     names = sentence_names(question_set.models, renamed)
     card = Scorecard(columns, names, styles(views.runs.models(question_set.store)), renamed=renamed)
-    return card.figure(WIDTHS[width]), f"{card.caption()} {RESAMPLED}"
+    return card.figure(WIDTHS[width]), card.caption()
 
 
 FIGURES: Mapping[str, Callable[..., Drawing]] = {
@@ -205,7 +206,7 @@ def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
 def printed_figure(
     question_set: QuestionSet, name: str, width: Width, models: Sequence[str] = ()
 ) -> Drawing:
-    """Draw a figure for print. Also return facts for its caption, including the numbers of cases and items.
+    """Draw a figure for print. Also return facts for its caption, including its source (`source_line`).
 
     Args:
         name: Name of the figure, a key of FIGURES.
@@ -223,9 +224,8 @@ def printed_figure(
     drawn = dict.fromkeys(models or default_models(question_set, name))
     chosen = replace(question_set, runs=tuple(question_set.run(model) for model in drawn))
     figure, facts = FIGURES[name](chosen, *[width] * (name == "scorecard"))
-    run = question_set.runs[0]
-    counts = f"n = {run.n_cases:,} cases, {run.n_items:,} items."
-    return print_style(figure, width), " ".join(f"{facts} {counts}".split())
+    renamed = display_names.read(question_set.store)
+    return print_style(figure, width), joined(facts, source_line(chosen.runs, renamed))
 
 
 def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:

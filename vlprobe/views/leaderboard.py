@@ -29,7 +29,10 @@ from vlprobe.views.runs import QuestionSet, default_kind, list_kinds
 
 NOT_RUN, NO_VALUE = "not run", "no value"
 CONTROL, FAILED = "control", "failed a check"
-COMPARED = ("n_fooled", "is_best", "difference", "verdict")  # facts of a cell without a metric
+COMPARED = (  # facts of a cell without a metric
+    *("n_fooled", "is_best", "difference", "difference_low", "difference_high", "p_holm"),
+    "verdict",
+)
 By = Literal["metric", "kind", "edit"]
 
 
@@ -47,6 +50,8 @@ class LeaderboardCell:
         n_fooled: Number of cases that fool the model. As on Explore, being fooled in one of the two caption orders is
             enough.
         difference: Value minus the baseline's, on the cases that both answered; NaN without a test.
+        difference_low: Lower end of the difference's 95 % interval; NaN if unknown. `difference_high`: the upper end.
+        p_holm: The difference's p-value, corrected as in `rank_by_type`; NaN without a test.
         verdict: Whether the model prefers fewer or more wrong captions than the baseline, or is tied with it.
     """
 
@@ -56,6 +61,9 @@ class LeaderboardCell:
     is_best: bool = False
     n_fooled: int = 0
     difference: float = math.nan
+    difference_low: float = math.nan
+    difference_high: float = math.nan
+    p_holm: float = math.nan
     verdict: RowVerdict = "unknown"
 
 
@@ -245,9 +253,16 @@ def _share_columns(
                 row,
                 note=_note(share.model, row is not None, share.is_fit),
                 n_fooled=0 if ranking.is_movement else share.n_fooled_cases,
-                difference=test.difference if test else math.nan,
-                verdict=test.verdict if test else "unknown",
             )
+            if test:
+                cells[share.model] = replace(
+                    cells[share.model],
+                    difference=test.difference,
+                    difference_low=test.low,
+                    difference_high=test.high,
+                    p_holm=test.p_holm,
+                    verdict=test.verdict,
+                )
         measure = MOVED if ranking.is_movement else SHARE
         metric = replace(measure, unit=ranking.unit, kinds=(kind,))
         name = kind, subtype, blind.get(subtype, math.nan), ranking.n_cases

@@ -17,7 +17,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from vlprobe.render.attribution import published_text
+from vlprobe.render.attribution import source_line
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import (
     LEAST_LETTERS,
@@ -32,7 +32,7 @@ from vlprobe.render.charts.theme import (
 from vlprobe.render.forest import MINUS, correction
 from vlprobe.render.html.elements import breakable, embed, mark
 from vlprobe.render.leaderboard import compared, distinct_heads, in_words
-from vlprobe.render.numbers import TOO_FEW, interval, number
+from vlprobe.render.numbers import RESAMPLED, TOO_FEW, interval, number
 from vlprobe.render.sentences import (
     capitalized,
     count_halves,
@@ -55,6 +55,7 @@ from vlprobe.views.leaderboard import (
     table,
 )
 from vlprobe.views.named_slices import PREFIX
+from vlprobe.views.records import RunRow
 
 FULL = 0.5  # share at which bars are full, unless one would pass it
 MOST_NAMED = 3  # columns that the heading names for a model
@@ -173,21 +174,18 @@ class Scorecard:
                 head: ["", *group, *[""] * n_after]
                 for head, group in zip(table.columns[1:], groups, strict=True)
             }
-            note = joined(self._facts(), self._sources()) if number_of_table == len(models) else ""
-            tables.append(formatted(whole, how, letters, note))
+            keys = {column.question_set.key for column in columns}
+            runs = [run for run in self.runs if run.case_key in keys]
+            note = joined(self._facts(), source_line(runs, self.renamed))
+            label = "scorecard" + f"-{number_of_table}" * (len(models) > 1)
+            tables.append(formatted(whole, how, letters, note, label))
         return "\n".join(tables)
 
-    def _sources(self) -> str:
-        """Return the sources of published answers of the shown models."""
-        shown = [
-            run
-            for questions in {
-                each.question_set.key: each.question_set for each in self.columns
-            }.values()
-            for run in questions.runs
-            if run.model in self.rows
-        ]
-        return published_text(shown, self.renamed)
+    @property
+    def runs(self) -> list[RunRow]:
+        """The runs of the shown models, by question set."""
+        sets = {column.question_set.key: column.question_set for column in self.columns}
+        return [run for each in sets.values() for run in each.runs if run.model in self.rows]
 
     def _heads(self, is_short: bool = False) -> list[str]:
         """Return titles of the columns. With several question sets, they name the dataset and the test.
@@ -226,8 +224,10 @@ class Scorecard:
         base, line = self.names.get(self.baseline, ""), ""
         if is_figure:
             base, line = line, base
+        measured = self._measured.replace("fooled", "share of cases that fool a model")
+        measured = measured.replace("right", "share of cases in which a model is right")
         return joined(
-            f"{capitalized(self._measured)}, with 95 % intervals.",
+            f"{capitalized(measured)}, with 95 % intervals.",
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
             f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             "Models that share a letter are tied." if self._has_letters else "",
@@ -246,7 +246,7 @@ class Scorecard:
 
     def caption(self) -> str:
         """Return the facts for the caption of `figure`: the finding and what the letters mean."""
-        return joined(*self.finding(), self._facts(is_figure=True))
+        return joined(*self.finding(), self._facts(is_figure=True), RESAMPLED)
 
     def figure(self, width: int = PAGE[0]) -> go.Figure:
         """Draw a panel for each column, with one row per model: its share with 95 % interval, in print next to the mark
@@ -333,9 +333,8 @@ class Scorecard:
                     | {"text": self._printed(column, model), "showarrow": False, "xanchor": "left"}
                     | {"font": {"size": min(letters, LETTERS - 2)}}
                 )
-            base = column.cell(self.baseline).estimate
-            if base:
-                line = {"color": QUIET, "dash": "dash", "width": 1}
+            if base := column.cell(self.baseline).estimate:
+                line = {"color": QUIET, "dash": "3px,2px", "width": 1}
                 figure.add_vline(base.value, line=line, layer="below", **axes)
             ends = [
                 end
@@ -350,6 +349,7 @@ class Scorecard:
                 tickformat=".2~%" if column.metric.unit == "rate" else "",
                 nticks=max(2, int(panel / (2.8 * size))),
                 tickangle=0,
+                ticklabeloverflow="hide past domain",
                 zeroline=False,
                 **axes,
             )
@@ -722,15 +722,10 @@ class Scorecard:
             (first, 1 + len(others))
             for _, (first, *others) in itertools.groupby(self.columns, self._test)
         ]
+        heads = [self._head(place, each, sorts(place)) for place, each in enumerate(self.columns)]
         head = htpy.thead[
             htpy.tr[htpy.td, (self._group(column, width) for column, width in groups)],
-            htpy.tr[
-                htpy.th(scope="col")["Model"],
-                (
-                    self._head(place, column, sorts(place))
-                    for place, column in enumerate(self.columns)
-                ),
-            ],
+            htpy.tr[htpy.th(scope="col")["Model"], heads],
         ]
         notes = {  # why a model with values has no rank
             model: cell.note
@@ -934,7 +929,9 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
         return cell
     share = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
     n_right = row.n_cases - cell.n_fooled
-    return replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right)
+    mirrored = replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right)
+    ends = {"difference_low": -cell.difference_high, "difference_high": -cell.difference_low}
+    return replace(mirrored, **ends)
 
 
 def _short(share: float) -> str:

@@ -30,7 +30,6 @@ from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
-from vlprobe.surfaces import paper
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
 
@@ -85,7 +84,7 @@ def draw_scorecard() -> None:
         ]
         if not all(kind.is_movement for kind in kinds):  # otherwise no model can be right
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
-        export.draw_share(subject)
+        export_slot = export.draw_share(subject)
     columns = [
         column if len(shown) == len(models) else column.narrowed(shown)
         for each in subjects
@@ -116,8 +115,8 @@ def draw_scorecard() -> None:
     for named in view(views.named_slices.of_columns, subtypes):
         if named.caveat:
             quiet(named.caveat)
-    caption = f"{scorecard.caption()} {paper.RESAMPLED}"
-    export.draw_menu("scorecard", scorecard.figure, scorecard.table, caption, scorecard.text)
+    files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
+    export.draw_menu("scorecard", *files, runs=scorecard.runs, slot=export_slot)
 
 
 def with_many_tests(shown: Collection[str]) -> tuple[str, int] | None:

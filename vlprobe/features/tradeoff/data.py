@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.render import findings
-from vlprobe.render.attribution import published_text
+from vlprobe.render.attribution import source_line
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
@@ -33,12 +33,7 @@ ROOM = 0.16  # margin on each side, as a share of the range of the marks and the
 # Minimum margin, so that a single model also gets a range
 LEAST_ROOM = {"rate": 0.01, "cosine": 0.0005, "spread": 0.01}
 HEIGHT, PANEL_HEIGHT = 492, 250  # pixels of the figure
-MARGINS = {
-    "l": 56,
-    "r": 14,
-    "t": 48,
-    "b": 104,
-}  # pixels; at the bottom, two lines each for the axis and the legend
+MARGINS = {"l": 56, "r": 14, "t": 48, "b": 104}  # pixels; below, two lines for axis and legend each
 SIDES = {
     "below": "↓ below the chart",
     "above": "↑ above the chart",
@@ -396,7 +391,7 @@ def table_note(data: TradeOffData, question_set: QuestionSet, names: Mapping[str
         f"Averages: {data.averaging}.",
         "A value that does not depend on the type is only in the rows of all types.",
         "Published: values that the LGIP paper prints, on other pictures." if data.printed else "",
-        published_text(question_set.runs, names),
+        source_line(question_set.runs, names),
     )
 
 
@@ -647,17 +642,12 @@ def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
         showlegend=True,
         hovermode="closest",
     )
-    figure.update_xaxes(
-        range=[right, left] if is_reversed else [left, right],
-        tickformat=ticks(data.down),
-        zeroline=False,
-        showgrid=False,
-        nticks=7,
-        automargin=False,
-    )
-    figure.update_yaxes(
-        range=[bottom, top], tickformat=ticks(data.up), zeroline=False, nticks=8, automargin=False
-    )
+    common = {"zeroline": False, "automargin": False}
+    across = [right, left] if is_reversed else [left, right]
+    numbers = {"tickformat": ticks(data.down, right - left), "nticks": 7}
+    figure.update_xaxes(range=across, showgrid=False, **numbers, **common)
+    numbers = {"tickformat": ticks(data.up, top - bottom), "nticks": 8}
+    figure.update_yaxes(range=[bottom, top], **numbers, **common)
 
 
 def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 
 import htpy
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.case import html
@@ -123,7 +124,7 @@ def draw_page() -> None:
         _pick_set(subject)
         st.space("stretch")
         trade_off = _draw_how_it_is_measured(subject)
-        export.draw_share(subject)
+        export_slot = export.draw_share(subject)
     finding = trade_off.finding(subject.names)
     detail = joined(finding.detail, AVERAGED[AS_PAPER] if trade_off.averaging == AS_PAPER else "")
     heading = htpy.h1[finding.heading], detail and htpy.p[detail]
@@ -134,7 +135,7 @@ def draw_page() -> None:
     model = pinned(subject, finding.best)
     figure_column, mistake_column = st.columns([13, 5], gap="large")
     with figure_column, st.container(gap="xsmall"):
-        _draw_figure(subject, trade_off, {finding.best, model})
+        _draw_figure(subject, trade_off, {finding.best, model}, export_slot)
         _draw_models(subject, trade_off, model)
     with mistake_column, st.container(gap="xsmall"):
         _draw_worst_mistake(subject, trade_off, model)
@@ -300,7 +301,9 @@ def _pick_published(subject: PageSubject, unit: str) -> bool:
     return choose(label, "printed", PUBLISHED, default, segments=True, help_=help_) == "shown"
 
 
-def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
+def _draw_figure(
+    subject: PageSubject, trade_off: TradeOffData, named: Collection[str], slot: DeltaGenerator
+) -> None:
     """Draw the figure, and name the models outside its axes. Users can click a model or select several in an area.
 
     In a narrow window, where names without room are hidden, a legend above the figure has all models.
@@ -320,9 +323,12 @@ def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collectio
             data.in_columns(*arguments),
             how,
             note=data.table_note(trade_off, subject.question_set, subject.names),
+            label="tradeoff",
         ),
         printed=figure_of,
         caption=data.caption(trade_off, subject.names),
+        runs=subject.question_set.runs,
+        slot=slot,
     )
     annotations = figure.to_plotly_json()["layout"]["annotations"]
     rules = [

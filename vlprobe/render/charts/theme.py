@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,6 +19,7 @@ from vlprobe.views.records import BinRow, LevelRow, SliceRow, records
 FONT = '"Source Sans 3", "Source Sans", system-ui, sans-serif'
 LETTERS = 13  # pixels, the smallest text size on a page
 LEAST_LETTERS = 6  # pixels, in print
+MOST_TICKS = 8  # on an axis of the trade-off
 PAGE = 672, 864  # pixels of 1/96 inch: the text of a page in print, 7 by 9 inches
 GRID = "rgba(138,148,163,.25)"  # grid lines
 QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-black
@@ -187,9 +189,17 @@ def axis(metric: Metric, unit: str) -> str:
     return f"{name}{suffix} · {way}" if way else f"{name}{suffix}"
 
 
-def ticks(metric: Metric) -> str:
-    """Return the tick format for a metric's axis: whole percentages for rates, otherwise Plotly's default."""
-    return ".0%" if metric.unit == "rate" else ""
+def ticks(metric: Metric, span: float = math.nan) -> str:
+    """Return the tick format for a metric's axis: whole percentages for rates, otherwise Plotly's default.
+
+    Args:
+        span: Length of the axis. If it is given, all ticks have as many decimals as their steps need.
+    """
+    if math.isnan(span):
+        return ".0%" if metric.unit == "rate" else ""
+    # Plotly rounds a step up to 1, 2 or 5
+    decimals = -math.floor(math.log10(2 * span / MOST_TICKS))
+    return f".{max(decimals - 2, 0)}%" if metric.unit == "rate" else f".{max(decimals, 0)}f"
 
 
 def wrapped(text: str, width: int) -> str:
