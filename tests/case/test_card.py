@@ -138,7 +138,7 @@ def test_a_mixed_picture_is_framed_as_wrong_only_if_it_won():
     described = case_card(won, kind)
     assert json.wall_card(described, str)["notes"] == ["shown: ranked 1st instead"]
     (strip,) = described.strips()
-    assert strip.label == "The mixture: 90 % of the first picture, 10 % of the second"
+    assert strip.label == "Ranked 1st instead: 90 % of the first picture, 10 % of the second"
     assert [shot.name for shot in strip.pictures] == ["folder/a.png", "folder/b.png"]
 
 

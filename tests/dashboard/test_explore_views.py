@@ -499,7 +499,7 @@ def test_a_mixed_picture_shows_its_parts(show_page, bundled):
     query = {"set": key, "model": searched.model, "kind": "t2i", "case": card.id}
     at = show_page(bundled, "explore", **query)
     stays = round(100 * mixed.edit.lam)
-    mixture = f"The mixture: {stays} % of the first picture, {100 - stays} % of the second"
+    mixture = f"Ranked 1st instead: {stays} % of the first picture, {100 - stays} % of the second"
     assert mixture in bodies(at) and f'alt="{stays} % of this picture"' in bodies(at)
     at.button("case_why").click().run()
     assert bodies(at).count("The right picture</p>") == 1  # next to its words and parts

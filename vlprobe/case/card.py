@@ -630,14 +630,15 @@ class PictureSearchCard(SearchCard):
         return self.pictures[-1:]
 
     def strips(self, everything: bool = False) -> list[Strip]:
-        """Return the two pictures that were mixed."""
+        """Return the two pictures of the highest-ranked mixture."""
         if self._edit is None:
             return []
         stays = round(100 * self._edit.lam)
         form = ", as a rectangle" if self._edit.kind == "patch" else ""
         parts = (f"{stays} % of this picture", f"{100 - stays} % of this picture{form}")
         mixed = zip(Picture.from_name(self.case.wrong_image).paths, parts, strict=True)
-        label = f"The mixture: {stays} % of the first picture, {100 - stays} % of the second{form}"
+        of_it = self.pictures[-1].label
+        label = f"{of_it}: {stays} % of the first picture, {100 - stays} % of the second{form}"
         return [Strip(label, [Shot(str(path), part) for path, part in mixed])]
 
     def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:

@@ -47,7 +47,7 @@ from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import capitalized, counted, halves_note, shorten
 from vlprobe.render.wall import pattern_words, rate_text
-from vlprobe.render.words import movement_kinds, wrong
+from vlprobe.render.words import movement_kinds, value_label, wrong
 from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
 from vlprobe.scoring.thumbnails import addresses
@@ -372,6 +372,8 @@ def _draw_sibling(sibling: CaseCard, wrong_text: str, is_repeated: bool) -> None
     elif is_repeated or not (source and target):
         runs = sibling.wrong_runs(LISTED_CAPTION)
         words = "".join(_bold(text) if style else plain(text) for text, style in runs)
+    if sibling.case.kind == KIND:
+        words = f"{words} · {value_label(sibling.case.rule)}"
     fooled = " fooled" * (len(sibling.judges) > 1 and not sibling.kind.is_movement)
     label = f"{words} · {sibling.count_text}{fooled}"
     key = f"case_sibling_{sibling.case.case}"

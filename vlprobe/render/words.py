@@ -138,11 +138,11 @@ def value_label(name: str) -> str:
     """Return plain words for a stored name. Unknown names are returned unchanged.
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
-    ('Color', 'Mixed, 90 % stays', 'A danger word, 3 words', 'A wrong color')
+    ('Color', 'Mixed picture (90 % stays)', 'A danger word, 3 words', 'A wrong color')
     >>> value_label("relation:in-front-of")
     'Relation: in front of'
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
-    ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
+    ('Mixed picture (90 % stays), draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
     >>> value_label("template:in-this-image"), value_label("template:in-the-scene+flip:color")
     ('“in this image …”', '“… in the scene”, a wrong color')
     """
@@ -163,7 +163,7 @@ def value_label(name: str) -> str:
         return f"“… {words}”" if strength == "in-the-scene" else f"“{words} …”"
     if edit in ("mix", "patch") and re.fullmatch(r"0?\.\d+", strength):
         word = "Mixed" if edit == "mix" else "Patched"
-        return f"{word}, {100 * float(strength):.0f} % stays"
+        return f"{word} picture ({100 * float(strength):.0f} % stays)"
     if edit == "delete" and strength in DELETED:
         return DELETED[strength]
     if strength in WRONG_SUBTYPES:
@@ -326,8 +326,7 @@ def wrong(subtype: str) -> str:
     if subtype.startswith(PREFIX):
         return value_label(subtype)
     if edit in ("mix", "patch"):
-        kind, _, stays = value_label(subtype).lower().partition(", ")
-        return f"a {kind} picture ({stays})" if stays else f"a {kind} picture"
+        return f"a {value_label(subtype).lower()}" if strength else f"a {edit}ed picture"
     phrase = WRONG_SUBTYPES.get(edit, value_label(edit).lower())
     return f"{phrase}, {strength} words" if strength.isdigit() else phrase
 
