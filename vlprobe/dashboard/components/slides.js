@@ -28,7 +28,9 @@ const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", pictures
 // A text slide is shown once it has a title.
 const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.startsWith("text:"));
 
+// Draw a picture with its label, or only the label if no picture is meant.
 function picture(shown, pictures) {
+  if (!shown.key) return make("figure", "", written("figcaption", "as-image", shown.label));
   const source = pictures[shown.key] || "";
   const figure = make("figure", shown.style && `as-${shown.style}`);
   const image = imageOf(source, shown.alt, "image", () => make("span", "image missing", `${shown.name} is missing. ${shown.alt}`));

@@ -18,6 +18,7 @@ from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import (
     alike,
     capitalized,
+    count_word,
     counted,
     hesitate,
     listed,
@@ -106,7 +107,7 @@ def vote_slides(
 def _question(card: CaseCard) -> Slide:
     """Return the slide with the true side of a case."""
     first, *middle = card.sides[:-1] or card.sides
-    pictures = _pictures(card, card.side_pictures(0))
+    pictures = side_pictures(card, 0)
     return Slide(
         id="truth",
         layout="beside" if pictures else "stacked",
@@ -149,8 +150,7 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
             for text in card.sides
             if text.role.box
         ),
-        note="First row: the first wording. Second row: the second. Framed: in both rows."
-        * bool(strips),
+        note=_rows(strips) if strips else "",
         notes=(card.speaker_notes[1] or kind.question, ranked_by),
     )
     return slide if kind.is_movement else _with_verdict(slide, kind, verdicts)
@@ -163,6 +163,14 @@ def _ranked(card: CaseCard, strips: Sequence[Strip]) -> tuple[SlidePicture, ...]
     return tuple(
         replace(each, label="", style="true" * all(each.name in row for row in rows))
         for each in pictures
+    )
+
+
+def _rows(strips: Sequence[Strip]) -> str:
+    """Say which pictures belong to which wording. The slide may show them in any number of rows."""
+    first, second = (count_word(len(strip.pictures)) for strip in strips[:2])
+    return (
+        f"Pictures: {first} for the first wording, then {second} for the second. Framed: for both."
     )
 
 
@@ -183,6 +191,11 @@ def _changed(card: CaseCard) -> str:
             return ""
         source, target = first.removesuffix("."), last.removesuffix(".")
     return f"“{source}” becomes “{target}”. "
+
+
+def side_pictures(card: CaseCard, side: int) -> tuple[SlidePicture, ...]:
+    """Return the pictures next to the true text (side 0) or the wrong text (side 1)."""
+    return _pictures(card, card.side_pictures(side))
 
 
 def _pictures(card: CaseCard, shots: Sequence[Shot]) -> tuple[SlidePicture, ...]:

@@ -16,14 +16,16 @@ from vlprobe.render.sentences import (
     counted,
     halves_note,
     joined,
+    listed,
     sentence_names,
     shorten,
     some_models,
 )
-from vlprobe.render.slides.case import MOST_BARS, ROOM, case_slides
+from vlprobe.render.slides.case import MOST_BARS, ROOM, case_slides, side_pictures
 from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.bodies import body_of
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
 from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
@@ -42,15 +44,12 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     models = [contestant.model for contestant in story.standings.contestants]
     names = sentence_names(models, renamed)
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
-    deck[1:2] = [_introduced(answer, story) for answer in deck[1:2]]
+    deck[1:2] = [_introduced(answer, story, kind) for answer in deck[1:2]]
     dataset = dataset_name(story.dataset, renamed)
     sources = published_text(story.runs, renamed)
     asked_twice = {run.model for run in story.runs if run.n_orders == 2}
     halves = halves_note([names[model] for model in models if model in asked_twice])
-    measured = [
-        *_who_is_better(story, kind, names),
-        *(replace(each, note=joined(each.note, halves)) for each in _how_often(story, kind)),
-    ]
+    measured = [*_who_is_better(story, kind, names), *_how_often(story, kind, halves)]
     credit = joined(f"{dataset}.", published_by(story.runs))
     deck += [
         replace(each, note=joined(each.note, credit), notes=(*each.notes, sources))
@@ -60,7 +59,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
         more = case_slides(story.models, story.more.card, kind, names)[1]
         deck.append(replace(more, id="more"))
     last = story.last or story.opener
-    pictures = case_slides(story.models, last.card, kind, names)[0].pictures if last else ()
+    pictures = side_pictures(case_card(last.card, kind), 0) if last else ()
     label = shorten(last.card.true_text, LONGEST_EXAMPLE) if last else ""
     closing = Slide(
         id="closing",
@@ -74,13 +73,15 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     return (*deck, *_mixed(story.mixture, renamed), closing)
 
 
-def _introduced(slide: Slide, story: Story) -> Slide:
-    """Return the first slide that names models, with a line on what they do if the question has a picture."""
-    if not slide.pictures:
+def _introduced(slide: Slide, story: Story, kind: KindPresentation) -> Slide:
+    """Return the first slide that names models, with a line on what they do, unless the slide has the task."""
+    if not slide.pictures or (story.opener and case_card(story.opener.card, kind).task):
         return slide
     n_models = len(story.models)
     verb = "says" if n_models == 1 else "say"
-    line = f"{some_models(n_models, n_models)} {verb} which text fits a picture."
+    is_search = kind.is_share or body_of(kind).ranks
+    what = "pictures fit a text" if is_search else "text fits a picture"
+    line = f"{some_models(n_models, n_models)} {verb} which {what}."
     return replace(slide, note=joined(capitalized(line), slide.note))
 
 
@@ -109,9 +110,12 @@ def describe_questions(
 # How often.
 
 
-def _how_often(story: Story, kind: KindPresentation) -> list[Slide]:
-    """Return a slide that shows how often each type of edit fools the models, the least effective type first. If all
-    types have an example with a picture, it shows these, too.
+def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]:
+    """Return a slide that shows how often each type of edit fools the models, the least effective type first, with an
+    example of each if all have one.
+
+    Args:
+        halves: A note on answers that count as half, for the exact counts in the speaker notes; "" without any.
     """
     standings = story.standings
     rows = [
@@ -122,19 +126,22 @@ def _how_often(story: Story, kind: KindPresentation) -> list[Slide]:
     if len(rows) < 2:
         return []
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
-    title = _worst_subtype(rows)  # from all types
+    title = _worst_subtypes(rows)  # from all types
     if len(rows) > MOST_FIGURES:
         rows = [rows[0], *rows[1 - MOST_FIGURES :]]
     happened = card_type(kind).believed
     figures = [
-        Figure(number(row.share, "rate"), wrong(row.subtype), _count(row.n_believed, row.n_answers))
+        Figure(number(row.share, "rate"), wrong(row.subtype), f"of {row.n_answers:,} answers")
         for row in rows
     ]
     examples = [story.examples[row.subtype] for row in rows if row.subtype in story.examples]
     pictures = [_example(case_card(each, kind)) for each in examples] * (len(examples) == len(rows))
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
-    lines = [f"{capitalized(wrong(row.subtype))}: {_share(row)}." for row in reversed(rows)]
+    lines = [
+        f"{capitalized(wrong(row.subtype))}: {_count(row.n_believed, row.n_answers)}, {_share(row)}."
+        for row in reversed(rows)
+    ]
     left_out = len(standings.shares) - len(rows)
     remainder = f" {capitalized(counted(left_out, 'more type'))} not shown." if left_out else ""
     return [
@@ -144,16 +151,20 @@ def _how_often(story: Story, kind: KindPresentation) -> list[Slide]:
             pictures=tuple(pictures),
             figures=tuple(figures),
             note=f"How often each kind is {happened}, by {whose}.{remainder}",
-            notes=(*lines, "Intervals come from resampling pictures."),
+            notes=(*lines, "Intervals come from resampling pictures.", halves),
         )
     ]
 
 
 def _example(card: CaseCard) -> SlidePicture:
-    """Return the picture of a case with the words that were changed, or its wrong caption with marked words."""
+    """Return the picture of a case with the words that were changed, or its wrong caption with marked words. A case
+    without a picture has only its wrong caption.
+    """
+    if not card.front:
+        return SlidePicture("", card.case.wrong_text, tuple(card.wrong_runs(2 * LONGEST_EXAMPLE)))
     shot = card.front[0]
     words = " → ".join(card.changed_words) if all(card.changed_words) else ""
-    label = shorten(words, LONGEST_EXAMPLE) or tuple(card.sides[-1].runs(LONGEST_EXAMPLE))
+    label = shorten(words, LONGEST_EXAMPLE) or tuple(card.wrong_runs(LONGEST_EXAMPLE))
     return SlidePicture(shot.name, shot.alt, label)
 
 
@@ -167,25 +178,26 @@ def _count(n_believed: float, n_answers: int) -> str:
     return f"{math.floor(n_believed):,}{half} of {n_answers:,}"
 
 
-def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
-    """Name the type of edit that fools models most often, if this is clear. Rows must be sorted by share, ascending."""
-    *others, worst = rows
-    mildest, *higher = rows
+def _worst_subtypes(rows: Sequence[SubtypeShare]) -> str:
+    """Name the types of edit that fool models most often: the fewest that are clearly above all others. Rows must be
+    sorted by share, ascending.
+    """
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
         return "How often each kind of lie fools models."
-    if all(worst.low > row.high for row in others):
-        return f"{_fools(worst)} most often."
     if max(row.low for row in rows) <= min(row.high for row in rows):
         return "All kinds of lies fool models about equally often."
-    if all(mildest.high < row.low for row in higher):
-        return f"{_fools(mildest)} least often."
-    return "No kind of lie clearly fools models most often."
+    for n_worst in range(1, min(len(rows), MOST_FIGURES)):
+        worst, others = rows[-n_worst:], rows[:-n_worst]
+        if min(row.low for row in worst) > max(row.high for row in others):
+            return f"{_fool(worst)} most often."
+    return f"{_fool(rows[-1:])} most often, but not clearly."
 
 
-def _fools(row: SubtypeShare) -> str:
-    """Return the start of a sentence: a type of edit and a verb, such as "A wrong color fools"."""
-    what = wrong(row.subtype)
-    return f"{capitalized(what)} {'fool' if is_plural(what) else 'fools'}"
+def _fool(rows: Sequence[SubtypeShare]) -> str:
+    """Return the start of a sentence: types of edit and a verb, such as "A wrong color fools"."""
+    what = [wrong(row.subtype) for row in reversed(rows)]
+    is_one = len(what) == 1 and not is_plural(what[0])
+    return f"{capitalized(listed(what))} {'fools' if is_one else 'fool'}"
 
 
 def _share(row: SubtypeShare | ModelShare) -> str:

@@ -24,7 +24,7 @@ Layout = Literal["beside", "stacked", "figure"]
 class SlidePicture:
     """A picture with its alternative text."""
 
-    name: str  # as in tables of cases
+    name: str  # as in tables of cases; "" if only the label is shown
     alt: str
     label: str | tuple[Run, ...] = ""
     style: str = ""  # "true", "lie" or ""
@@ -115,7 +115,8 @@ class Slide:
 
 def picture_names(slides: Sequence[Slide]) -> tuple[str, ...]:
     """Return the names of all pictures on the given slides, without repeats."""
-    return tuple(dict.fromkeys(picture.name for slide in slides for picture in slide.pictures))
+    names = (picture.name for slide in slides for picture in slide.pictures)
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def talk_values(
@@ -158,7 +159,7 @@ def _slide_values(
         "detail": slide.detail,
         "pictures": [
             {
-                "key": keys[picture.name],
+                "key": keys.get(picture.name, ""),
                 "alt": picture.alt,
                 "label": picture.label,
                 "style": picture.style,
