@@ -188,6 +188,7 @@ def test_the_metadata_of_the_wheel_lists_every_extra(wheel):
         "figures",
         "agents",
         "notebook",
+        "slides",
     }
     assert extras == expected
     needed = [line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line]
@@ -243,6 +244,7 @@ def test_the_requirements_files_name_every_extra_once():
         "models",
         "notebook",
         "scale",
+        "slides",
     ]
 
 

@@ -30,7 +30,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
-from vlprobe.surfaces import paper
+from vlprobe.surfaces import paper, powerpoint
 from vlprobe.views.story import opener, order, story
 
 
@@ -46,7 +46,11 @@ def first_of(value: str | list[str]) -> str:
 
 
 @pytest.mark.parametrize("probe", tiers(registry.names("probes"), ("rococo", "series", "visla")))
-def test_every_probe_has_a_talk(show_page, every_probe: Store, probe: str):
+def test_every_probe_has_a_talk(
+    show_page, every_probe: Store, probe: str, monkeypatch: pytest.MonkeyPatch
+):
+    if probe == "lgip":  # then the button says how to install what is missing
+        monkeypatch.setattr(powerpoint, "is_installed", lambda: False)
     key = dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])[probe]
     at = show_page(every_probe, "present", set=key)
     sent = talk(at)
@@ -56,7 +60,11 @@ def test_every_probe_has_a_talk(show_page, every_probe: Store, probe: str):
     assert keys == set(sent["pictures"])
     assert all(source.startswith("data:image/webp;base64,") for source in sent["pictures"].values())
     assert sum(map(len, sent["pictures"].values())) < 1_000_000
-    assert "HTML" in [element.proto.label for element in at.get("download_button")]
+    buttons = {element.proto.label: element.proto for element in at.get("download_button")}
+    assert "HTML" in buttons
+    is_needed = buttons["PowerPoint"].disabled
+    assert is_needed != powerpoint.is_installed()
+    assert ("pip install 'vlprobe[slides]'" in buttons["PowerPoint"].help) == is_needed
 
 
 def test_another_one_opens_the_next_case_and_writes_it_to_the_address(show_page, compared: Store):
@@ -337,10 +345,10 @@ def test_only_this_computer_has_the_stored_deck_and_another_browser_restores_its
     assert talk(phone)["kept"]["text"] == ""
     send_deck(phone, sent | {"order": [*ids[:2], f"{TEXT}1", *ids[2:]]})
     kept = talk(phone)["kept"]
-    files: list[Callable[[], str]] = []
-    monkeypatch.setattr(present, "file_button", lambda *given, **_: files.append(given[1]))
+    files: dict[str, Callable[[], str]] = {}
+    monkeypatch.setattr(present, "file_button", lambda *given, **_: files.update([given[:2]]))
     phone.run()
-    assert kept["text"] and '"kept":null' in files[-1]()
+    assert kept["text"] and '"kept":null' in files["HTML"]()
     again = show_page(store_copy, "present", kind="flip")  # after a reload
     send_deck(again, sent | {"order": [*ids, f"{TEXT}2"]})  # a slide added before the deck arrived
     send(again, "slides", "kept", json.loads(kept["text"]))

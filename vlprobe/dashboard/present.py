@@ -27,6 +27,7 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.widgets import draw_row, link_page, press
+from vlprobe.errors import MissingDependency
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
@@ -36,6 +37,7 @@ from vlprobe.render.slides.case import case_slides
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import value_label
 from vlprobe.scoring.thumbnails import addresses
+from vlprobe.surfaces import powerpoint
 from vlprobe.surfaces.page import slides_file
 from vlprobe.views.story import Opener, Story, added_cards, opener, story, suggestions
 
@@ -49,6 +51,7 @@ SLIDES_KEY = "slides"  # of the component
 RESET = "deck_before_reset"  # session key: name and arrangement of the deck that was reset last
 SHARED = " All browsers on this computer share your changes."
 OPENED = "opened"  # session key: name of a deck, and the cases that it opened with before
+POWERPOINT = "A file for PowerPoint, Keynote or LibreOffice, with texts and charts that you can edit, and notes."
 TABS = {"slides": "Slides", "quiz": "Quiz"}
 QUIZ_PARAMETERS = ("quiz", "round", "room")  # a link with one of these opens the quiz
 
@@ -313,7 +316,7 @@ def _draw_download(
     talk: values.Values,
     figures: Mapping[str, str],
 ) -> None:
-    """Draw a button that downloads the slides as a single web page that works offline."""
+    """Draw buttons that download the slides: as a single web page that works offline, and as a PowerPoint file."""
     script, sheets = components.source("slides")
     shown = [
         slide
@@ -321,7 +324,7 @@ def _draw_download(
         if slide["on"] and ((slide["titled"] or "").strip() or not slide["id"].startswith(TEXT))
     ]
 
-    def contents() -> str:
+    def sent() -> values.Values:
         pictures = talk["pictures"]
         names = values.picture_names(slides)
         if talk["near"]:
@@ -329,14 +332,26 @@ def _draw_download(
                 key: figures.get(name) or large_picture(name, SMALL_SIDE)
                 for key, name in zip(pictures, names, strict=True)
             }
-        sent = {**talk, "slides": shown, "pictures": pictures, "near": []}
-        return slides_file(sent, script, sheets, slides[0].title, _font())
+        return {**talk, "slides": shown, "pictures": pictures, "near": []}
 
-    file_button(
-        "HTML",
-        contents,
-        f"vlprobe_slides_{subject.key[:8]}.html",
-        "text/html",
-        key="offline_file",
-        help="One file with slides, pictures and notes that opens in any browser, without a network connection.",
-    )
+    name = f"vlprobe_slides_{subject.key[:8]}"
+    with st.container(horizontal=True):
+        file_button(
+            "HTML",
+            lambda: slides_file(sent(), script, sheets, slides[0].title, _font()),
+            f"{name}.html",
+            "text/html",
+            key="offline_file",
+            help="One file with slides, pictures and notes that opens in any browser, without a network connection.",
+        )
+        file_button(
+            "PowerPoint",
+            lambda: powerpoint.powerpoint_file(sent()),
+            f"{name}.pptx",
+            powerpoint.MIME,
+            key="powerpoint_file",
+            help=POWERPOINT
+            if powerpoint.is_installed()
+            else str(MissingDependency(*powerpoint.NEEDED)),
+            disabled=not powerpoint.is_installed(),
+        )

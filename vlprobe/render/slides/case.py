@@ -324,6 +324,7 @@ def _said(
             heading=((heading, ""),),
             detail=f"“{shorten(card.case.wrong_text, 160)}”" if card.case.wrong_text else "",
             bars=tuple(bars),
+            scale=ROOM if kind.is_share else 0.0,
             limit=ROOM if kind.is_share else 0.0,
             limit_label="100 %",
             note=f"{scale} {counted(n_more, 'model')} more." if n_more else scale,

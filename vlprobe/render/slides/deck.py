@@ -242,6 +242,7 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
             id="better",
             heading=((heading, ""),),
             bars=_bars(drawn, standings, story.guess, scale),
+            scale=scale,
             limit=limit * scale,
             limit_label=f"guessing, {label}" if guess else label,
             note=" ".join([note, *apart]),

@@ -89,6 +89,7 @@ class Slide:
     is_extra: bool = False  # whether the slide is left out until someone includes it
     figures: tuple[Figure, ...] = ()
     bars: tuple[SlideBar, ...] = ()
+    scale: float = 0.0  # share of the width for a value of 1; 0: the bars have no common unit
     limit: float = 0.0  # share of the width at which a line crosses the bars; 0: none is drawn
     limit_label: str = ""  # what the line stands for, such as guessing
     note: str = ""  # small, below everything
@@ -180,6 +181,7 @@ def _slide_values(
         "on": not slide.is_extra,
         "figures": [asdict(figure) for figure in slide.figures],
         "bars": [_bar_values(bar, model_looks, names) for bar in slide.bars],
+        "scale": slide.scale,
         "limit": slide.limit,
         "limitLabel": slide.limit_label,
         "note": slide.note,
