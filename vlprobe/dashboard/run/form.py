@@ -91,7 +91,8 @@ MODELS_HELP = (
 COLUMNS = 3
 PAUSE = "400ms"  # pause in typing after which a path is read
 DROP_NOTE = "run_drop_note"  # session key
-PREVIEWED, PREVIEW_SIDE = 4, 112  # pictures of a dataset that was typed, and pixels of each
+PREVIEWED, PREVIEW_SIDE = 4, 112  # pictures of a dataset, and pixels of each
+THUMBNAIL = 56  # pixels on the page of each picture of a listed dataset: four in a row
 CARD_COLUMNS = 2  # fields in a row of the card with the options of tests
 WIDE = ("choice", "list")  # types of options drawn first
 EVERYWHERE = ("auto", "cpu")  # devices that need no check
@@ -227,6 +228,8 @@ def _pick_probes() -> tuple[str, ...]:
         label, change = f"All {count_word(len(every))}", (st.session_state.update, chosen)
         press(label, *change, icon="done_all", key="all_probes", type="tertiary")
         quiet(f"{len(names)} of {len(every)} tests")
+    if len(names) == 1:
+        quiet(f"{every[names[0]].name}: {every[names[0]].asks}")
     return tuple(names)
 
 
@@ -269,9 +272,22 @@ def _pick_dataset(
     name = typed or picked or ""
     is_drawn = (name or made_for).startswith("demo")
     toys = [model_name(model) for model in models if model in CARDS and not is_drawn]
-    with below:
+    with below.container():
         quiet(joined(f"{dataset_name(name or made_for)}.", drawn_only(toys, len(models))))
+        if not typed:
+            _draw_thumbnails(name or made_for)
     return name
+
+
+def _draw_thumbnails(name: str) -> None:
+    """Draw the first pictures of a dataset, if reading them takes no time."""
+    if name.startswith("demo") and name != "demo":
+        return
+    with suppress(VlprobeError, OSError):  # the bar shows why a dataset cannot be read
+        items = gallery.first_items(name)[:PREVIEWED]
+        sources = [large_picture(cast(Picture, item.image).name, PREVIEW_SIDE) for item in items]
+        if sources and all(sources):
+            st.image(sources, width=THUMBNAIL, alt=[item.captions[0] for item in items])
 
 
 def _drop() -> None:

@@ -11,6 +11,7 @@ from typing import cast
 
 import htpy
 import streamlit as st
+from PIL import Image
 
 from vlprobe import registry
 from vlprobe.dashboard.state import quiet, store
@@ -53,6 +54,13 @@ def pictured_items(dataset: str, root: str) -> tuple[int, int, list[Item]]:
     return len(items), n_pictures, list(islice(pictured, MOST_ITEMS))
 
 
+def first_items(dataset: str) -> list[Item]:
+    """Return the first items of a dataset with a picture on this machine. Raises NotFound, InvalidInput or OSError."""
+    if dataset in ("", demo.PREFIX):  # drawing all scenes takes half a minute
+        return [item for item, _ in demo.draw_items("demo", store().root, N_SCENES)]
+    return pictured_items(dataset, str(store().root))[-1]
+
+
 def draw(dataset: str, changes_pictures: bool) -> None:
     """Draw an expander with the gallery for a dataset, or for the demo's drawn scenes if `dataset` is "". Picture
     changes are included if a chosen test makes them.
@@ -62,10 +70,7 @@ def draw(dataset: str, changes_pictures: bool) -> None:
 
 def _draw(dataset: str, changes_pictures: bool) -> None:
     try:
-        if dataset in ("", demo.PREFIX):  # drawing all scenes takes half a minute
-            pictured = [item for item, _ in demo.draw_items("demo", store().root, N_SCENES)]
-        else:
-            pictured = pictured_items(dataset, str(store().root))[-1]
+        pictured = first_items(dataset)
         if not pictured:
             quiet("This dataset has no pictures on this machine.")
             return
@@ -86,12 +91,14 @@ def _draw_gallery(items: Sequence[Item], first: int, changes_pictures: bool) -> 
         key="gallery_picture",
     )
     item = items[min(number, len(items) - 1)]
+    image = open_picture(cast(Picture, item.image))
+    image.thumbnail((SIDE, SIDE))
+    st.image(image, width=WIDTH, alt=item.captions[0])
     _draw_captions(item)
-    severity = 0
     if changes_pictures:
         label, severities = "Severity of picture changes", picture_changes.SEVERITIES
         severity = st.segmented_control(label, severities, default=3, key="gallery_severity") or 3
-    _draw_pictures(item, severity)
+        _draw_pictures(item, image, severity)
 
 
 def _chosen_kinds() -> set[str]:
@@ -130,15 +137,13 @@ def _draw_captions(item: Item) -> None:
     st.html(table("Caption edits", column_heads(("Caption edit", "Before", "After")), rows))
 
 
-def _draw_pictures(item: Item, severity: int) -> None:
-    """Draw an item's picture and its changes of one severity, or only the picture if `severity` is 0."""
-    kinds = list(picture_changes.KINDS) if severity else []
+def _draw_pictures(item: Item, image: Image.Image, severity: int) -> None:
+    """Draw an item's picture and its changes of one severity."""
+    kinds = list(picture_changes.KINDS)
     probe = registry.load_probe("pictures")
     options = {"changes": kinds, "severities": [severity]}
     cases, _ = probe.cases(item, options, SEED)
     change_of = {case.edit.subtype: case.images[1].change for case in cases}
-    image = open_picture(cast(Picture, item.image))
-    image.thumbnail((SIDE, SIDE))
     shown = [("Before", image)]
     missing = []
     for kind in kinds:
