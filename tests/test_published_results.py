@@ -342,6 +342,9 @@ def test_home_and_slides_start_with_a_failure_of_many_models_and_show_no_suspect
         assert fooled == {f"published:{model}" for model in clip}
         assert views.rows.are_here(card.images)
     assert len(failures) == 20 and not suspects & {each.card.id for each in failures}
+    texts = [case.card.true_text for case in failures]
+    place = next(place for place, text in enumerate(texts) if text.startswith("Two girls pet"))
+    assert place > texts.index("A red traffic stop sign with a blank white sign below it.")
     # The models that each failure fools in both orders of the captions
     fooled = [
         [each.model for each in case.card.verdicts if each.verdict == "fooled"]

@@ -215,7 +215,7 @@ def test_a_file_that_is_not_a_picture_shows_one_line_and_clears_the_previous_ans
     assert "wrong captions" in words(at) and at.get("image")
 
 
-REAL = "For photographs, type a real model under “Models”, such as openclip:ViT-B-32/openai."
+REAL = "For photographs, add a model such as openclip:ViT-B-32/openai."
 
 
 def photographs(at: AppTest) -> list[str]:

@@ -3,7 +3,7 @@
 Failures that fool the most models are shown first, one case per picture. Among cases that fool
 equally many models, the order is random. In published questions, whose labels may be wrong, cases
 that strong models reject are omitted, cases that fool the selected model come first, and cases that
-people understand at a glance are preferred (`is_clear`).
+people understand at a glance (`is_clear`) and that no other of the two best models rejects are preferred.
 """
 
 import math
@@ -123,6 +123,8 @@ def showcases(
         is_shown = is_shown & is_pictured
     if not is_movement:
         strength = prefer_clear(question_set, kind, numbers, strength * is_shown)
+        is_doubtful = views_suspects.are_rejected_by_best(question_set, kind, numbers, model)
+        strength -= _CLEAR * (is_doubtful & (strength >= _CLEAR))
     positions = _one_a_picture(question_set, numbers, strength, is_shown, seed)[:count]
     cards = views_wall.cards(question_set, Filter(model, kind), numbers[positions].tolist())
     counts = n_fooled, np.count_nonzero(~np.isnan(margins), axis=0), n_tied, n_changes

@@ -148,8 +148,11 @@ def are_suspect(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np
     return np.isin(numbers, every[n_rejecting >= threshold])
 
 
-def are_rejected_by_best(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
+def are_rejected_by_best(
+    question_set: QuestionSet, kind: str, numbers: np.ndarray, except_for: str = ""
+) -> np.ndarray:
     """Return whether one of the two best models does not prefer the caption that is labeled as true: bool, shape (n,).
+    The answers of the model `except_for` do not count.
 
     An answer that changes with the order of the captions counts. Nothing is rejected if fewer than two models are
     strong, or if labels cannot be wrong (see `can_have_suspects`).
@@ -163,6 +166,7 @@ def are_rejected_by_best(question_set: QuestionSet, kind: str, numbers: np.ndarr
     best = np.argsort(-accuracies, kind="stable")[:2]
     if not can_have_suspects(question_set) or (accuracies[best] < LEAST_ACCURACY).any():
         return np.zeros(len(numbers), dtype=bool)
+    best = [place for place in best if runs[place].model != except_for]
     return np.isin(numbers, every[(margins[best] <= 0).any(axis=0)])
 
 

@@ -37,6 +37,7 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.widgets import draw_error, link_page, press, show_errors
+from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb.influence import word_spans
 from vlprobe.perturb.language import NOT_IN_ENGLISH
@@ -233,7 +234,11 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
         _draw_samples(dataset, shelf, "" if is_upload else item)
         if dataset.startswith(DEMO) and not is_upload:
             with st.container(key="play_drawn"):
-                quiet(f"The bundled models know drawn scenes like these. {_for_photographs()}")
+                quiet(f"The bundled models know only drawn scenes. {_for_photographs()}")
+                rows = view(views.runs.question_set_rows)
+                if any(row.dataset.startswith(f"{bundled.PREFIX}:") for row in rows):
+                    label = "Quiz: real models and photographs"
+                    link_page("present", label, {"tab": "quiz"}, icon="image")
     with upload:
         _draw_upload()
     if is_upload and "play_upload" not in st.session_state:
@@ -331,7 +336,7 @@ def _for_photographs() -> str:
     """Say how to use a model that knows photographs."""
     if access.read_only():
         return "To use a model for photographs, install vlprobe."
-    return "For photographs, type a real model under “Models”, such as openclip:ViT-B-32/openai."
+    return "For photographs, add a model such as openclip:ViT-B-32/openai."
 
 
 def _pick_example() -> None:

@@ -284,10 +284,15 @@ def _draw_thumbnails(name: str) -> None:
     if name.startswith("demo") and name != "demo":
         return
     with suppress(VlprobeError, OSError):  # the bar shows why a dataset cannot be read
-        items = gallery.first_items(name)[:PREVIEWED]
-        sources = [large_picture(cast(Picture, item.image).name, PREVIEW_SIDE) for item in items]
-        if sources and all(sources):
-            st.image(sources, width=THUMBNAIL, alt=[item.captions[0] for item in items])
+        captions = {
+            cast(Picture, item.image).name: item.captions[0] for item in gallery.first_items(name)
+        }
+        sources = {}  # captions by address
+        for picture, caption in list(captions.items())[:PREVIEWED]:
+            if source := large_picture(picture, PREVIEW_SIDE):
+                sources[source] = caption
+        if sources:
+            st.image(list(sources), width=THUMBNAIL, alt=list(sources.values()))
 
 
 def _drop() -> None:
