@@ -43,8 +43,13 @@ class Line {
   }
 
   key(event) {
-    // The drawer closes on Escape before a field loses the focus. A note is stored when its field loses the focus.
-    if (event.key === "Escape") document.activeElement?.closest(".st-key-case_tags textarea")?.blur();
+    // Escape leaves a field, which stores a note, and only then closes the drawer.
+    const field = event.key === "Escape" && document.activeElement?.closest(".st-key-case_tags :is(input, textarea)");
+    if (field) {
+      field.closest("[role=dialog]").focus({ preventScroll: true });
+      event.stopImmediatePropagation();
+      return;
+    }
     if (isChord(event)) return;
     if (this.typed !== null) return this.wait(event);
     if (isTyping()) return;
