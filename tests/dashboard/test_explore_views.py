@@ -264,6 +264,22 @@ def test_sentence_chips_cards_and_counts_agree_on_which_models_are_fooled(show_p
         )
 
 
+def test_a_wall_of_suspect_labels_offers_to_judge_them_instead_of_hiding_all(show_page, published):
+    model, key = "published:GPT-4V", published_key(published)
+    at = show_page(published, "explore", set=key, model=model, kind="foil")
+    at.button_group(key="agreement").set_value("all").run()
+    n_cases = int(wall(at)["heading"].split()[0])
+    assert at.button("hide_suspects").label == f"Judge the {n_cases} suspect labels"
+    note = wall(at)["note"]
+    assert "all with a suspect label" in note and f"of {n_cases} cases have a picture" in note
+    at.query_params["suspects"] = "hide"
+    at.run()
+    assert "hidden because of their suspect labels" in bodies(at)
+    del at.query_params["suspects"]
+    at.run().button("hide_suspects").click().run()
+    assert "suspects" in at.query_params["view"] and len(at.dataframe[0].value) == n_cases
+
+
 def page_labels(at: AppTest) -> list[str]:
     """Return the labels of the page's links and buttons."""
     return [link.proto.label for link in at.get("page_link")] + [each.label for each in at.button]

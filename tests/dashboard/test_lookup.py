@@ -5,6 +5,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import bodies
+from tests.dashboard.walls import send_to
 from tests.test_worked_examples import METRIC, by_hand
 from vlprobe import registry, views
 from vlprobe.dashboard.lookup import KEYS
@@ -12,6 +13,7 @@ from vlprobe.render import symbols
 from vlprobe.render.charts.theme import axis
 from vlprobe.render.html.tables import explained
 from vlprobe.types import Metric
+from vlprobe.views.filter import Filter
 
 
 def matching_options(at: AppTest, word: str) -> list[str]:
@@ -75,6 +77,23 @@ def test_a_metric_found_by_the_search_is_selected_on_its_page(open_probe, monkey
         at.selectbox(key="lookup_field").set_value(gap).run()
     at = open_probe("tradeoff", **opened[0])
     assert at.segmented_control(key="up").value == "sensitivity_gap"
+
+
+def test_typed_words_are_found_in_captions_and_open_their_cases(show_page, bundled, monkeypatch):
+    key = next(row.case_key for row in views.runs.question_set_rows(bundled) if row.probe == "lgip")
+    at = show_page(bundled, "compare", set=key)
+    at = send_to(at, "lookup_typed", "typed", "sea nosuchword")
+    assert "No caption contains “sea nosuchword”." in bodies(at)
+    at = send_to(at, "lookup_typed", "typed", "the sea")
+    every = Filter("demo:softmax", "flip", outcome="all", contains="the sea")
+    n_cases = len(views.cases.passing(views.runs.question_set(bundled, key), every)[0])
+    button = at.button(key=f"captions {key}")
+    assert button.label == f"{n_cases:,} cases in Drawn scenes"
+    opened: list[dict[str, str]] = []
+    monkeypatch.setattr(st, "switch_page", lambda file, query_params: opened.append(query_params))
+    button.click().run()
+    query = {"set": key, "kind": "flip", "words": "the sea", "outcome": "all"}
+    assert opened == [query]
 
 
 def test_the_keyboard_shortcuts_are_listed_below_the_search(open_probe):

@@ -157,6 +157,10 @@ def _draw_notes(subject: PageSubject) -> None:
 
 
 PAIRS_PAGE_SIZE = 30  # cards per page, for cards with two pictures
+SUSPECT = (
+    "At least two thirds of the strong models get such a case wrong, so its label may be wrong. "
+    "Some of them are only hard. Rates count them, hidden or not."
+)
 VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the same cases
 
 
@@ -243,21 +247,25 @@ def _draw_cards(
         median = f"median picture {similarities[-1]:.2f}"
         notes.append(f"No.: rank among all pictures by cosine similarity ({median})")
     lacks = not all(frame["source"] for card in values["cards"] for frame in card["frames"])
-    n_suspect = 0
+    n_cases, n_suspect = n_passing(subject, case_filter), 0
     if views.suspects.can_have_suspects(subject.question_set):
-        n_suspect = n_passing(subject, case_filter)
-        n_suspect -= n_passing(subject, replace(case_filter, suspects=True))
+        n_suspect = n_cases - n_passing(subject, replace(case_filter, suspects=True))
+    of_suspects = {"icon": "flag", "key": "hide_suspects", "help": SUSPECT}
     if lacks or n_suspect:
         with draw_row("pictures_offer"):
-            if n_suspect:
+            if n_suspect == n_cases:
+                label = f"Judge the {counted(n_cases, 'suspect label')}"
+                notes.append("all with a suspect label")
+                press(label, write_choice, {"view": "suspects"}, **of_suspects)
+            elif n_suspect:
                 label = f"Hide {counted(n_suspect, 'suspect label')}"
-                press(label, write_choice, {"suspects": "hide"}, icon="flag", key="hide_suspects")
+                press(label, write_choice, {"suspects": "hide"}, **of_suspects)
             if lacks:
-                if not filters.active_filters(case_filter):
-                    notes.append(_pictures_here(subject, case_filter))
                 pictured = replace(case_filter, pictured=True)
-                if not case_filter.pictured and (n_pictured := n_passing(subject, pictured)):
-                    label = f"Show only the {counted(n_pictured, 'case')} with a picture"
+                n_pictured = n_passing(subject, pictured)
+                notes.append(_pictures_here(subject, case_filter, n_pictured))
+                if n_pictured and not case_filter.pictured:
+                    label = f"Only the {counted(n_pictured, 'case')} with a picture"
                     shown = {"pictured": "here"}
                     press(label, write_choice, shown, icon="image", key="only_pictured")
                 draw_download(subject, "wall_download")
@@ -372,13 +380,13 @@ def _use_selected(
         write_choice({"region": region})
 
 
-def _pictures_here(subject: PageSubject, case_filter: Filter) -> str:
-    """Describe how many questions have a picture on this machine. Returns "" if all of them do."""
-    n_pictured, n_cases = view(views.rows.with_pictures, subject.question_set, case_filter.kind)
-    if n_pictured == n_cases:
+def _pictures_here(subject: PageSubject, case_filter: Filter, n_pictured: int) -> str:
+    """Describe how many cases that pass a filter have a picture on this machine. Returns "" if that is not known."""
+    if not view(views.rows.with_pictures, subject.question_set, case_filter.kind)[1]:
         return ""
     have = "has" if n_pictured == 1 else "have"
     first = " (shown first)" if n_pictured else ""
+    n_cases = n_passing(subject, case_filter)
     return f"{n_pictured:,} of {n_cases:,} cases {have} a picture on this machine{first}"
 
 
@@ -388,6 +396,8 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     any_outcome = case_filter.any_outcome()
     asked = n_passing(subject, any_outcome) or not filters.active_filters(any_outcome)
     nothing = _nothing(case_filter, kind) if asked else "No questions match these filters."
+    if case_filter.suspects and n_passing(subject, replace(case_filter, suspects=False)):
+        nothing = "All of these cases are hidden because of their suspect labels."
     st.html(tag("h1", nothing, class_="vp-nothing"))
     if "-" in case_filter.contains:
         quiet("Each word of the search must occur in a caption; a minus excludes no word.")

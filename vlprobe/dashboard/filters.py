@@ -402,7 +402,7 @@ def draw_chips(case_filter: Filter) -> None:
                 icon="close",
                 icon_position="right",
                 key=f"chip_{index}",
-                help="Remove this filter",
+                help=f"Remove the filter: {plain(each.label)}",
             )
 
 

@@ -1,4 +1,6 @@
-"""The search field above every page. It finds papers, tests, metrics and symbols, datasets, pages and documentation."""
+"""The search field above every page. It finds papers, tests, metrics and symbols, datasets, pages, documentation and
+words of captions.
+"""
 
 import re
 
@@ -8,14 +10,24 @@ from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.lab.documentation import titles
 from vlprobe.dashboard.navigation import BELOW, ROW
-from vlprobe.dashboard.state import set_labels, view
-from vlprobe.dashboard.widgets import open_page
+from vlprobe.dashboard.state import (
+    dataset_name,
+    n_passing,
+    page_subject,
+    plain,
+    quiet,
+    set_labels,
+    view,
+)
+from vlprobe.dashboard.widgets import draw_row, open_page, press
 from vlprobe.datasets.tables.layouts import LAYOUTS
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import column_heads, table, tag
+from vlprobe.render.sentences import counted
 from vlprobe.render.symbols import SYMBOLS, heading
 from vlprobe.render.words import presentations
 from vlprobe.storage import access, annotations
+from vlprobe.views.filter import Filter
 from vlprobe.views.published import SOURCES
 
 Target = tuple[str, dict[str, str]]  # a page and its URL parameters
@@ -28,6 +40,8 @@ PAGES = {
 }
 # Symbols with an entry of their own: the field ranks long texts lower, so that PR would find Present first
 SHORT = {**SYMBOLS, "i2t_r1": "R@K", "i2t_rsms": "RSMS"}
+WORDS_LENGTH, SHORTEST = 200, 3  # characters of typed words that are looked up in captions
+MOST_DATASETS = 3  # with such captions
 LOSSES = ("EqSim · EqBen's fine-tuning loss", "SC+VC (SCVC) · RoCOCO's fine-tuning loss")
 KEYS = {
     "/": "search",
@@ -52,9 +66,10 @@ def draw() -> None:
     every = targets()
     if chosen := st.session_state.pop("looked_up", None):
         st.session_state["n_opened"] = st.session_state.get("n_opened", 0) + 1
-        page, query = every[chosen]
+        page, query = chosen if isinstance(chosen, tuple) else every[chosen]
         open_page(page, query)
     with st.popover("Search", icon=":material/search:", type="tertiary", key="lookup"):
+        _draw_captions()
         st.selectbox(
             "Search papers, symbols, tests, datasets and pages",
             list(every),
@@ -66,13 +81,55 @@ def draw() -> None:
         rows = [
             f"<tr>{tag('th', keys, scope='row')}{tag('td', use)}</tr>" for keys, use in KEYS.items()
         ]
-        st.html(table("Keys", column_heads(("Keys", "What they do")), rows, "vp-prose"))
+        keys = table("Keys", column_heads(("Keys", "What they do")), rows, "vp-prose")
+        st.html(f'<div class="vp-keys">{keys}</div>')
     component("lookup")(key="lookup_keys", data={"n_opened": st.session_state.get("n_opened", 0)})
 
 
 def _choose() -> None:
     st.session_state["looked_up"] = st.session_state["lookup_field"]
     st.session_state["lookup_field"] = None
+
+
+@st.fragment
+def _draw_captions() -> None:
+    """Draw a button for each dataset with captions that contain the typed words. It opens their cases in Explore."""
+    if isinstance(st.session_state.get("looked_up"), tuple):
+        st.rerun()
+    component("typed")(key="lookup_typed", on_typed_change=_keep_typed)
+    text = st.session_state.get("typed_words", "")
+    with draw_row("caption_hits", gap="xsmall"):
+        hits = _captions_with(text) if text else []
+        none = f"No caption contains “{text}”." if text else "Type a word to find captions, too."
+        quiet(f"Captions with “{text}”:" if hits else none)
+        for dataset, n_cases, query in hits:
+            label = f"{counted(n_cases, 'case')} in {plain(dataset)}"
+            choice = st.session_state.__setitem__, "looked_up", ("explore", query)
+            press(label, *choice, key=f"captions {query['set']}")
+
+
+def _keep_typed() -> None:
+    text = str(st.session_state["lookup_typed"].get("typed") or "").strip()[:WORDS_LENGTH]
+    st.session_state["typed_words"] = text if len(text) >= SHORTEST else ""
+
+
+def _captions_with(text: str) -> list[tuple[str, int, dict[str, str]]]:
+    """Return the name of each dataset with captions that contain the words of a text, the number of their cases, and
+    the URL parameters for Explore. The page's question set is first.
+    """
+    shown = st.query_params.get("set", "")
+    rows = sorted(view(views.runs.question_set_rows), key=lambda row: row.case_key != shown)
+    hits = {}
+    for row in rows:
+        if row.dataset in hits or len(hits) == MOST_DATASETS:
+            continue
+        subject = page_subject(row.case_key)
+        kind = view(views.runs.default_kind, subject.question_set)
+        model = view(views.runs.default_model, tuple(row.models))
+        query = {"set": row.case_key, "kind": kind, "words": text, "outcome": "all"}
+        if n_cases := n_passing(subject, Filter(model, kind, contains=text, outcome="all")):
+            hits[row.dataset] = dataset_name(row.dataset), n_cases, query
+    return list(hits.values())
 
 
 def targets() -> dict[str, Target]:

@@ -27,8 +27,9 @@ function show(isOpen) {
 
 function focusField(frames) {
   const field = document.querySelector(".st-key-lookup_field input");
-  if (field) field.focus();
-  else if (frames) requestAnimationFrame(() => focusField(frames - 1));
+  field?.focus();
+  // A field that is not yet visible takes no focus
+  if (frames && (!field || document.activeElement !== field)) requestAnimationFrame(() => focusField(frames - 1));
 }
 
 export default function ({ data, parentElement }) {

@@ -31,8 +31,8 @@ function frame(shown) {
   return imageOf(shown.source, "", `picture ${shown.style}`, () => missing(shown));
 }
 
-function missing({ name, text }) {
-  return make("span", "picture missing", runs([[text, ""]], "line"), make("span", "file", name));
+function missing({ text }) {
+  return make("span", "picture missing", runs([[text, ""]], "line"));
 }
 
 function texts(lines) {
@@ -131,7 +131,7 @@ class Wall {
     this.list.setAttribute("aria-label", data.label);
     for (const card of data.cards) {
       const item = make("li");
-      item.append(pressed(card, data.strip), ...card.frames.map((shown) => creditOf(shown.credit)));
+      item.append(pressed(card, data.strip), ...card.frames.map((shown) => (shown.source ? creditOf(shown.credit) : ""))); // above the wall: where the others are
       if (data.selects) item.append(this.picker(card));
       this.list.append(item);
     }
