@@ -55,7 +55,7 @@ KEYS = {
     "Shift+↑ ↓ ← →": "on the wall: select a range (or Shift+click)",
     "Ctrl+A Esc": "on the wall: select all cards, none",
     "+ - [": "on Explore: larger pictures, smaller pictures, show or hide filters",
-    "1 2 F": "in the quiz: choose a caption, full screen",
+    "1 2 F": "in the quiz: choose a caption (also on Home with “Guess first”), full screen",
     "← → B Esc": "on slides: previous, next, black screen, end",
     "Y W B U": "on Suspect labels: choose a verdict",
 }

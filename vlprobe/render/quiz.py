@@ -127,36 +127,44 @@ def room_summary(room: Participant) -> tuple[str, str]:
     )
 
 
-def how_drawn(quiz: QuizRound) -> str:
-    """Explain how the questions were chosen, so that no one mistakes the score for a model's accuracy."""
+def how_chosen(quiz: QuizRound) -> str:
+    """Explain in one sentence how the questions were chosen."""
     n_models = len(quiz.models)
-    lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
-    if quiz.n_cases < quiz.n_all:
-        lies += " with a picture"
-    rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
-    right = ""
-    if rates:
-        between = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else f"{rates[0]}"
-        who = "the model is" if n_models == 1 else "the models are"
-        which = "these" if quiz.draw == "fair" else f"the {lies}"
-        right = f" On {which}, {who} right {between} % of the time."
-    if any(each.is_in_one_order for question in quiz.questions for each in question.verdicts):
-        right += f" An answer “{CHANGES}” (½) counts as half."
     if quiz.draw == "fair":
-        return f"Drawn at random from {lies}.{right}"
+        return f"Drawn at random from {_lies(quiz)}."
     if n_models == 1:
-        return f"Chosen to be hard: each question fooled the model.{right}"
+        return "Chosen to be hard: each question fooled the model."
     least = (
         every_model(n_models)
         if quiz.n_fooled == n_models
         else f"at least {count_word(quiz.n_fooled)} of the {count_word(n_models)} models"
     )
+    return f"Chosen to be hard: each question fooled {least}."
+
+
+def _lies(quiz: QuizRound) -> str:
+    """Count the eligible wrong captions."""
+    lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
+    return f"{lies} with a picture" if quiz.n_cases < quiz.n_all else lies
+
+
+def how_drawn(quiz: QuizRound) -> str:
+    """Explain how the questions were chosen, so that no one mistakes the score for a model's accuracy."""
+    text = how_chosen(quiz)
     if quiz.is_selected:
-        right = (
+        text += (
             " A label that one of the two best models rejects may be wrong and is left out, so these "
-            f"two are always right here.{right}"
+            "two are always right here."
         )
-    return f"Chosen to be hard: each question fooled {least}.{right}"
+    rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
+    if rates:
+        between = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else f"{rates[0]}"
+        who = "the model is" if len(quiz.models) == 1 else "the models are"
+        which = "these" if quiz.draw == "fair" else f"the {_lies(quiz)}"
+        text += f" On {which}, {who} right {between} % of the time."
+    if any(each.is_in_one_order for question in quiz.questions for each in question.verdicts):
+        text += f" An answer “{CHANGES}” (½) counts as half."
+    return text
 
 
 def question_data(

@@ -353,7 +353,7 @@ def draw_question(
         "next": "",
         "keys": True,
         "scores": [],
-        "note": render_quiz.how_drawn(quiz),
+        "note": render_quiz.how_chosen(quiz),
         "voter": "",
         **render_quiz.question_data(question, names, subject.looks, is_told, own_vote, votes),
         **extra_values,
