@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests import mixing
 from tests.conftest import question_set_of
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import card_ids, component_values, send
 from vlprobe import views
 from vlprobe.dashboard import mixed
@@ -245,8 +245,8 @@ def test_a_read_only_dashboard_loads_no_heavy_model(
     assert values(at)["steps"] and not [each for each in at.button if each.key == "mixed_load"]
 
 
-def test_a_run_without_stored_first_candidates_asks_to_be_run_again(
-    show_search, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_run_without_stored_first_candidates_asks_to_be_run_again_and_shows_the_best_mixture(
+    show_search, question_set: QuestionSet, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     assert values(show_search())["strips"]
     has_table = Entry.has_table
@@ -258,6 +258,11 @@ def test_a_run_without_stored_first_candidates_asks_to_be_run_again(
     at = show_search()
     assert values(at)["strips"] == {}
     assert "Run it again to see them." in words(at)
+    assert "Ranked 1st instead" not in bodies(at)  # the component has its own mixture
+    of_model = views.mixed.searches.outcomes(question_set, ONE)
+    number = int(of_model.numbers[of_model.is_lost & ~of_model.is_own][0])
+    at = show_search(case=views.rows.questions(question_set, [number])["id"].iloc[0])
+    assert "Ranked 1st instead" in bodies(at)
 
 
 def test_the_captions_remain_if_the_pictures_are_missing(

@@ -109,11 +109,18 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     answers = view(views.rows.answer_rows, subject.question_set, (number,))
     described = case_card(card, kind, answers[number])
     written = annotations.read(store(), subject.key)
+    strips = described.strips()
     if is_mixed := card.kind == KIND:
+        # The picture's own mixture and both of its pictures are above
+        strips = [strip for strip in strips if strip.pictures[0].name not in card.images]
         _draw_key_tags(subject, card, _annotation(written, card))
         has_pictures = views.rows.are_here(card.images[:1])
+        of_search = subject.question_set, number, case_filter.model
+        search = view(views.mixed.case.mixed_case, *of_search)
+        if search.fronts is None and strips:  # no gallery shows the mixture that ranks first
+            draw_pictures(described)
         with st.container(key="case_mixed"):
-            mixed.draw_search(subject, case_filter.model, number)
+            mixed.draw_search(subject, case_filter.model, search)
     else:
         has_pictures = draw_pictures(described)
     if card.images and not views.rows.are_here(card.images):
@@ -123,11 +130,8 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
         st.html(str(html.captions(described.texts)))
     answers, why, alike, notes = st.tabs(TABS, key="case_tab")
     with answers:
-        for strip in described.strips():
-            if (
-                not is_mixed or strip.pictures[0].name not in card.images
-            ):  # otherwise, they are above
-                st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
+        for strip in strips:
+            st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
         st.html(str(html.bars(described, subject.looks, renamed())))
         _draw_type(subject, case_filter.model, card)
         with st.expander("Details", key="case_details", icon=":material/data_object:"):

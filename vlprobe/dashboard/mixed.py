@@ -42,17 +42,15 @@ RUN_AGAIN = "This run did not store the top results. Run it again to see them."
 
 
 @st.fragment
-def draw_search(subject: PageSubject, model: str, number: int) -> None:
-    """Draw the pictures, the slider, the search results and the models of a search, given by its case number. Running
-    models reruns only this part.
+def draw_search(subject: PageSubject, model: str, case: MixedCase) -> None:
+    """Draw the pictures, the slider, the galleries and the models of a search. Running models reruns only this part.
 
     Args:
         subject: The question set.
         model: The model whose search results are shown.
-        number: The number of a case of `KIND`.
+        case: The search.
     """
     question_set = subject.question_set
-    case = view(views.mixed.case.mixed_case, question_set, number, model)
     st.html(tag("p", render_mixed.heading(case, model, model_name(model)), class_="vp-part"))
     loaded_names = loaded_here()
     shares = shares_at_hand(case, question_set, model, sorted(loaded_names))
