@@ -71,7 +71,10 @@ def test_the_heading_is_the_finding(show_compare, filled: Store, key: str):
     )
     finding = verdict(compared, presentations()["lgip"].kind("flip"))
     assert f"<h1>{html.escape(unbroken(finding.heading))}</h1>" in bodies(at)
-    assert unbroken(finding.detail) in words(at) and " %" not in unbroken(finding.detail)
+    assert unbroken(finding.short) in words(at) and " %" not in unbroken(finding.detail)
+    assert finding.more and finding.more not in words(at)  # only in the expander
+    assert finding.more in words(show_compare(**ALL, open="measured"))
+    assert sorted(finding.detail) == sorted(f"{finding.short} {finding.more}")
     assert len(re.findall("<h1", bodies(at))) == 1
 
 

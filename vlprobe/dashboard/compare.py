@@ -47,7 +47,7 @@ from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import sentence_names, unbroken
+from vlprobe.render.sentences import capitalized, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
@@ -75,7 +75,7 @@ def draw_page() -> None:
     comparison = view(views.paired_tests.compare_models, *arguments)
     names = {model: model_name(model) for model in contest.compared}
     finding = verdict(comparison, contest.kind_presentation, names)
-    heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
+    heading, detail = (unbroken(text) for text in (finding.heading, finding.short))
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
     say_left_out(contest)
     frame.say_strangers(contest, contest.compared)
@@ -88,7 +88,7 @@ def draw_page() -> None:
     if not contest.kind_presentation.is_movement:
         title = "Where the difference was missed: words, picture or match"
         fold("causes", title, "visibility_off", partial(_draw_causes, contest))
-    draw_numbers = partial(_draw_numbers, contest, comparison)
+    draw_numbers = partial(_draw_numbers, contest, comparison, finding.more)
     fold("measured", "How it is measured", "function", draw_numbers)
     in_map = draw_fold(contest, open_row.model)
     fold("details", "Details", "data_object", partial(frame.draw_details, contest))
@@ -297,6 +297,8 @@ def draw_forest(
         "fill-opacity: 1 !important; }</style>"
     )
     quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
+    if totals:
+        quiet(capitalized(forest.describe_totals(totals)) + ". Point at a ring for its name.")
     _warn_of_slices(comparison)
     return open_row
 
@@ -497,8 +499,14 @@ def _draw_causes(contest: PageSubject) -> None:
     quiet(HOW_CAUSES)
 
 
-def _draw_numbers(contest: PageSubject, comparison: PairedTests) -> None:
-    """Explain units and averaging, and list every number with its interval and p-value."""
+def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> None:
+    """Explain units and averaging, and list every number with its interval and p-value.
+
+    Args:
+        more: What the finding leaves out (see `Verdict`).
+    """
+    if more:
+        quiet(more)
     with st.container(horizontal=True):
         unit = frame.unit(contest)
         averaging = frame.averaging(contest)

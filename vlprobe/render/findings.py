@@ -38,11 +38,18 @@ MOVEMENT_UNITS = {"cosine": " (cosine)", "spread": " of its own spread", "rate":
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The finding from a comparison: a heading, a detail, and the test that proves the heading."""
+    """The finding from a comparison: a heading, a detail, and the test that proves the heading.
+
+    Attributes:
+        short: The part of the detail to show below the heading: shares, ties and failed checks.
+        more: The rest of the detail: the detectable difference and other rivals.
+    """
 
     heading: str
     detail: str
-    row: PairedTest  # the test that proves the heading
+    row: PairedTest
+    short: str = ""
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,9 @@ def verdict(
     """
     finding = _Comparison(tests, kind, renamed or {}).verdict()
     tied = [row.detectable for row in tests.rows if row.verdict == "tied" and not row.subtype]
-    return replace(finding, detail=joined(finding.detail, power(tied, tests.unit)))
+    detectable, short = power(tied, tests.unit), finding.short or finding.detail
+    detail, more = joined(finding.detail, detectable), joined(finding.more, detectable)
+    return replace(finding, detail=detail, short=short, more=more)
 
 
 class _Comparison:
@@ -90,7 +99,7 @@ class _Comparison:
             guess = f"Guessing gets {number(self.tests.guess, 'rate')}."
             return Verdict(self.guessing(), joined(self.shares([]), guess, *self.notes()), rows[0])
         heading, winners, row = self.heading()
-        return Verdict(heading, self.detail(heading, winners), row)
+        return Verdict(heading, row=row, **self.details(heading, winners))
 
     def name(self, model: ModelShare) -> str:
         """Return the name of a model, with the reason why it cannot be called better if there is one."""
@@ -277,30 +286,35 @@ class _Comparison:
         figures += [f"{self.names[each.model]} by {texts[each.model]}" for each in others]
         return f"{', '.join(figures)}."
 
-    def detail(self, heading: str, winners: Sequence[ModelShare]) -> str:
-        """Return the text below the heading: shares, ties by type of edit, other rivals, and failed checks."""
-        lines = [self.shares(winners)]
+    def details(self, heading: str, winners: Sequence[ModelShare]) -> dict[str, str]:
+        """Return the parts of the text below the heading, as in `Verdict`."""
+        ties, more = "", [""]
         if len(winners) == 1:
             losers = self.having("more") if winners[0] is self.base else [self.base]
             if len(losers) == 1:
-                lines.append(self.ties(losers[0] if winners[0] is self.base else winners[0]))
+                ties, more[0] = self.ties(losers[0] if winners[0] is self.base else winners[0])
         if not self.is_pair:
             others = [rival for rival in self.rivals if rival not in winners and rival.is_fit]
-            lines += self.others(others, heading)
-        return joined(*lines, *self.notes("a control" not in heading))
+            more += self.others(others, heading)
+        first, notes = (self.shares(winners), ties), self.notes("a control" not in heading)
+        return {
+            "detail": joined(*first, *more, *notes),
+            "short": joined(*first, *notes),
+            "more": joined(*more),
+        }
 
-    def ties(self, rival: ModelShare) -> str:
+    def ties(self, rival: ModelShare) -> tuple[str, str]:
         """Name the types of edit on which a rival and the baseline are tied, and the detectable difference."""
         rows = [self.row(rival, subtype) for subtype in self.subtypes]
         tied = [row for row in rows if row.verdict == "tied"]
         if not tied:
-            return ""
+            return "", ""
         on = f"{len(tied)} of {len(self.subtypes)} types of edit"
         if len(tied) <= MOST_SKILLS:
             on = nouns([row.subtype for row in tied])
         detectable = power([row.detectable for row in tied], self.tests.unit)
         there = detectable.replace("A true", "There, a true", 1)
-        return joined(f"The two are tied on {on}.", there)
+        return f"The two are tied on {on}.", there
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
         """Describe the rivals that the heading does not name. Rivals with equal results share a sentence."""

@@ -21,6 +21,7 @@ from vlprobe.render.sentences import (
     counted,
     halves_note,
     joined,
+    listed,
     sentence_names,
     shortened,
 )
@@ -294,6 +295,7 @@ def _draw_totals(
         mode="markers",
         marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 1.5}},
         name=f"published totals ({TOTALS_SOURCE})",
+        meta=describe_totals(totals),  # its name in print
         text=[
             f"<b>{safe(total.model)}</b><br>fooled by {100 * total.fooled:.1f} %, published total ({TOTALS_SOURCE})"
             for total in drawn
@@ -303,6 +305,15 @@ def _draw_totals(
         cliponaxis=False,  # a ring at the end of the axis is whole
     )
     return len(drawn)
+
+
+def describe_totals(totals: Sequence[Total]) -> str:
+    """Describe the rings: whose totals they are, and the models with the lowest ones."""
+    lowest = sorted(totals, key=lambda total: total.fooled)
+    names = [f"{total.model} {number(total.fooled, 'rate')}" for total in lowest]
+    return (
+        f"rings: published totals of other models ({TOTALS_SOURCE}), lowest first: {listed(names)}"
+    )
 
 
 def _draw_axes(
