@@ -65,8 +65,7 @@ def draw_page() -> None:
     with draw_row("sentence"):
         draw_sentence(contest)
         st.space("stretch")
-        share_slot = st.container(key="share_slot", width="content")
-        export_slot = st.container(key="export_slot", width="content")
+        share_slot, export_slot = export.share_slots()
     if not contest.rivals:
         draw_nobody(contest)
         return

@@ -139,9 +139,17 @@ def draw_link(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:
 
 def draw_share(subject: PageSubject) -> DeltaGenerator:
     """Draw the *Share* menu of a page without a choice of cases, and return the place of *Export* beside it."""
-    with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
+    share_slot, export_slot = share_slots()
+    with share_slot.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         draw_link(subject)
-    return st.container(key="export_slot", width="content")
+    return export_slot
+
+
+def share_slots() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return the places of *Share* and, beside it, of *Export*, for menus that are drawn later."""
+    with st.container(horizontal=True, width="content", gap="xsmall", key="share_row"):
+        share_slot = st.container(key="share_slot", width="content")
+        return share_slot, st.container(key="export_slot", width="content")
 
 
 def file_button(
