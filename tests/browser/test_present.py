@@ -290,7 +290,7 @@ def test_a_new_slide_with_text_is_typed_at_once_and_its_preview_follows(blank):
     blank.keyboard.type("What models see")
     assert not empty.is_visible() and blank.locator("button.large").is_enabled()
     for preview in (".large .title", ".small[aria-pressed=true] .title"):
-        assert blank.locator(preview).inner_text() == "What models see"
+        assert blank.locator(preview).text_content() == "What models see"
     assert len(blank.evaluate("() => window.sent")) == n_sent  # sent once the field is left
     blank.keyboard.press("Tab")
     (title,) = blank.evaluate("() => window.sent.at(-1)")[1]["titles"].values()

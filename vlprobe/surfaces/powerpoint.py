@@ -288,11 +288,16 @@ def _draw_chart(page: Any, slide: Values, box: Box) -> None:
         remarks = [f"{bar['name']}: {bar['remark']}" for bar in bars if bar["remark"]]
         label = ". ".join([f"Line: {slide['limitLabel']}", *remarks])
         axis.axis_title.text_frame.text = _clean(label)
+        font = axis.axis_title.text_frame.paragraphs[0].font
+        font.size, font.bold = SMALL * POINT, False
     for point, bar in zip(map(series.points.__getitem__, range(len(bars))), bars, strict=True):
         color = re.search(r"#([0-9a-f]{6})", bar["color"]) if bar["style"] == "best" else None
         point.format.fill.solid()
         rgb = color[1].upper() if color else COLORS.get(bar["style"], GREY)
         point.format.fill.fore_color.rgb = RGBColor.from_string(rgb)
+    for dot in series.format.element.findall("{*}dPt"):  # PowerPoint whitens negative bars
+        kept = parse_xml(f'<c:invertIfNegative {nsdecls("c")} val="0"/>')
+        dot.find("{*}idx").addnext(kept)
     if slide["scale"]:
         pairs = list(zip(bars, ends, strict=True))
         above = [((bar["high"] or end) - end) / scale for bar, (_, end) in pairs]
