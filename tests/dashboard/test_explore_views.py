@@ -427,7 +427,10 @@ def test_the_cases_behind_a_selected_card_are_tagged_too(show_page, bundled, sce
     assert at.toast[0].value.startswith(f"Tagged {card['cases']} cases: telling.")
     tagged = {each.id for each in annotations.read(bundled, scenes_key).current}
     assert tagged == {shown.id, *(each.id for each in others)} and n_others == card["cases"] - 1
+    note = f"My tags: telling (all {card['cases']} cases)"
+    assert wall(at)["cards"][1]["notes"] == [note]
     at = send(at, "wall", "chosen", sent | {"front": True, "tag": "odd"})
+    assert wall(at)["cards"][1]["notes"] == ["My tags: odd, telling", "Other cases: telling"]
     assert at.toast[0].value.startswith("Tagged one case: odd.")
     at = show_page(bundled, "explore", set=scenes_key, kind="flip", cards="every")
     assert {each["cases"] for each in wall(at)["cards"]} == {1}

@@ -289,13 +289,19 @@ def _remarks(
         remarks[case] = (" · ".join([*tags, *["✎ note"] * bool(each.note)]),)
     if is_grouped() and written:
         cases = subject.question_set, case_filter, tuple(sorted(written))
-        behind: dict[int, dict[str, None]] = {}
+        behind: dict[int, list[tuple[str, ...]]] = {}
         for case, front in view(views.wall.fronts, *cases).items():
             if case != front:
                 texts = (*written[case].tags, *["✎ note"] * bool(written[case].note))
-                behind.setdefault(front, {}).update(dict.fromkeys(texts))
+                behind.setdefault(front, []).append(texts)
+        n_behind = {card.case: card.more for card in cards}
         for front, texts in behind.items():
-            remarks[front] = (*remarks.get(front, ()), f"Other cases: {', '.join(texts)}")
+            tags = written[front].tags if front in written else ()
+            if tags and {*texts} == {tags} and len(texts) == n_behind.get(front):
+                remarks[front] = (f"{remarks[front][0]} (all {len(texts) + 1} cases)",)
+                continue
+            others = dict.fromkeys(text for several in texts for text in several)
+            remarks[front] = (*remarks.get(front, ()), f"Other cases: {', '.join(others)}")
     numbers = np.array([card.case for card in cards])
     of_kind = subject.question_set, case_filter.kind, numbers
     for case in views.suspects.list_unjudged(*of_kind):

@@ -572,7 +572,7 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
     values = _listed(facet.name, list(rows), (*required, *excluded))
     title = capitalized(TITLES.get(facet.name) or value_label(facet.name.removeprefix("tag:")))
     is_movement = case_filter.kind in movement_kinds()
-    _draw_heading(title, "cases" if is_movement else "of asked")
+    _draw_heading(title, "cases" if is_movement else "of cases")
     key = f"facet_{facet.name.replace(':', '_')}"
 
     def text(value: str) -> str:

@@ -247,7 +247,7 @@ class Wall {
     const all = [...this.chosen].reduce((sum, id) => sum + this.casesOf.get(id), 0);
     const text = make("span", "", `${number(this.front ? n : all, "case")} selected${all > n ? `, on ${number(n, "card")}` : ""}`);
     const other = this.front ? `Include the ${number(all - n, "case")} behind` : `Only the ${n === 1 ? "case" : number(n, "case")} in front`;
-    if (all > n) text.append(" ", press("", "", () => ((this.front = !this.front), this.choose(this.chosen)), other));
+    if (all > n) text.append(" · ", press("", "", () => ((this.front = !this.front), this.choose(this.chosen)), other));
     return text;
   }
 
