@@ -81,6 +81,7 @@ EXAMPLES = (  # the bundled models know each word
 )
 CHECK = "Check your caption. Wrong captions are not counted until most models find that it fits."
 DEMO = "demo"
+TITLE = "Try it: your picture, your words"
 READ = (
     "The line in the middle is your caption's own score; lower scores are to the left. A wrong "
     "caption should land to the left of the line (●). If it lands on the line or to the right, "
@@ -106,7 +107,7 @@ class PlayPicture:
 def playground() -> None:
     """Draw the Playground. Typing reruns only this part of the page."""
     heading = st.empty()
-    heading.title("Try it: your picture, your words")  # until the finding replaces it
+    heading.title(TITLE)  # until the finding replaces it
     caution = st.container()
     refused = _refused()
     if refused:
@@ -127,6 +128,8 @@ def playground() -> None:
     if toys and not picture.is_drawn:
         remark = drawn_only([model_name(name) for name in toys], len(players))
         caution.warning(f"{plain(remark)} {_for_photographs()}", icon=":material/draw:")
+        with caution:
+            _link_quiz()
         with examples:
             _pick_example()
     if not caption or not players:
@@ -170,8 +173,10 @@ def playground() -> None:
         )
         others[:OTHERS] = rivals  # first the caption that the doubt is about
         doubtful = doubt(len(doubters), sum(player.sees for player in players))
+        # On a photograph, models that know only drawings guess, and a guess is not a finding
+        guessed = doubtful if len(toys) == len(players) and not picture.is_drawn else ""
         if finding := doubtful or headline(edits, answers, names, unlearned):
-            heading.title(plain(finding))
+            heading.title(TITLE if guessed else plain(finding))
         with first:
             tryit.draw_rows(
                 players, picture.canvas, caption, edits, answers, others, styles, names, doubtful
@@ -180,7 +185,7 @@ def playground() -> None:
             if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
                 remark += " All unknown words look the same to a model."
             if remark or doubtful:
-                quiet(joined(doubtful and CHECK, remark))
+                quiet(joined(guessed, doubtful and CHECK, remark))
         if not doubtful:
             with glances:
                 st.html(glance(edits, answers, styles, names, unlearned))
@@ -235,10 +240,7 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
         if dataset.startswith(DEMO) and not is_upload:
             with st.container(key="play_drawn"):
                 quiet(f"The bundled models know only drawn scenes. {_for_photographs()}")
-                rows = view(views.runs.question_set_rows)
-                if any(row.dataset.startswith(f"{bundled.PREFIX}:") for row in rows):
-                    label = "Quiz: real models and photographs"
-                    link_page("present", label, {"tab": "quiz"}, icon="image")
+                _link_quiz()
     with upload:
         _draw_upload()
     if is_upload and "play_upload" not in st.session_state:
@@ -337,6 +339,14 @@ def _for_photographs() -> str:
     if access.read_only():
         return "To use a model for photographs, install vlprobe."
     return "For photographs, add a model such as openclip:ViT-B-32/openai."
+
+
+def _link_quiz() -> None:
+    """Draw a link to the quiz, if it has published answers about photographs."""
+    rows = view(views.runs.question_set_rows)
+    if any(row.dataset.startswith(f"{bundled.PREFIX}:") for row in rows):
+        label = "Quiz: real models and photographs"
+        link_page("present", label, {"tab": "quiz"}, icon="image")
 
 
 def _pick_example() -> None:
