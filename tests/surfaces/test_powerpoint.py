@@ -92,7 +92,8 @@ def test_hostile_names_and_captions_are_plain_text_in_a_powerpoint_file():
     hostile = f"{HOSTILE} " + "w" * 5000
     shown = card({A: -1.0, B: math.nan}, hostile, f"{hostile}!")
     everyone = held_against([contestant(A), contestant(B)])
-    slides = [replace(each, notes=(hostile,)) for each in deck.slides(make_story(everyone, shown))]
+    slides = list(deck.slides(make_story(everyone, shown)))
+    slides = [replace(each, notes=(hostile,), note=hostile, detail=hostile) for each in slides]
     slides.append(
         Slide(
             "x",
@@ -102,6 +103,8 @@ def test_hostile_names_and_captions_are_plain_text_in_a_powerpoint_file():
         )
     )
     talk = read(slides, {A: HOSTILE, B: "https://evil.example"})
+    shapes = [shape for page in talk.slides for shape in page.shapes]
+    assert min(shape.width for shape in shapes) > 0 and min(shape.height for shape in shapes) > 0
     written = [run.text for page in talk.slides for run in runs_of(page)]
     assert not any(re.search(r"[\x00\x1b\ud800\uffff]", text) for text in written)
     assert "=cmd()<b>&_x0041_" in written

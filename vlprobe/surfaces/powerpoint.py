@@ -8,7 +8,7 @@ import base64
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ Box = tuple[float, float, float, float]  # left, top, width, height
 Contents = Mapping[str, io.BytesIO | None]  # pictures by their keys
 WIDTH, HEIGHT, MARGIN, GAP = 40 / 3, 7.5, 0.6, 0.2
 PICTURES = 5.8  # width of the pictures next to the words
+LEAST_HEIGHT = 0.5  # of a shape, if a slide has more text than fits
 NUMBERS = 1.9  # height of a number and what it counts
 EMU, POINT = 914400, 12700  # PowerPoint's unit, per inch and per point
 SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE = 16, 20, 22, 28, 36, 48  # SMALL: credits and sources
@@ -43,7 +44,7 @@ INTERVALS = """<c:errBars {namespace}><c:errBarType val="both"/><c:errValType va
 class Line(NamedTuple):
     """A paragraph in one size. A run is a text, its style as on the slide, and the address of a link, if any."""
 
-    runs: Iterable[Sequence[str]]
+    runs: Sequence[Sequence[str]]
     size: float = LEAST
     color: str = INK
     is_bold: bool = False
@@ -115,13 +116,13 @@ def _draw(page: Any, slide: Values, contents: Contents) -> None:
     is_beside = bool(slide["layout"] == "beside" and shown and not figures)
     width = WIDTH - 2 * MARGIN
     note = [Line([(slide["note"], "")], SMALL, QUIET)] * bool(slide["note"])
-    end = HEIGHT - 0.4 - sum(each.height(width) for each in note)
+    end = max(HEIGHT - 0.4 - sum(each.height(width) for each in note), HEIGHT / 2)
     _write(page, (MARGIN, end, width, HEIGHT - 0.4 - end), note)
     is_high = is_beside or not (shown or figures or bars)
     left = MARGIN + (PICTURES + 2 * GAP) * is_beside
     column = (left, 0.4, WIDTH - MARGIN - left, (end - 0.6) * (1 if is_high else WORDS))
     top = GAP + _draw_words(page, slide, column, is_high)
-    below = (MARGIN, top, width, end - GAP - top)
+    below = (MARGIN, top, width, max(end - GAP - top, LEAST_HEIGHT))
     if shown or figures:
         place = (MARGIN, 0.6, PICTURES, end - 0.8) if is_beside else below
         _draw_columns(page, slide, place, contents)
@@ -179,6 +180,7 @@ def _write(page: Any, box: Box, lines: Sequence[Line], scale: float = 1, style: 
 
     if not lines:
         return
+    box = (*box[:3], max(box[3], LEAST_HEIGHT))
     if style == "title":
         shape = page.shapes.title
         shape.left, shape.top, shape.width, shape.height = _emu(*box)
@@ -245,7 +247,7 @@ def _draw_picture(
         alt = [Line([(shown["alt"], "")], LEAST, QUIET)] * bool(shown["key"])
         _write(page, box, [*lines, *alt])
         return
-    high = max(height - sum(each.height(width) for each in lines), 0.5)
+    high = max(height - sum(each.height(width) for each in lines), LEAST_HEIGHT)
     drawn = page.shapes.add_picture(content, *_emu(left, top))
     ratio = min(width * EMU / drawn.width, high * EMU / drawn.height)
     drawn.width, drawn.height = round(drawn.width * ratio), round(drawn.height * ratio)
