@@ -65,6 +65,9 @@ def test_an_exported_figure_is_light_and_has_the_width_of_the_text(open_probe, k
     monkeypatch.setattr(export, "can_render", lambda: True)
     monkeypatch.setattr(export, "draw_menu", lambda *given, **_: made.append(given))
     monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", lambda *given, **_: made.append(given))
+    open_probe("tradeoff", set=keys["lgip"], open="kinds")
+    panels = [given[1]() for given in made if given[0].startswith("type_")]
+    assert panels and all(panel.layout.annotations for panel in panels)  # titles and names
     at = open_probe("compare", set=keys["lgip"], tab="differences")
     ((_, figure, table, caption, text),) = [given for given in made if given[0] == "forest"]
     printed = paper.print_style(figure())

@@ -25,7 +25,11 @@ _figures = SingleFlightCache(
 
 
 def chart(
-    figure: go.Figure | FigureMaker, key: str, alt: str, clickable: bool = False
+    figure: go.Figure | FigureMaker,
+    key: str,
+    alt: str,
+    clickable: bool = False,
+    printed: FigureMaker | None = None,
 ) -> list[dict]:
     """Draw a figure on the page in colors that fit the theme, with a description for screen readers.
 
@@ -35,6 +39,7 @@ def chart(
         key: Key of the figure, unique across all pages.
         alt: A description of the figure for screen readers.
         clickable: Whether users can click the points.
+        printed: A function that makes the figure for the *Export* menu, if it differs.
 
     Returns:
         The points that were clicked, if the figure is `clickable`.
@@ -49,7 +54,7 @@ def chart(
     selects: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"}
     selects = selects if clickable else {}
     event: Any = st.plotly_chart(ready, key=key, alt=alt, config=config, **selects)
-    draw_menu(key, ready, caption=alt)
+    draw_menu(key, printed or ready, caption=alt)
     return event["selection"]["points"] if clickable else []
 
 

@@ -490,14 +490,15 @@ def _marks(subject: PageSubject) -> list[htpy.Node]:
 
 
 def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
-    figure = data.trade_off_figure(of_type, subject.looks, subject.names, is_panel=True)
-    alt = f"{_type_label(name)}: one mark per model, as in the large figure."
+    figure_of = partial(data.trade_off_figure, of_type, subject.looks, subject.names)
+    printed = partial(figure_of, named=subject.models)  # with titles and names
+    alt = f"{_type_label(name)}: one mark per model."
     queries = {}
     for model in subject.models:
         failures = data.failures(of_type.up, model, name)
         case_filter = Filter(model, COMBINED) if name == COMBINED else failures
         queries[model] = case_links.query(subject, case_filter)
-    for point in chart(figure, f"type_{name}", alt, True):
+    for point in chart(figure_of(is_panel=True), f"type_{name}", alt, True, printed):
         if model := point.get("customdata"):  # published models have no cases
             open_page("explore", queries[str(model[0])])
     with st.popover("Failures", icon=":material/image_search:", width="stretch"):
