@@ -52,7 +52,7 @@ def test_the_trade_off_and_a_table_of_lab_have_every_model(page, url: str):
 @pytest.mark.full  # tests/dashboard/test_pages.py reopens a view from its link
 def test_a_filtered_page_reopens_from_its_link(page, url: str):
     visit(page, url + f"/explore?set={SETS['lgip']}&model=demo:weak&kind=flip&cards=every")
-    page.get_by_role("button", name=re.compile("Filters")).click()
+    page.get_by_role("button", name="More filters").click()
     page.locator(".st-key-outcome").get_by_text(re.compile("^All")).click()
     idle(page)
     page.keyboard.press("Escape")
