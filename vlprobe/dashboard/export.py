@@ -87,8 +87,6 @@ def draw_menu(
                     _draw_deck_button(key, figure, caption)
             else:
                 quiet(NOT_RENDERED)
-            if facts:
-                st.code(facts, language=None, wrap_lines=True)
         if table is not None:
             draw_part("Table")
             with st.container(horizontal=True):
@@ -97,6 +95,9 @@ def draw_menu(
                     if text and how != "csv":
                         contents = partial(text, how)
                     file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
+        if figure is not None and facts:  # last, so that its length hides no button
+            draw_part("Caption")
+            st.code(facts, language=None, wrap_lines=True)
 
 
 def _image(figure: go.Figure | Callable[[], go.Figure], suffix: str) -> bytes:

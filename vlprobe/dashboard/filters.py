@@ -654,4 +654,6 @@ def _listed(name: str, values: Sequence[str], always: Sequence[str]) -> list[str
 def _draw_more(name: str, n_all: int, n_listed: int) -> None:
     if n_listed < n_all:
         key, listed = f"more_{name.replace(':', '_')}", (f"listed_{name}", True)
-        press(f"Show all {n_all:,}", st.session_state.__setitem__, *listed, key=key, type="tertiary")
+        press(
+            f"Show all {n_all:,}", st.session_state.__setitem__, *listed, key=key, type="tertiary"
+        )
