@@ -119,7 +119,11 @@ def source_line(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED
     computed = dict.fromkeys(run.model for run in runs if not run.publication)
     names = ", ".join(sentence_names(list(computed), renamed).values())
     day = max(run.finished for run in runs)[:10]
-    parts = f"{'; '.join(counts)}.", names and f"Models: {names}.", published_text(runs, renamed)
+    parts = (
+        f"{'; '.join(counts)}.",
+        names and f"Run with vlprobe: {names}.",
+        published_text(runs, renamed),
+    )
     return joined(*parts, f"vlprobe {__version__}, results of {day}.")
 
 
