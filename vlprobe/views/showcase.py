@@ -7,6 +7,7 @@ people understand at a glance (`is_clear`) and that no other of the two best mod
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ LEAST_ANSWERS = 30  # minimum number of answers to a type of edit for showing it
 # Words that say that something is absent, which a picture cannot show
 _ABSENT = {"no", "not", "none", "without", "never", "nobody", "nothing"}
 _ODD = {"ignoring", "exactly"}  # words in odd captions of published questions
+_PEOPLE = "people|person|persons|man|men|woman|women|boys?|girls?|child|children|kids?|lady|ladies|guys?|bab(?:y|ies)"
+_PERSON_COLOR = re.compile(rf"\b(?:black|white|yellow|red|brown) (?:{_PEOPLE})\b", re.IGNORECASE)
 _LONGEST_CLEAR = 12  # words
 _CLEAR = 100_000  # added to the rank of a clear case
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
@@ -203,16 +206,20 @@ def is_clear(subtype: str, true_text: str, wrong_text: str) -> bool:
 def is_decidable(subtype: str, true_text: str, wrong_text: str) -> bool:
     """Return whether a picture can show which of two captions is true.
 
-    It cannot show that something is absent, such as what a wrong caption adds.
+    It cannot show that something is absent, such as what a wrong caption adds. Captions that give a person's color
+    are no question for an audience.
 
     >>> is_decidable("swap_att", "white mug, large knife", "large mug, white knife")
     True
     >>> is_decidable("add_obj", "A cat in a tree.", "A cat and a mouse in a tree.")
     False
+    >>> is_decidable("swap_att", "a black woman, yellow bananas", "a yellow woman, black bananas")
+    False
     """
     source, target = changed_words(true_text, wrong_text)
-    is_absent = _ABSENT & set(f"{true_text} {wrong_text}".lower().split())
-    return bool(source and target) and not is_absent and not subtype.startswith("add_")
+    both = f"{true_text} {wrong_text}"
+    is_excluded = _ABSENT & set(both.lower().split()) or _PERSON_COLOR.search(both)
+    return bool(source and target) and not is_excluded and not subtype.startswith("add_")
 
 
 def _one_a_picture(
