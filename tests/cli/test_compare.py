@@ -409,7 +409,7 @@ def test_text_is_escaped_in_latex():
     start, *lines = latex_lines(table, caption="50 % of a/b", label="x")
     assert "booktabs" in start and lines[:2] == [r"\begin{table}[tbp]", r"\centering"]
     assert lines[2:4] == [r"\caption{50 \% of a/\allowbreak b}", r"\label{tab:vlprobe-x}"]
-    assert lines[4].startswith(r"\begin{adjustbox}{max width=\textwidth, max totalheight=0.8")
+    assert lines[4].startswith(r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.8")
     assert lines[5] == r"\begin{tabular}{lr}"
     assert lines[-3:] == [r"\end{tabular}", r"\end{adjustbox}", r"\end{table}"]
     assert lines[6:9] == [r"\toprule", r"a\_b & n \\", r"\midrule"]

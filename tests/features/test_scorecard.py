@@ -1073,21 +1073,29 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         assert ".0," not in scorecard.table().loc[:, ["n_items", "n_cases"]].to_csv()
 
 
-def test_latex_files_of_both_tabs_compile_as_they_are(question_set, columns, tmp_path):
+@pytest.mark.parametrize("text_columns", ["onecolumn", "twocolumn"])
+def test_latex_files_of_both_tabs_fit_a_paper_as_they_are(
+    question_set, columns, tmp_path, text_columns
+):
     latex = shutil.which("pdflatex")
     if latex is None:
         pytest.skip("needs pdflatex")
     tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
     kind = question_set.presentation.kind("foil")
     tables = card(columns).text("latex") + rows_text(tests, question_set, kind, {}, "latex")
+    assert tables.count(r"\begin{table*}") == 2  # across both columns of text
+    ranks = formatted_table(leaderboard(question_set), {}, "latex")
+    assert r"\begin{table}" in ranks  # in one column of text
+    assert "{\\scriptsize (6.0 to 7.3 \\%), $-$1.2}" in tables  # interval and difference
     packages = r"\usepackage{booktabs}\usepackage{adjustbox}"
-    body = rf"\ref{{tab:vlprobe-scorecard}} \ref{{tab:vlprobe-differences}} {tables}"
-    whole = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
+    body = rf"\ref{{tab:vlprobe-scorecard}} \ref{{tab:vlprobe-differences}} {tables}{ranks}"
+    whole = rf"\documentclass[{text_columns}]{{article}}{packages}\begin{{document}}{body}\end{{document}}"
     (tmp_path / "a.tex").write_text(whole, encoding="utf-8")
     for _ in range(2):  # labels are known in the second run
         command = [latex, "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "undefined" not in done.stdout and "Float too large" not in done.stdout
+    for problem in ("undefined", "Float too large", r"Overfull \hbox"):
+        assert problem not in done.stdout
 
 
 def test_relabeled_runs_keep_the_correction_for_all_models(question_set):

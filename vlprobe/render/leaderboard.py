@@ -71,11 +71,10 @@ def in_words(
             value = with_interval(row.value, row.low, row.high, unit) if row else ""
             if row and how == "latex":
                 limits = interval(row.low, row.high, unit) or f"-, {TOO_FEW}"
-                value = f"{number(row.value, unit)}{BELOW}{limits}"
+                value = f"{number(row.value, unit)}{BELOW}({limits})"
+            value = ", ".join(filter(None, [value, compared(cell, unit)]))
             letters = cell.group if how == "table" else ""
-            texts.append(
-                " ".join(filter(None, [value, compared(cell, unit), letters or cell.note]))
-            )
+            texts.append(" ".join(filter(None, [value, letters or cell.note])))
         table[head] = texts
     return table
 

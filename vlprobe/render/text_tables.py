@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import printable
@@ -26,6 +27,7 @@ BELOW = "\v"  # in a cell, before text that LaTeX shows on a second line
 LONG, HEAD = 40, 12  # rows of a LaTeX table, letters in a line of its titles
 WIDE = 5  # columns of values in a part of a LaTeX table
 CAPTION_LETTERS = 4000  # letters of a caption that would fill a page
+COLUMN = 48  # letters of a row that fit one of two columns of text
 NUMBER = re.compile(
     r"[-+−<]? ?\.?\d[\d.,]*( %)?( \([^)]*\))?(\v.*)?|-|n/a|not run|no value|", re.DOTALL
 )
@@ -164,7 +166,8 @@ def latex_lines(
 ) -> list[str]:
     """Format a table as a LaTeX float with a caption, and with all commands in its text escaped (see `formatted`).
 
-    A table that is larger than a page is shrunk. One with more than LONG rows is split into several floats, between
+    The float is as wide as the page (`table*`) if its rows do not fit one of two columns of text. A table that is
+    larger than a page is shrunk. One with more than LONG rows is split into several floats, between
     groups of rows with the same first cell if it can be, and one with tie letters and more than WIDE columns of values
     has parts below each other. Text after BELOW in a cell becomes a row with small letters. The column `group` of a
     table of metrics becomes superscripts of values.
@@ -182,11 +185,15 @@ def latex_lines(
     parts = _balanced_parts(list(columns)) if tie_letters else [list(columns)]
     label = f"tab:vlprobe-{label}"
     captions = [rf"\caption{{{_breakable(caption)}}}", rf"\label{{{label}}}"]
-    height = max(0.3, 0.88 - len(caption) / CAPTION_LETTERS) / len(parts)
-    room = rf"max width=\textwidth, max totalheight={height:.2f}\textheight"
+    is_wide = (
+        max(sum(_width_in_print(name, texts[name]) for name in part) for part in parts) > COLUMN
+    )
+    kind = "table*" if is_wide else "table"
+    height = max(0.3, 0.88 - len(caption) / CAPTION_LETTERS * (1 if is_wide else 2)) / len(parts)
+    room = rf"max width=\linewidth, max totalheight={height:.2f}\textheight"
     lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
     for start, end in _pages(columns[parts[0][0]]):
-        lines += [*([""] if start else []), r"\begin{table}[tbp]", r"\centering", *captions]
+        lines += [*([""] if start else []), rf"\begin{{{kind}}}[tbp]", r"\centering", *captions]
         for names in parts:
             sides = {
                 name: "r" if all(map(NUMBER.fullmatch, texts[name])) else "l" for name in names
@@ -207,9 +214,15 @@ def latex_lines(
                 *rows[start:end],
                 *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
             ]
-        lines.append(r"\end{table}")
+        lines.append(rf"\end{{{kind}}}")
         captions = [rf"\caption{{Continued from Table~\ref{{{label}}}.}}"]
     return lines
+
+
+def _width_in_print(name: str, texts: Sequence[str]) -> int:
+    """Return the letters of the longest line in a column of a LaTeX table, and the gap beside it."""
+    lines = chain(textwrap.wrap(name, HEAD), *(text.split(BELOW) for text in texts))
+    return max(map(len, lines), default=0) + len(GAP)
 
 
 def _breakable(text: str) -> str:
