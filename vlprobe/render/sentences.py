@@ -11,6 +11,7 @@ LONGEST_NAME = 40  # maximum length of a name in a sentence
 MOST_NAMES = 3  # in a list of names
 LONGEST = 300  # maximum length of a caption on a card; the drawer shows all of it
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_STOPS = " .!?…\n"
 CHANGES = "right in one order only"  # an answer that changes with the order of the captions
 Style = TypeVar("Style")
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
@@ -125,21 +126,26 @@ def capitalized(text: str) -> str:
 def alike(
     captions: Sequence[Sequence[tuple[str, Style]]],
 ) -> list[tuple[tuple[str, Style], ...]]:
-    """Give captions the same capital letter and full stop, because their form could betray the wrong one.
+    """Give captions the same capital letters and end, because their form could betray the wrong one.
 
-    >>> alike([(("a ", ""), ("dog", "true")), (("A ", ""), ("cat.", "lie"))])
+    >>> alike([(("a ", ""), ("dog", "true")), (("A ", ""), ("cat..", "lie"))])
     [(('A ', ''), ('dog.', 'true')), (('A ', ''), ('cat.', 'lie'))]
     """
     texts = ["".join(text for text, _ in caption) for caption in captions]
     is_capital = any(text[:1].isupper() for text in texts)
-    has_stop = any(text.rstrip().endswith(".") for text in texts)
+    are_upper = {text.isupper() for text in texts}
+    ends = {text[len(text.rstrip(_STOPS)) :] for text in texts}
     same = []
     for caption in captions:
         runs = [run for run in caption if run[0]]
+        if len(are_upper) > 1 and all(text.upper() == text for text, _ in runs):
+            runs = [(text.lower(), style) for text, style in runs]
         if runs and is_capital:
             runs[0] = (capitalized(runs[0][0]), runs[0][1])
-        if runs and has_stop and not runs[-1][0].rstrip().endswith((".", "!", "?", "…")):
-            runs[-1] = (f"{runs[-1][0].rstrip()}.", runs[-1][1])
+        while len(ends) > 1 and runs and not runs[-1][0].rstrip(_STOPS):
+            runs.pop()
+        if len(ends) > 1 and runs:
+            runs[-1] = (runs[-1][0].rstrip(_STOPS) + "." * any(map(str.strip, ends)), runs[-1][1])
         same.append(tuple(runs))
     return same
 
