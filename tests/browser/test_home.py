@@ -61,6 +61,9 @@ def test_guess_first_hides_the_answer_until_a_caption_is_chosen(blank):
         assert "Tiny CLIP chose this one" in hero.inner_text()
         assert hero.locator(".line").all_inner_texts() == lines
         blank.keyboard.press("Enter")  # the focus is on *Another one*
+    blank.set_viewport_size({"width": 390, "height": 844})
+    assert blank.get_by_role("button", name="Guess first").is_visible()
+    blank.set_viewport_size({"width": 1280, "height": 900})
 
 
 @pytest.mark.full  # 4 s; test_keyboard.py does the same by keys

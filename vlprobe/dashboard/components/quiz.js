@@ -108,7 +108,8 @@ class Quiz {
   }
 
   focus(selector) {
-    const first = this.data.open ? ".option" : ".next";
+    // Not the first caption of an open question: with a ring around it, it would look chosen
+    const first = this.data.open ? ".heading" : ".next";
     (this.body.querySelector(selector || first) || this.heading).focus({ preventScroll: true });
   }
 
