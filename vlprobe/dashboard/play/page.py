@@ -395,7 +395,6 @@ LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 REVEALS = "The person who opened the room reveals the answer. Until then, you can change your vote."
 NO_PHONES = "This address works only on this computer. To let phones join, restart with:"
-ONLY_HERE = "Phones cannot join: “Room” says how to start the dashboard for them."
 EVERY_INTERFACE = ("0.0.0.0", "::")  # addresses of a server that other computers can reach
 ABOUT_ROOMS = (
     "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's "
@@ -600,7 +599,7 @@ def _draw_votes(code: str, tally: Tally) -> None:
     leads = tag("span", REVEALS)
     if tally.is_host:
         room = _room_address(code)
-        where = tag("span", ONLY_HERE) if is_local(room) else tag("b", room)
+        where = "" if is_local(room) else tag("b", room)  # the menu of the room says the rest
         leads = tag("span", code, class_="vp-code") + where
         if not tally.number:
             _draw_qr_code(room, SMALL_QR_SIDE)
