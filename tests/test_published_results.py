@@ -353,6 +353,7 @@ def test_home_and_slides_start_with_a_failure_of_many_models_and_show_no_suspect
     ]
     counts = [len(names) + 1.5 * ("published:GPT-4V" in names) for names in fooled]
     assert counts == sorted(counts, reverse=True) and all(fooled)
+    best, fooled_best = {"published:GPT-4V", "published:CLIP_TROHN-Text"}, set()
     for seed in range(3):
         quiz = views.quiz.quiz_round(questions, "foil", "hard", seed)
         assert len(quiz.questions) == 10 and quiz.n_fooled == 2
@@ -362,10 +363,11 @@ def test_home_and_slides_start_with_a_failure_of_many_models_and_show_no_suspect
         assert quiz.is_selected and sum(each.is_clear for each in quiz.questions) >= 6
         captions = [caption for each in quiz.questions for caption in each.captions]
         assert not any("girls watch a goat" in caption for caption in captions)  # they pet it, too
-        best = ("published:GPT-4V", "published:CLIP_TROHN-Text")
         for question in quiz.questions:
-            assert {each.verdict for each in question.verdicts if each.model in best} == {"held"}
+            held = {each.model for each in question.verdicts if each.verdict == "held"}
+            assert best <= held or question.subtype != "replace_rel"
             assert not question.subtype.startswith("add_")
+            fooled_best |= best - held
         cases = tuple(each.case for each in quiz.questions)
         following = views.quiz.quiz_round(questions, "foil", "hard", seed + 1, shown=cases)
         shown = {each.picture for each in quiz.questions}
@@ -373,6 +375,9 @@ def test_home_and_slides_start_with_a_failure_of_many_models_and_show_no_suspect
         assert len({each.picture for each in following.questions}) == 10
         assert 0 < sum(are_shown) < 10 and are_shown == sorted(are_shown)  # known ones last
         assert sum(each.case in cases for each in following.questions) <= 1
+        for question in following.questions:
+            fooled_best |= {each.model for each in question.verdicts if each.verdict != "held"}
+    assert best <= fooled_best  # no model is right by construction
     everything = views.tables.CaseTable(STORE, questions.key).numbers("kind = ?", ["foil"])
     is_suspect = views.suspects.are_suspect(questions, "foil", everything)
     assert np.count_nonzero(is_suspect) == len(suspects) == 468

@@ -77,7 +77,7 @@ def test_if_pictures_are_missing_the_note_states_the_lies_behind_the_shares():
     assert "On the 148 lies with a picture, the" in words.how_drawn(hard)
     assert "On the 148 lies, the" in words.how_drawn(dataclasses.replace(hard, n_all=148))
     selected = words.how_drawn(dataclasses.replace(hard, is_selected=True))
-    assert "and is left out" in selected and "left out" not in words.how_drawn(hard)
+    assert words.FAVORS_THE_BEST in selected and "left out" not in words.how_drawn(hard)
 
 
 @pytest.mark.parametrize("is_revealed", [False, True])
@@ -87,3 +87,22 @@ def test_capitals_and_periods_do_not_reveal_the_true_caption(is_revealed: bool):
     shown = words.question_data(question, {}, {}, is_revealed, None)["captions"]
     texts = ["".join(text for text, _ in caption["runs"]) for caption in shown]
     assert texts == ["A bird is up.", "A cat is up."]
+
+
+@pytest.mark.parametrize(
+    ("pair", "alike"),
+    [
+        (("Condiments..", "Plates."), ("Condiments.", "Plates.")),
+        (("Plates ", "Plates and cups"), ("Plates", "Plates and cups")),
+        (("A dog!", "A cat."), ("A dog.", "A cat.")),
+        (("SOME FRUIT", "Some bowls."), ("Some fruit.", "Some bowls.")),
+        (("A CAT", "A DOG"), ("A CAT", "A DOG")),
+    ],
+)
+def test_neither_the_end_nor_the_case_of_a_caption_reveals_the_true_one(
+    pair: tuple[str, str], alike: tuple[str, str]
+):
+    assert tuple(words.alike([[(pair[0], "")], [(pair[1], "")]])) == (
+        ((alike[0], ""),),
+        ((alike[1], ""),),
+    )

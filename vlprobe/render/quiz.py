@@ -35,6 +35,9 @@ MISTAKES = {  # the mistake of a model that believed a lie, by type
 STATES = {True: "right", False: "wrong", None: "none"}
 IN_ONE_ORDER = "tied"  # state of an answer that changes with the order of the captions
 ASKED = "Which caption is true?"
+FAVORS_THE_BEST = (
+    "Labels that most of the best models reject are left out, which favors these models."
+)
 MOST_CHIPS = 9  # models below a caption
 MOST_SCORES = 8  # models in the row of scores
 
@@ -86,8 +89,8 @@ def summary(person: Participant, models: Sequence[Participant], is_selected: boo
     """Return a heading that sums up a whole round: how many wrong captions the player and the best model spotted.
 
     Args:
-        is_selected: Whether the best models are right because of the choice of questions (`QuizRound.is_selected`), so
-            that the range of all models is reported instead.
+        is_selected: Whether the choice of questions favors the best models (`QuizRound.is_selected`), so that the range
+            of all models is reported instead.
     """
     total, n_questions = person.total, len(person.states)
     spotted = f"You spotted {_total(total)} of {count_word(n_questions)} lies."
@@ -139,7 +142,8 @@ def how_chosen(quiz: QuizRound) -> str:
         if quiz.n_fooled == n_models
         else f"at least {count_word(quiz.n_fooled)} of the {count_word(n_models)} models"
     )
-    return f"Chosen to be hard: each question fooled {least}."
+    chosen = f"Chosen to be hard: each question fooled {least}."
+    return chosen + f" {FAVORS_THE_BEST}" * quiz.is_selected
 
 
 def _lies(quiz: QuizRound) -> str:
@@ -151,11 +155,6 @@ def _lies(quiz: QuizRound) -> str:
 def how_drawn(quiz: QuizRound) -> str:
     """Explain how the questions were chosen, so that no one mistakes the score for a model's accuracy."""
     text = how_chosen(quiz)
-    if quiz.is_selected:
-        text += (
-            " A label that one of the two best models rejects may be wrong and is left out, so these "
-            "two are always right here."
-        )
     rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
     if rates:
         between = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else f"{rates[0]}"

@@ -32,6 +32,7 @@ Segments = tuple[tuple[str, bool], ...]
 N_QUESTIONS = 10
 FOOLED_SHARE = 2 / 3  # of the models must be fooled by a hard question: four of six
 CANDIDATES = 100  # number of cases that ten questions are picked from
+RELATION = "replace_rel"  # type of SugarCrepe's questions with a replaced relation
 MIN_CASES = 30  # with fewer, no result for people is reported
 _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 'different')"
 
@@ -83,7 +84,7 @@ class QuizRound:
     n_fooled: int  # minimum number of models that each question fooled; 0 for a fair draw
     shares: tuple[float, ...]  # share of all cases that each model gets right, see `rows.rights`
     n_pictures: int = 0  # number of pictures in the eligible cases that are on this machine
-    # Whether questions that one of the two best models rejects are left out (`suspects.are_rejected_by_best`)
+    # Whether questions are left out whose labels the best models reject, which favors these models
     is_selected: bool = False
 
 
@@ -148,9 +149,10 @@ def quiz_round(
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
     of the models (`rows.are_fooled`), one per picture, with varied types. If there are too few, it
     adds cases that fooled fewer models, then cases about pictures that were shown before. In
-    published questions, suspect labels, cases that one of the two best models rejects (both captions
-    may be true, as with "pet a goat" and "watch a goat") and cases that a picture cannot decide are
-    left out, and cases that people understand at a glance (`showcase.is_clear`) come first.
+    published questions, suspect labels, replaced relations that one of the two best models rejects
+    (both captions may be true, as with "pet a goat" and "watch a goat") and cases that a picture
+    cannot decide are left out, and cases that people understand at a glance (`showcase.is_clear`)
+    come first.
 
     Args:
         kind: One of `quiz_kinds`.
@@ -167,11 +169,12 @@ def quiz_round(
     fooled = np.count_nonzero(views_rows.are_fooled(question_set, models, margins), axis=0)
     pictures = question_set.cases.picture_codes[numbers]
     is_published = draw == "hard" and views_suspects.can_have_suspects(question_set)
-    is_doubtful = np.zeros(len(numbers), dtype=bool)
+    is_suspect = np.zeros(len(numbers), dtype=bool)
     if is_published:
+        is_suspect = views_suspects.are_suspect(question_set, kind, numbers)
+        fooled[is_suspect] = 0
         is_doubtful = views_suspects.are_rejected_by_best(question_set, kind, numbers)
-        fooled[is_doubtful | views_suspects.are_suspect(question_set, kind, numbers)] = 0
-        fooled *= _are_decidable(question_set, numbers, fooled)
+        fooled *= _are_decidable(question_set, numbers, fooled, is_doubtful)
     if draw == "hard":
         order, threshold = _hard(numbers, pictures, fooled, len(models), shown, generator, count)
         positions = _readable(question_set, numbers, order, CANDIDATES)
@@ -212,7 +215,7 @@ def quiz_round(
     counts = len(numbers), n_all, threshold
     settings = question_set.key, kind, draw, tuple(questions[:count]), models
     n_pictures = len(np.unique(pictures))
-    return QuizRound(*settings, *counts, tuple(shares), n_pictures, bool(is_doubtful.any()))
+    return QuizRound(*settings, *counts, tuple(shares), n_pictures, bool(is_suspect.any()))
 
 
 def quiz_margins(
@@ -246,15 +249,20 @@ def quiz_margins(
 
 
 def _are_decidable(
-    question_set: QuestionSet, numbers: np.ndarray, fooled: np.ndarray
+    question_set: QuestionSet, numbers: np.ndarray, fooled: np.ndarray, is_doubtful: np.ndarray
 ) -> np.ndarray:
-    """Return whether a case fools a model and its picture decides it (`showcase.is_decidable`)."""
+    """Return whether a case fools a model and its picture decides it (`showcase.is_decidable`).
+
+    Replaced relations among the doubtful cases are not decidable: both captions may be true.
+    """
     is_decidable = fooled > 0
     places = np.flatnonzero(is_decidable)
     rows = records(CaseRow, views_rows.questions(question_set, numbers[places].tolist()))
     for place, row in zip(places, rows, strict=True):
         wrong = row.texts[list(row.roles).index("different")]
-        is_decidable[place] = views_showcase.is_decidable(row.subtype, row.texts[0], wrong)
+        is_decidable[place] = views_showcase.is_decidable(
+            row.subtype, row.texts[0], wrong
+        ) and not (is_doubtful[place] and row.subtype == RELATION)
     return is_decidable
 
 
