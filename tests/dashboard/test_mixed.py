@@ -172,6 +172,8 @@ def test_the_wall_of_searches_lost_to_their_own_mixture_has_exactly_these(
     assert len(card_ids(at)) == views.cases.outcomes(question_set, everything)["fooled"]
     button(at, "clear_filters").click().run()
     assert card_ids(at) and component_values(at, "mixed") == []
+    button(at, "only_own").click().run()
+    assert read_parameter(at, "lost") == "own"
 
 
 def test_a_search_that_was_not_lost_is_described_as_such(

@@ -103,6 +103,8 @@ def test_the_words_of_a_type_of_edit_are_listed_even_if_few_are_frequent(store):
     is_frequent = [count >= 3 for count in n_asked.values()]
     assert is_frequent == sorted(is_frequent, reverse=True)
     assert min(n_asked.values()) == 0  # frequent in other types of edit
+    rare = [count for count in n_asked.values() if count < LEAST_ASKED]
+    assert list(n_asked.values())[-len(rare) :] == sorted(rare, reverse=True)
     colors = {row.value: row.n_asked for row in facets["changed_words"].rows}
     assert 150 < colors["A color changed"] < 250
 
@@ -202,6 +204,31 @@ def test_filters_by_fooled_models_narrow_the_cases_but_not_the_denominator(store
         assert (row.n_fooled, row.n_asked) == ((is_row & is_passing).sum(), is_row.sum())
     swapped = Filter(TUNED, "foil", outcome="held", fooled=(CLIP,))
     assert views.cases.outcomes(question_set, swapped)["held"] == is_passing.sum()
+
+
+def test_a_further_required_model_raises_no_share_and_cases_in_one_order_still_count_half(store):
+    question_set, _ = open_set(store, "bundled:SugarCrepe")
+    (twice,) = [run.model for run in question_set.runs if run.n_orders == 2]
+    alone = Filter(twice, "foil")
+    table = join_answers(store, question_set, alone)
+    weights = (table[twice] <= 0) / np.where(table[twice] == 0, 2, 1)
+    for required in (
+        {"held": (TUNED,)},
+        {"fooled": (CLIP,)},
+        {"outcome": "all", "fooled": (CLIP,)},
+    ):
+        chosen = replace(alone, **required)
+        is_passing = table[TUNED] > 0 if "held" in required else table[CLIP] <= 0
+        expected = is_passing * (1 if "outcome" in required else weights)
+        (every,), (few,) = (
+            [one for one in views.facets.facets(question_set, each) if one.name == "subtype"]
+            for each in (alone, chosen)
+        )
+        shares = {row.value: row.share for row in few.rows}
+        assert shares == pytest.approx(expected.groupby(table["subtype"]).mean().to_dict())
+        assert views.facets.share(question_set, chosen) == pytest.approx(expected.mean())
+        if "outcome" not in required:
+            assert all(shares[row.value] <= row.share for row in every.rows)
 
 
 @pytest.mark.parametrize("agreement", ["one", "split"])

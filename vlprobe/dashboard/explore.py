@@ -61,6 +61,7 @@ from vlprobe.views.filter import (
     region_text,
     search_parts,
 )
+from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.points import Side
 from vlprobe.views.wall import WallCard
 
@@ -209,8 +210,14 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
     if n_chosen < counted["all"]:
-        # The facets show the model's rate; among cases chosen by answers, a second one would only confuse
-        return f"of {counted['all']:,} {'case' if counted['all'] == 1 else 'cases'}"
+        # The facets show shares of the cases, which are the counts unless cases in one order count as half
+        text = f"of {counted['all']:,} {'case' if counted['all'] == 1 else 'cases'}"
+        halved = views.facets.halved_models(subject.question_set, case_filter)
+        if case_filter.suspects or not halved:
+            return text
+        share = view(views.facets.share, subject.question_set, case_filter)
+        names = " or ".join(map(model_name, halved))
+        return f"{100 * share:.1f} % {text}: those that fool {names} in one order count as half"
     n_orders = subject.question_set.run(case_filter.model).n_orders
     rate = render_wall.rate_text(counted, n_orders)
     return rate if case_filter.outcome == "fooled" else f"fooled by {rate}"
@@ -250,9 +257,15 @@ def _draw_cards(
     n_cases, n_suspect = n_passing(subject, case_filter), 0
     if views.suspects.can_have_suspects(subject.question_set):
         n_suspect = n_cases - n_passing(subject, replace(case_filter, suspects=True))
+    n_own = 0
+    if case_filter.kind == KIND and not case_filter.lost_to:
+        n_own = n_passing(subject, replace(case_filter, lost_to=True))
     of_suspects = {"icon": "flag", "key": "hide_suspects", "help": SUSPECT}
-    if lacks or n_suspect:
+    if lacks or n_suspect or n_own:
         with draw_row("pictures_offer"):
+            if n_own:
+                label = f"Only the {n_own:,} lost to their own mixture"
+                press(label, write_choice, {"lost": "own"}, icon="filter_alt", key="only_own")
             if n_suspect == n_cases:
                 label = f"Judge the {counted(n_cases, 'suspect label')}"
                 notes.append("all with a suspect label")

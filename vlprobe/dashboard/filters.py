@@ -419,8 +419,8 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
     _draw_slices(subject, case_filter)
     facets = view(views.facets.facets, subject.question_set, case_filter)
     if facets:
-        is_halved = views.facets.counts_halves(subject.question_set, case_filter)
-        note = halves_note([model_name(case_filter.model)] * is_halved)
+        halved = views.facets.halved_models(subject.question_set, case_filter)
+        note = halves_note(list(map(model_name, halved)))
         of_asked = "Of the cases with the value that the model answered: the share that passes *Who is fooled*."
         if subject.kind in movement_kinds():
             of_asked = "The number of cases with the value that pass the other filters."

@@ -29,25 +29,24 @@ class FacetRow:
             in the filter.
         n_fooled: Number of cases that pass the outcomes in the filter; if the filter has no outcome,
             the number of cases that fool the model. Rewordings cannot fool a model, so all their cases are counted.
-        n_halves: Number of those that fool the model in only one order of the captions, if they count as half
-            (`counts_halves`).
+        weight: Sum of the weights of those cases, see `halved_models`.
     """
 
     value: str
     n_asked: int
     n_fooled: int
-    n_halves: int = 0
+    weight: float
 
     @property
     def share(self) -> float:
-        """Share of the answered cases that fool the model, with cases in one order as half."""
-        return (self.n_fooled - self.n_halves / 2) / max(self.n_asked, 1)
+        """Share of the answered cases that pass the outcomes in the filter, by weight."""
+        return self.weight / max(self.n_asked, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The values of one property, sorted by failure rate (highest first), those with too few cases last. Values that
-    the filter already requires or excludes in this facet do not restrict the counts.
+    """The values of one property, sorted by failure rate (highest first), after them those with too few cases by their
+    number. Values that the filter already requires or excludes in this facet do not restrict the counts.
 
     Attributes:
         name: "subtype", "rule", "pair", "unseen_by", "tagged", or the name of a kind of slice: "tag:NAME",
@@ -68,8 +67,6 @@ def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
     """
     case_filter = replace(case_filter, suspects=False)
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
-    is_tied = question_set.answers(case_filter.model).margins == 0
-    is_tied &= counts_halves(question_set, case_filter)
     every = Filter(case_filter.model, case_filter.kind, outcome="all")
     selections = {every: _selected(question_set, every, is_movement)}
     shown = []
@@ -78,23 +75,29 @@ def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
         others = case_filter.with_values(name, ())
         if others not in selections:
             selections[others] = _selected(question_set, others, is_movement)
-        is_asked, is_fooled = (mask[members.cases] for mask in selections[others])
-        is_half = is_fooled & is_tied[members.cases]
-        n_all, n_asked, n_fooled, n_halves = (
+        is_asked, weights = (values[members.cases] for values in selections[others])
+        n_all, n_asked, n_fooled = (
             np.bincount(members.codes[mask], minlength=len(members.keys))
-            for mask in (selections[every][0][members.cases], is_asked, is_fooled, is_half)
+            for mask in (selections[every][0][members.cases], is_asked, weights > 0)
         )
-        least = _least(n_asked, name)
-        is_listed = (n_all >= _least(n_all, name)) | (n_asked >= least)
+        summed = np.bincount(members.codes, weights, minlength=len(members.keys))
+        is_listed = (n_all >= _least(n_all, name)) | (n_asked >= _least(n_asked, name))
         listed = [
-            FacetRow(value, int(total), int(fooled), int(halves))
-            for value, total, fooled, halves, listed_here in zip(
-                members.keys, n_asked, n_fooled, n_halves, is_listed, strict=True
+            FacetRow(value, int(total), int(fooled), float(weight))
+            for value, total, fooled, weight, listed_here in zip(
+                members.keys, n_asked, n_fooled, summed, is_listed, strict=True
             )
             if value and (listed_here or value in chosen)
         ]
         if chosen or len(listed) > (name != "tagged"):
-            listed.sort(key=lambda row: (row.n_asked < least, -row.share, -row.n_asked))
+            least = LEAST_ASKED if name == "pair" else 1
+            listed.sort(
+                key=lambda row: (
+                    (0, -row.share, -row.n_asked)
+                    if row.n_asked >= least
+                    else (1, -row.n_asked, -row.share)
+                )
+            )
             shown.append(Facet(name, tuple(listed)))
     return tuple(shown)
 
@@ -106,14 +109,24 @@ def _least(n_asked: np.ndarray, name: str) -> int:
     return LEAST_ASKED if np.count_nonzero(n_asked >= LEAST_ASKED) >= FEW_PAIRS else FEW_ASKED
 
 
-def counts_halves(question_set: QuestionSet, case_filter: Filter) -> bool:
-    """Return whether facets count a case as half if it fools the model in only one order of the captions. They count
-    whole cases if the filter requires anything else of the models than that its own model is fooled.
+def share(question_set: QuestionSet, case_filter: Filter) -> float:
+    """Compute the share of the answered cases that pass the outcomes in a filter, by weight, as in its facets."""
+    is_movement = question_set.presentation.kind(case_filter.kind).is_movement
+    is_asked, weights = _selected(question_set, replace(case_filter, suspects=False), is_movement)
+    return float(weights.sum() / max(np.count_nonzero(is_asked), 1))
+
+
+def halved_models(question_set: QuestionSet, case_filter: Filter) -> list[str]:
+    """Return the models that the filter requires to be fooled and that saw the captions in both orders. A case that
+    fools such a model in only one order has half the weight, so each further requirement can only lower a share.
     """
-    case_filter = replace(case_filter, suspects=False)
-    any_outcome = case_filter.any_outcome()
-    is_rate = case_filter in (any_outcome, replace(any_outcome, outcome="fooled"))
-    return is_rate and question_set.run(case_filter.model).n_orders == 2
+    models = [*case_filter.fooled]
+    if case_filter.other_outcome == "fooled":
+        models.append(case_filter.other)
+    is_rate = replace(case_filter, suspects=False) == case_filter.any_outcome()
+    if is_rate or case_filter.outcome in ("fooled", "tied"):
+        models.append(case_filter.model)
+    return [model for model in dict.fromkeys(models) if question_set.run(model).n_orders == 2]
 
 
 def model_rates(question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
@@ -137,15 +150,20 @@ def model_rates(question_set: QuestionSet, case_filter: Filter) -> dict[str, flo
 def _selected(
     question_set: QuestionSet, case_filter: Filter, is_movement: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether each case was answered, and whether it counts as a failure: bool of shape (n_cases,) each."""
+    """Return whether each case was answered, bool, and its weight among the failures, float (0 for others), of shape
+    (n_cases,) each.
+    """
     margins = question_set.answers(case_filter.model).margins
-    is_asked, is_fooled = np.zeros(len(margins), dtype=bool), np.zeros(len(margins), dtype=bool)
+    is_asked, weights = np.zeros(len(margins), dtype=bool), np.zeros(len(margins))
     is_asked[cases.passing(question_set, case_filter.any_outcome())[0]] = True
+    halved = halved_models(question_set, case_filter)
     if case_filter == case_filter.any_outcome() and not is_movement:
         case_filter = replace(case_filter, outcome="fooled")
-    is_fooled[cases.passing(question_set, case_filter)[0]] = True
+    numbers, _, _ = cases.passing(question_set, case_filter)
+    is_in_one_order = rows.margins(question_set, halved, numbers) == 0
+    weights[numbers] = 0.5 ** is_in_one_order.sum(axis=0)
     is_asked &= ~np.isnan(margins)
-    return is_asked, is_asked & is_fooled
+    return is_asked, weights * is_asked
 
 
 def _facet_members(
