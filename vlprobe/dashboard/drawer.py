@@ -345,8 +345,10 @@ def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) 
         draw_part(f"{label}, regardless of filters")
         with st.container(key="case_more_list", gap=None):
             siblings = [case_card(sibling, described.kind) for sibling in same]
-            changes_of = [(each.changed_words, each.swapped_words) for each in siblings]
-            for sibling, change in zip(siblings, changes_of, strict=True):
+            changes_of = [
+                (each.changed_words, each.swapped_words) for each in (*siblings, described)
+            ]
+            for sibling, change in zip(siblings, changes_of, strict=False):
                 _draw_sibling(sibling, card.wrong_text, changes_of.count(change) > 1)
     has_pattern = _draw_pattern(subject, case_filter, described)
     encoder = embeddings.ready_encoder(subject) if _has_words(card) else ""

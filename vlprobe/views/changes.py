@@ -1,6 +1,7 @@
 """Compare two captions word by word."""
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -11,10 +12,10 @@ _SENTENCE_END = re.compile(r"[.!?\s]+$")
 _MARKS = ' .,;:!?"()'
 _EDGES = " ,.;:"  # marks that are no part of the words
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
-FEW, LITTLE = (
-    5,
-    0.35,
-)  # words; share of letters in two captions below which they have little in common
+FEW = 5  # words of a short caption
+# Shares of letters in two captions: below the first one, their order differs too much to align them; below the second
+# one, they have little in common
+SAME_ORDER, LITTLE = 0.35, 0.2
 COMPARED = 400  # words compared per caption; the comparison is quadratic, and no one reads further
 
 
@@ -52,18 +53,24 @@ def in_step(original: str, edited: str) -> Iterator[tuple[str, str, bool]]:
 def word_runs(original: str, edited: str, is_after: bool) -> list[tuple[str, bool]]:
     """Split one of two captions into stretches of words, each marked as equal to or different from the other caption.
 
-    Spaces before differing words form a separate stretch. Of two captions with little in common, nothing is marked.
+    Spaces before differing words form a separate stretch. If the captions have the same words in another order, only
+    words that the other caption lacks differ. Of two captions with little in common, nothing is marked.
 
     >>> word_runs("A red dog.", "A blue dog.", True)
     [('A', False), (' ', False), ('blue', True), (' dog.', False)]
-    >>> word_runs("In front of the boat is one purple bus.", "We see a moped in front of some trucks.", True)
-    [('We see a moped in front of some trucks.', False)]
+    >>> word_runs("A woman emerges from the swimming pool.", "A pool emerges behind a woman.", True)
+    [('A pool emerges', False), (' ', False), ('behind', True), (' a woman.', False)]
+    >>> word_runs("Five purple cats fly high in the sky.", "We see a moped next to some trucks.", True)
+    [('We see a moped next to some trucks.', False)]
     """
     runs, steps = [], list(in_step(original, edited))
-    n_shared = sum(len(source + target) for source, target, differs in steps if not differs)
     is_long = min(len(original.split()), len(edited.split())) > FEW
-    if is_long and n_shared < LITTLE * len(original + edited):
-        return [(edited if is_after else original, False)]
+    if is_long and _shared(steps) < SAME_ORDER * len(original + edited):
+        sides = _lacking(original, edited), _lacking(edited, original)
+        if _shared([*sides[0], *sides[1]]) < 2 * LITTLE * len(original + edited):
+            return [(edited if is_after else original, False)]
+        if any(differs for _, _, differs in sides[0] + sides[1]):
+            steps = sides[is_after]
     for source, target, differs in steps:
         text = target if is_after else source
         words = text.lstrip()
@@ -72,6 +79,21 @@ def word_runs(original: str, edited: str, is_after: bool) -> list[tuple[str, boo
         else:
             runs.append((text, False))
     return runs
+
+
+def _shared(steps: list[tuple[str, str, bool]]) -> int:
+    """Count the letters of equal stretches in both captions."""
+    return sum(len(source + target) for source, target, differs in steps if not differs)
+
+
+def _lacking(text: str, other: str) -> list[tuple[str, str, bool]]:
+    """Split a caption into stretches of words that another caption has or lacks, in the form of `in_step`."""
+    words = {word.strip().lower() for word in _WORDS.findall(other)}
+    stretches = itertools.groupby(
+        _WORDS.findall(text.strip()),
+        lambda word: bool(_WORD.search(word)) and word.strip().lower() not in words,
+    )
+    return [(joined := "".join(group), joined, differs) for differs, group in stretches]
 
 
 def changed_words(original: str, edited: str) -> tuple[str, str]:
