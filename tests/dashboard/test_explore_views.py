@@ -99,6 +99,15 @@ def test_a_failed_search_keeps_the_typed_text(show_page, bundled, scenes_key, mo
     assert at.text_input("shows").value == "a boat on the sea"
 
 
+def test_a_link_with_a_search_shows_its_text_in_the_field(show_page, bundled, scenes_key):
+    searched = region_text("pictures like “a boat” by Tiny CLIP", np.arange(9), True)
+    arguments = {"set": scenes_key, "model": "demo:softmax", "kind": "flip"}
+    at = show_page(bundled, "explore", **arguments, region=searched)
+    assert at.text_input("shows").value == "a boat"
+    at.query_params["region"] = region_text("2 pictures on the map", np.arange(9))
+    assert at.run().text_input("shows").value == ""
+
+
 @pytest.mark.full  # embeds 500 scenes
 def test_a_search_by_content_finds_pictures_and_marks_them_on_the_map(
     show_page, bundled, scenes_key
@@ -145,6 +154,9 @@ def test_a_lasso_on_the_map_of_embeddings_selects_the_cases_of_its_points(
     mark_of, cases = np.array([0, 1, 2, 2]), np.arange(10, 16)
     points = views.points.Points((), (), cases, np.array([0, 0, 1, 2, 3, 3]), *[np.zeros(4)] * 3)
     written = {}
+    searched = region_text("pictures like “a boat” by Tiny CLIP", cases, is_ordered=True)
+    page = SimpleNamespace(session_state={}, query_params={"region": searched})
+    monkeypatch.setattr(embeddings, "st", page)
     monkeypatch.setattr(embeddings, "selected", lambda key: ([[mark] for mark in marks], True))
     monkeypatch.setattr(embeddings, "write_choice", written.update)
     embeddings._select("points", points, mark_of, "picture")
@@ -155,6 +167,9 @@ def test_a_lasso_on_the_map_of_embeddings_selects_the_cases_of_its_points(
     ]
     assert region_label(written["region"]) == label
     assert region_cases(written["region"]).tolist() == inside
+    assert page.session_state["toast"] == (
+        "The selection on the map replaces the filter: pictures like “a boat” by Tiny CLIP"
+    )
 
 
 def test_the_mark_of_the_shown_suspect_opens_no_case(monkeypatch):

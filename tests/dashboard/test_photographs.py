@@ -88,22 +88,22 @@ def test_the_page_announces_number_and_size_and_continues_a_failed_download(
     at, file = open_case(monkeypatch, store)
     assert "Picture not bundled" in words(at)
     assert f"https://cocodataset.org/#explore?id={int(file.stem)}" in bodies(at)
-    assert labels(at) == ["Download pictures"]
-    at = press(at, "Download pictures")
+    assert labels(at) == ["Download all pictures"]
+    at = press(at, "Download all pictures")
     assert "4 photographs are missing: 0.0 MB." in words(at)
     assert Coco.requested == [] and not file.exists()
     assert labels(at) == ["Download", "Not now"]
     at = press(at, "Not now")
-    assert labels(at) == ["Download pictures"] and Coco.requested == []
+    assert labels(at) == ["Download all pictures"] and Coco.requested == []
     Coco.gone = {file.name}
-    at = press(at, "Download pictures")
+    at = press(at, "Download all pictures")
     at = press(at, "Download")
     assert "3 photographs downloaded" in words(at)
     assert "Still missing: 1" in words(at) and "404" in words(at)
     at.query_params["cards"] = "every"
     assert "Still missing" not in words(at.run())  # the result of a download from before
     Coco.gone, Coco.requested = set(), []
-    at = press(at, "Download pictures")
+    at = press(at, "Download all pictures")
     assert "1 photographs are missing" in words(at)
     at = press(at, "Download")
     assert Coco.requested == [f"/val2017/{file.name}"]

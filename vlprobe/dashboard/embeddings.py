@@ -42,7 +42,7 @@ from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
-from vlprobe.views.filter import Filter, region_cases, region_label, region_text
+from vlprobe.views.filter import Filter, is_ordered, region_cases, region_label, region_text
 from vlprobe.views.points import MOST_POINTS, Points, Side, hexagons, project
 
 LEAST_POINTS = 3  # of a map
@@ -178,15 +178,19 @@ def draw_search(subject: PageSubject) -> None:
 
     def find() -> None:
         if text := st.session_state["shows"].strip():
+            _say_replaced("The search", is_search=True)
             attempt(show_nearest, subject, encoder, SEARCHED.format(text[:SEARCH_LENGTH]), text)
         else:
             write_choice({"region": None})
 
     region = st.query_params.get("region", "")
-    searched = SEARCHED.format(st.session_state.get("shows", "").strip()[:SEARCH_LENGTH])
-    is_shown = region_label(region).startswith(searched)
-    if st.session_state.get(REGION, region) != region and not is_shown:
-        st.session_state["shows"] = ""  # the search was removed, or another selection replaced it
+    if st.session_state.get(REGION) != region or "shows" not in st.session_state:
+        # A link has a search, or the search was removed, or another selection replaced it
+        before, after = SEARCHED.split("{}")
+        label = region_label(region)
+        text = label.removeprefix(before).rpartition(after)[0] if label.startswith(before) else ""
+        if st.session_state.get("shows", "").strip()[:SEARCH_LENGTH] != text:
+            st.session_state["shows"] = text
     st.session_state[REGION] = region
     st.text_input(
         f"Pictures that show (by {plain(model_name(encoder))})",
@@ -336,7 +340,15 @@ def _filter_to(marks: Sequence[int], points: Points, mark_of: np.ndarray, side: 
     numbers = points.cases[is_inside[points.point_of]]
     n_inside = np.count_nonzero(is_inside)
     label = f"{n_inside:,} {side}{'' if n_inside == 1 else 's'} on the map"
+    _say_replaced("The selection on the map", is_search=False)
     write_choice({"region": region_text(label, numbers)})
+
+
+def _say_replaced(new: str, is_search: bool) -> None:
+    """Say that a search replaces a selection on the map, or a selection a search."""
+    region = st.query_params.get("region", "")
+    if region and is_ordered(region) != is_search:
+        st.session_state["toast"] = f"{new} replaces the filter: {plain(region_label(region))}"
 
 
 def _draw_frequent(subject: PageSubject, case_filter: Filter) -> None:

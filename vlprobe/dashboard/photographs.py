@@ -155,9 +155,9 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
             forget = setattr, download, "announcement", ""
             press("Not now", *forget, key=f"{key}_no", type="tertiary")
         else:
-            help_ = "Shows the number and size of the files before downloading."
+            help_ = "Those of all cases, whatever the filters. Shows their number and size first."
             look = {"icon": "download", "key": f"{key}_ask", "help": help_}
-            press("Download pictures", _begin, download, download.measure, **look)
+            press("Download all pictures", _begin, download, download.measure, **look)
             if download.result and st.session_state.get(SHOWN_AT) == query():
                 quiet(download.result)
 

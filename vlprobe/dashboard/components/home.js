@@ -65,6 +65,7 @@ class Hero {
     this.data = data;
     this.cases = data.cases;
     const same = this.shown && this.cases.find((one) => one.id === this.shown.id && one.place === this.shown.place);
+    if (this.shown && !same) this.root.scrollIntoView(); // the links to other datasets are at the end of the page
     if (!same || JSON.stringify(same) !== JSON.stringify(this.shown)) this.show(this.cases[0]);
   }
 
