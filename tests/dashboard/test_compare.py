@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny, tiers
+from tests.conftest import case_key_of, make_tiny, tiers
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import figure_of, marks_of, select_marks, send_to, values_of
 from tests.views.conftest import MODELS
@@ -23,6 +23,8 @@ from vlprobe.render.wall import side_filter
 from vlprobe.render.words import model_name, presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 AREA = ((-0.1, -0.1), (0.3, -0.1), (0.3, 0.05), (-0.1, 0.05))
@@ -404,3 +406,25 @@ def test_compare_opens_every_kind_of_every_probe_without_an_error(
             assert all(box["label"] for box in card["boxes"])
             if moves:
                 assert {box["state"] for box in card["boxes"]} == {"moved"}
+
+
+def test_the_scorecard_and_the_differences_have_the_same_models(monkeypatch, tmp_path: Path):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    store = StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER, shipped.FOLDER)
+    names = ("CLIP_TROHN-Text", "CLIP_TROHN-Img", "GPT-4V", "CLIP_COCO", "CLIP ViT-B/32")
+    text, image, gpt, coco, _ = (f"published:{name}" for name in names)
+    key = case_key_of(store, dataset="bundled:SugarCrepe")
+    at = open_page(monkeypatch, store, "compare", set=key, model=gpt, tab="differences")
+    assert len(at.multiselect(key="with").value) == 4
+    at.segmented_control(key="tab").set_value("scorecard").run()
+    (picker,) = (each for each in at.multiselect if each.key.startswith("shown_of_"))
+    picker.set_value([text, image, gpt]).run()
+    at.segmented_control(key="tab").set_value("differences").run()
+    assert at.multiselect(key="with").value == [text, image]
+    at.multiselect(key="with").set_value([text, coco]).run()
+    at.segmented_control(key="tab").set_value("scorecard").run()
+    (picker,) = (each for each in at.multiselect if each.key.startswith("shown_of_"))
+    assert set(picker.value) == {text, gpt, coco}
+    at.button(key="show_all").click().run()
+    at.segmented_control(key="tab").set_value("differences").run()
+    assert len(at.multiselect(key="with").value) == 4

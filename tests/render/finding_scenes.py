@@ -186,7 +186,7 @@ SCENES = {
     "a third without answers": FindingScene(
         letters(CLEAR | REST, "?"),
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
-        "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. The two are tied "
+        "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. Tiny CLIP and Pair-tuned are tied "
         "on colors. There is too little data on Tiny SigLIP.",
         row=(B, "number"),
         models=(A, B, C),
@@ -242,8 +242,8 @@ SCENES = {
     "a control beside two": FindingScene(
         answers("number", xoo=90, oxx=20, ooo=400, oox=200),
         "Pair-tuned is fooled less often than Tiny CLIP.",
-        "It is fooled by 2.8 % of the wrong captions, Tiny CLIP by 12.7 %. Coin flip is a "
-        "control, which should fail.",
+        "It is fooled by 2.8 % of the wrong captions, Tiny CLIP by 12.7 %, Coin flip by 31.0 %. "
+        "Coin flip is a control, which should fail.",
         models=(A, B, CONTROL),
     ),
     "a guessing model and a control": FindingScene(
@@ -319,7 +319,8 @@ SCENES = {
         | answers("object", ooxx=160, xxoo=20, ooox=260, oooo=900, xoxx=25, oxxx=20)
         | answers("color", oooo=1200),
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
-        "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. The two are tied "
+        "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %, Tiny SigLIP by 8.3 %, "
+        "Half-trained by 15.6 %. Tiny CLIP and Pair-tuned are tied "
         "on objects and colors. Tiny SigLIP and Half-trained count better, but are worse "
         "on objects.",
         row=(B, "number"),
@@ -336,7 +337,7 @@ SCENES = {
         {("", "x" + "o" * 42): 26, ("", "o" + "x" * 42): 3, ("", "o" * 43): 40},
         "model-1, model-2 and 40 others are fooled less often than model-0.",
         "model-1 is fooled by 4.3 % of the wrong captions, model-2 by 4.3 %, model-3 by 4.3 "
-        "%, model-4 by 4.3 %.",
+        "%, model-4 by 4.3 %, model-5 by 4.3 %, model-6 by 4.3 %, model-7 by 4.3 %, model-8 by 4.3 %.",
         row=("open:model-1", ""),
         models=PLENTY,
     ),

@@ -66,7 +66,7 @@ def test_a_tie_states_the_detectable_difference(name: str):
     finding = verdict(comparison, SCENES[name].kind)
     tied = [row for row in comparison.rows if row.verdict == "tied" and not row.subtype]
     known = [row.detectable for row in tied if not math.isnan(row.detectable)]
-    on_types = "The two are tied on " in finding.detail
+    on_types = " are tied on " in finding.detail
     assert len(POWER.findall(finding.detail)) == bool(known) + on_types
     finite = [value for value in known if value < math.inf]
     if known and not finite:
@@ -96,6 +96,8 @@ def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
         detail,
     )
     assert found and float(found[1]) == pytest.approx(100 * least, rel=0.1)
+    more = verdict(scene(pattern, (A, B)), LIES).more
+    assert re.match(r"Where .+ and .+ are tied \(colors\), a true difference of", more)
 
 
 def check_claim(heading: str, comparison: PairedTests) -> None:

@@ -6,7 +6,7 @@ corners of the selected area (`area`), the bucket, the order and the page. Older
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -47,7 +47,7 @@ from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import capitalized, sentence_names, unbroken
+from vlprobe.render.sentences import capitalized, counted, listed, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
@@ -87,7 +87,9 @@ def draw_page() -> None:
     if not contest.kind_presentation.is_movement:
         title = "Where the difference was missed: words, picture or match"
         fold("causes", title, "visibility_off", partial(_draw_causes, contest))
-    draw_numbers = partial(_draw_numbers, contest, comparison, finding.more)
+    rows = table.loc[table["model"].isin(contest.compared)].dropna(subset=["value"])
+    known = {contest.metrics[metric].label for metric in rows["metric"]}
+    draw_numbers = partial(_draw_numbers, contest, comparison, finding.more, known)
     fold("measured", "How it is measured", "function", draw_numbers)
     in_map = draw_fold(contest, open_row.model)
     fold("details", "Details", "data_object", partial(frame.draw_details, contest))
@@ -138,11 +140,12 @@ def _lead_on() -> None:
 
 
 def _rivals(subject: PageSubject) -> list[str]:
-    """Return the models to compare: those in the URL that exist, or the best ones if the URL has no list. Controls are
-    among the best only if there are no other models.
+    """Return the models to compare: those in the URL that exist, else those that the scorecard shows, or the best ones
+    if the URL has no list. Controls are among the best only if there are no other models.
     """
     linked = st.query_params.get("with")
-    listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
+    choice = st.query_params.get("shown") or st.session_state.get("carried_with", "")
+    listed = _split(choice if linked is None else linked)
     if linked is not None:
         if gone := [model for model in listed if model not in subject.models]:
             report_missing("Compared with it", "with", ", ".join(gone))
@@ -150,6 +153,8 @@ def _rivals(subject: PageSubject) -> list[str]:
             return []
     candidates = [model for model in _ranked(subject) if model != subject.model]
     rivals = [model for model in listed if model in candidates]
+    if linked is None and "shown" in st.query_params:  # the best of them, if there are too many
+        rivals.sort(key=candidates.index)
     best = [model for model in candidates if not is_control(model)] or candidates
     return rivals[:MOST] or best[:FIRST]
 
@@ -170,7 +175,7 @@ def say_left_out(contest: PageSubject) -> None:
     rated = set(contest.question_set.rated_models) - {*contest.compared}
     names = [model_name(model) for model in _ranked(contest) if model in rated]
     if names:
-        others = [f"and {len(names) - MOST:,} others"] * (len(names) > MOST)
+        others = [f"and {counted(len(names) - MOST, 'other')}"] * (len(names) > MOST)
         limit = f" (at most {MOST} models)" * (len(contest.rivals) == MOST)
         quiet(f"Not in this comparison{limit}: {', '.join([*names[:MOST], *others])}.")
 
@@ -178,7 +183,7 @@ def say_left_out(contest: PageSubject) -> None:
 def draw_sentence(subject: PageSubject) -> None:
     """Draw the pickers for models, kind and dataset in the form of a sentence."""
     sentence.draw_word("Compare")
-    sentence.pick_model(subject, on_change=_change_baseline)
+    sentence.pick_model(subject, on_change=change_baseline)
     sentence.draw_word("on")
     sentence.pick_kind(subject)
     sentence.draw_word("in")
@@ -213,14 +218,17 @@ def _pick_rivals(subject: PageSubject) -> None:
 
 
 def _write_rivals(models: Sequence[str]) -> None:
-    write_choice({"with": BETWEEN.join(models), "other": None, "area": None})
+    """Write the models to compare to the URL, and with the baseline as those that the scorecard shows."""
+    shown = BETWEEN.join([st.query_params["model"], *models]) if models else None
+    write_choice({"with": BETWEEN.join(models), "shown": shown, "other": None, "area": None})
 
 
-def _change_baseline() -> None:
+def change_baseline() -> None:
     """Update the URL after the user picked a new baseline. If it was one of the other models, the two trade places."""
     old, new = st.query_params.get("model", ""), st.session_state["model"]
-    linked = _split(st.query_params.get("with", ""))
-    _write_rivals([old if model == new else model for model in linked])
+    if linked := _split(st.query_params.get("with", "")):
+        rivals = [old if model == new else model for model in linked]
+        write_choice({"with": BETWEEN.join(rivals), "other": None, "area": None})
 
 
 def draw_nobody(subject: PageSubject) -> None:
@@ -375,12 +383,18 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
     quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
     if not comparison.is_movement:
         for case_filter in filters:
+            name = contest.names[case_filter.model]
             both = replace(case_filter, other_outcome="fooled")
-            if n_halves := _n_halves(contest, both):
-                name = contest.names[case_filter.model]
+            groups = {f"only {name}": case_filter, "both": both}
+            halves = [
+                f"{n_halves:,} that fool {words}"
+                for words, group in groups.items()
+                if (n_halves := _n_halves(contest, group))
+            ]
+            if halves:
                 quiet(
-                    f"Of those that fool both, {n_halves:,} fool {name} in only one order of the "
-                    "captions; each of these counts as half."
+                    f"{name} is fooled in only one order of the captions by {listed(halves)}; each of "
+                    "these counts as half in the plot."
                 )
         # "=" differs between models asked in one order of the captions and in both
         runs = [contest.question_set.run(model) for model in contest.compared]
@@ -421,11 +435,6 @@ def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: in
     words: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
     if case_filter.kind in movement_kinds():
         words = [" move ", htpy.b[model], f" more than {rival}"]
-    elif n_halves := _n_halves(contest, case_filter):
-        n_both = n_cases - n_halves
-        words.append(
-            f": {n_both:,} in both orders, {n_halves:,} in only one (counted as half above)"
-        )
     with draw_row(f"{side}_head"):
         st.html(str(htpy.p(".vp-side")[htpy.b(".vp-big")[f"{n_cases:,}"], htpy.span[words]]))
         if n_cases:
@@ -465,8 +474,11 @@ MEASURED = (
     "In the plot above, each wrong caption counts once, and a model's share covers only the wrong captions that both "
     "models answered. Intervals come from resampling pictures. p-values come from a paired permutation test by picture "
     "(McNemar's exact test if each picture has one answer), corrected for every pair of models, on all cases and on "
-    f"all types of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models). The table of metrics "
-    "below is resampled and corrected on its own, so that its intervals and verdicts can differ."
+    f"all types of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models)."
+)
+ON_THEIR_OWN = (
+    "These values are resampled and corrected on their own, so intervals and p can differ from the table above. For "
+    "wrong captions, cite the p above, which is corrected for more tests."
 )
 
 
@@ -498,11 +510,14 @@ def _draw_causes(contest: PageSubject) -> None:
     quiet(HOW_CAUSES)
 
 
-def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> None:
+def _draw_numbers(
+    contest: PageSubject, comparison: PairedTests, more: str, known: Container[str]
+) -> None:
     """Explain units and averaging, and list every number with its interval and p-value.
 
     Args:
         more: What the finding leaves out (see `Verdict`).
+        known: Labels of the metrics with a value for one of the models.
     """
     if more:
         quiet(more)
@@ -517,7 +532,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> N
         views.paired_tests.compare_metrics, contest.question_set, contest.compared, averaging, unit
     )
     st.subheader("The numbers", anchor=False)
-    quiet(AVERAGED[averaging])
+    quiet(f"{AVERAGED[averaging]} {ON_THEIR_OWN}")
     if not any(table["verdict"]):
         st.info("These models did not answer any of the same questions.")
         return
@@ -528,7 +543,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> N
     st.html(body)
     export.draw_menu("compare", table=table)
     quiet(compare.how_to_read(table))
-    if unknown:
+    if unknown := [metric for metric in unknown if metric not in known]:
         quiet(f"Not measured here, or unknown for these models: {', '.join(unknown)}.")
 
 

@@ -110,8 +110,10 @@ def sentence(subject: PageSubject, kind: str = "") -> None:
 
 
 def unit(subject: PageSubject, *names: str) -> str:
-    """Draw a picker for cosine or spread units, unless none of the named metrics (all by default) is a cosine."""
-    if not any(subject.metrics[name].unit == "cosine" for name in names or subject.metrics):
+    """Draw a picker for cosine or spread units, unless none of the named metrics (all by default) is a known cosine."""
+    known = view(views.estimates.estimates, subject.question_set).dropna(subset=["value"])
+    shown = set(known["metric"]) & set(names or subject.metrics)
+    if not any(subject.metrics[name].unit == "cosine" for name in shown):
         return "cosine"
     help_ = (
         "Models have different cosine ranges. Spread units divide each difference by the standard "

@@ -210,9 +210,13 @@ def pick_shown(every: Sequence[str]) -> tuple[str, ...]:
 
 
 def show_models(models: Collection[str], every: Collection[str]) -> None:
-    """Write the models to show to the URL. If all or none are selected, remove the choice from the URL."""
+    """Write the models to show to the URL, also as the choice of Compare's differences. If all or none are selected,
+    remove the choice from the URL.
+    """
     is_choice = len(models) not in (0, len(every))
-    write_choice({"shown": CHOICES.join(models) if is_choice else None})
+    if "with" in st.query_params:
+        carry("with", "")
+    write_choice({"shown": CHOICES.join(models) if is_choice else None, "with": None})
 
 
 def picker_width(text: str) -> int:

@@ -27,7 +27,7 @@ from vlprobe.render.sentences import (
 )
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.paired_tests import Leader, ModelShare, PairedTest, PairedTests
+from vlprobe.views.paired_tests import MOST_COMPARED, Leader, ModelShare, PairedTest, PairedTests
 from vlprobe.views.records import EstimateRow, PointRow, records
 
 MOST_SKILLS = 3  # longer lists of types of edit or tied models are only counted
@@ -275,10 +275,8 @@ class _Comparison:
         elif self.is_pair:  # shares on the cases that both models answered
             row = self.row(self.rivals[0])
             values = {self.base.model: row.base, self.rivals[0].model: row.value}
-        models = sorted(self.everyone, key=lambda each: each not in winners)
-        if len(winners) == 1 and winners[0] is not self.base:
-            models = [winners[0], self.base]  # the other models have their own sentences
-        first, *others = models[:4]
+        rated = [each for each in self.everyone if not math.isnan(values[each.model])]
+        first, *others = sorted(rated, key=lambda each: each not in winners)[:MOST_COMPARED]
         subject = "It" if len(winners) == 1 else self.names[first.model]
         format_unit = "rate" if unit == "rate" else "cosine"
         texts = {model: number(value, format_unit) for model, value in values.items()}
@@ -288,33 +286,39 @@ class _Comparison:
 
     def details(self, heading: str, winners: Sequence[ModelShare]) -> dict[str, str]:
         """Return the parts of the text below the heading, as in `Verdict`."""
-        ties, more = "", [""]
-        if len(winners) == 1:
-            losers = self.having("more") if winners[0] is self.base else [self.base]
-            if len(losers) == 1:
-                ties, more[0] = self.ties(losers[0] if winners[0] is self.base else winners[0])
+        ties = there = apart = ""
+        losers = self.having("more") if self.base in winners else [self.base]
+        if len(winners) == len(losers) == 1:
+            ties, there, apart = self.ties(losers[0] if self.base in winners else winners[0])
+        more = []
         if not self.is_pair:
             others = [rival for rival in self.rivals if rival not in winners and rival.is_fit]
-            more += self.others(others, heading)
-        first, notes = (self.shares(winners), ties), self.notes("a control" not in heading)
+            more = self.others(others, heading)
+        notes = self.notes("a control" not in heading)
         return {
-            "detail": joined(*first, *more, *notes),
-            "short": joined(*first, *notes),
-            "more": joined(*more),
+            "detail": joined(self.shares(winners), ties, there, *more, *notes),
+            "short": joined(self.shares(winners), ties, *notes),
+            "more": joined(apart, *more),
         }
 
-    def ties(self, rival: ModelShare) -> tuple[str, str]:
-        """Name the types of edit on which a rival and the baseline are tied, and the detectable difference."""
+    def ties(self, rival: ModelShare) -> tuple[str, str, str]:
+        """Name the types of edit on which a rival and the baseline are tied, and the detectable difference: as the next
+        sentence, and as a sentence that names the models and types.
+        """
         rows = [self.row(rival, subtype) for subtype in self.subtypes]
         tied = [row for row in rows if row.verdict == "tied"]
         if not tied:
-            return "", ""
+            return "", "", ""
+        types = nouns([row.subtype for row in tied])
         on = f"{len(tied)} of {len(self.subtypes)} types of edit"
-        if len(tied) <= MOST_SKILLS:
-            on = nouns([row.subtype for row in tied])
+        on = types if len(tied) <= MOST_SKILLS else on
         detectable = power([row.detectable for row in tied], self.tests.unit)
-        there = detectable.replace("A true", "There, a true", 1)
-        return f"The two are tied on {on}.", there
+        both = self.named([self.base, rival])
+        where = f"Where {both} are tied ({types}), a true"
+        there, apart = (
+            detectable.replace("A true", words, 1) for words in ("There, a true", where)
+        )
+        return f"{'The two' if self.is_pair else both} are tied on {on}.", there, apart
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
         """Describe the rivals that the heading does not name. Rivals with equal results share a sentence."""

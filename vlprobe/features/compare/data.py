@@ -226,6 +226,7 @@ class Scorecard:
             base, line = line, base
         measured = self._measured.replace("fooled", "share of cases that fool a model")
         measured = measured.replace("right", "share of cases in which a model is right")
+        measured = measured.replace(" or m", ", or (columns of that name) mean m")
         return joined(
             f"{capitalized(measured)}, with 95 % intervals.",
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
@@ -407,16 +408,19 @@ class Scorecard:
         return f"{value}<sup>{cell.group}</sup>" if cell.group else value
 
     def finding(self) -> tuple[str, str]:
-        """Return a heading and a sentence: which model is clearly best where, and where models are tied."""
+        """Return a heading and a sentence: which model is clearly best where, and where models are tied. If models are
+        hidden, the heading says how many are shown.
+        """
+        heading, detail = self._finding()
+        shown = f"Of the {count_word(len(self.rows))} models shown: "
+        is_choice = self._hides_models and len(self.rows) > 1 + len(self._failed)
+        return shown * is_choice + heading, detail
+
+    def _finding(self) -> tuple[str, str]:
         tops = [self._top(column) for column in self.columns]
         clear = [self._clear(column) for column in self.columns]
         n_tied = sum(bool(models and not best) for models, best in zip(tops, clear, strict=True))
-        rated = {
-            model
-            for column in self.columns
-            for model, cell in column.cells.items()
-            if not cell.note
-        }
+        rated = [model for model in self.rows if _n_ranked(self.columns, model)]
         if len(rated) < 2:
             failed = self._failed
             verb = "is" if len(failed) == 1 else "are"
@@ -436,7 +440,7 @@ class Scorecard:
             best = [self.names[model] for model in tops[0]]
             heading = f"{listed(best)} are tied at the top."
             if self.columns[0].all_tied:
-                names = [self.names[model] for model in self.rows if model in rated]
+                names = [self.names[model] for model in rated]
                 names = names if len(names) <= MOST_TIED else [capitalized(every_model(len(names)))]
                 heading = f"{listed(names)} are tied."
             elif not self.columns[0].is_counted:

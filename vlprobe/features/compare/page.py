@@ -32,9 +32,11 @@ from vlprobe.render.sentences import counted, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
+from vlprobe.views.records import QuestionSetRow
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
+OF_SCORECARD = ("sets", "shown", "by", "score", "order")
 COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
 MOST_SETS = 12  # question sets in one table, each of which takes up to 4 s to test
 SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
@@ -68,14 +70,13 @@ def draw_scorecard() -> None:
         sentence.draw_word("on")
         _pick_sets(subjects, by)
         sentence.draw_word("compared with")
-        sentence.pick_model(subject)
+        sentence.pick_model(subject, on_change=compare.change_baseline)
         st.space("stretch")
         if has_tests:
             choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
-        elif others := with_many_tests(chosen_sets(subject, "edit")):
-            key, n_models = others
-            label = f"All tests of {counted(n_models, 'other model')}"
-            link_page("compare", label, {"set": key, "by": "kind"}, "table_chart")
+        elif row := with_many_tests(chosen_sets(subject, "edit")):
+            label = f"All tests on {dataset_name(row.dataset)} (other models)"
+            link_page("compare", label, {"set": row.case_key, "by": "kind"}, "table_chart")
         score = "fooled"
         kinds = [
             each.presentation.kind(kind)
@@ -101,8 +102,8 @@ def draw_scorecard() -> None:
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
     frame.say_strangers(subject, shown, subjects[1:])
     if len(keys) > MOST_SETS:
-        counts = f"{MOST_SETS} of {len(keys)} question sets are shown."
-        quiet(f"{counts} Choose others in the list of question sets.")
+        others = "Choose others in the list of question sets."
+        quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
     differences = partial(_differences, baseline=subject.model)
     outcome = "held" if scorecard.is_right else "fooled"
     cases = partial(_cases, subjects={each.key: each for each in subjects}, outcome=outcome)
@@ -119,14 +120,12 @@ def draw_scorecard() -> None:
     export.draw_menu("scorecard", *files, runs=scorecard.runs, slot=export_slot)
 
 
-def with_many_tests(shown: Collection[str]) -> tuple[str, int] | None:
-    """Return the key of the first question set that shares a model with another one and is not shown, and the number of
-    these models; None if there is none.
-    """
+def with_many_tests(shown: Collection[str]) -> QuestionSetRow | None:
+    """Return the first question set that shares a model with another one and is not shown; None if there is none."""
     rows = view(views.runs.question_set_rows)
     n_tests = Counter(model for row in rows for model in row.models)
-    counts = {row.case_key: sum(n_tests[model] > 1 for model in row.models) for row in rows}
-    return next(((key, n) for key, n in counts.items() if n and key not in shown), None)
+    others = (row for row in rows if row.case_key not in shown)
+    return next((row for row in others if any(n_tests[model] > 1 for model in row.models)), None)
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:
@@ -199,6 +198,7 @@ def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
     query = {"tab": "differences", "set": question_set.key, "kind": column.kind}
     is_pair = baseline in question_set.models and model != baseline
     pair = {"model": baseline, "with": model, "other": model} if is_pair else {"model": model}
+    query |= {name: st.query_params[name] for name in OF_SCORECARD if name in st.query_params}
     return address("compare", query | pair | {"type": column.subtype})
 
 

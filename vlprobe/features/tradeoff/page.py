@@ -214,8 +214,7 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     with st.container(horizontal=True):
         link_page("breakdown", "What fools these models", {"set": linked})
         if keys:
-            query = {"set": keys[0]}
-            link_page("tradeoff", "Show a trade-off", query)
+            link_page("tradeoff", "Show a trade-off", {"set": keys[0]})
     st.stop()
 
 
@@ -228,8 +227,8 @@ def _pick_set(subject: PageSubject) -> None:
 
     def change() -> None:  # opens the most complete question set of the test
         st.session_state.pop(INSTEAD, None)
-        key = first[st.session_state["trade_off_of"]]
-        write_choice({"set": key, "up": None, "shown": None, "model": None})
+        left = dict.fromkeys(("up", "shown", "model"))
+        write_choice(left | {"set": first[st.session_state["trade_off_of"]]})
 
     if len(tests) > 1:
         look = {"bare": True, "width": picker_width(tests[subject.probe])}

@@ -114,7 +114,7 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
             "Model": names[row.model],
             **dict(zip(titles, values, strict=True)),
             "Difference": signed(row.difference, unit) + (f" ({limits})" if limits else ""),
-            "p": chance(row.p_holm),
+            "p (cite this one)": chance(row.p_holm),
             "": f"tied{power and f' ({power})'}" if row.verdict == "tied" else row.verdict,
         }
         kind = value_label(row.subtype) if row.subtype else "All"
