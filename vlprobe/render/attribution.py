@@ -11,14 +11,15 @@ import htpy
 
 from vlprobe import __version__
 from vlprobe.datasets import bundled, photographs
-from vlprobe.datasets.credits import Credit, picture_credit, picture_credits
+from vlprobe.datasets.credits import Credit, picture_credits
 from vlprobe.models.published import NOTE
 from vlprobe.render.sentences import joined, sentence_names, shorten
 from vlprobe.render.words import NOT_RENAMED, dataset_name, model_name, probe_name
+from vlprobe.types import Picture
 from vlprobe.views.records import RunRow
 
 LONGEST_AUTHOR = 80  # characters
-NOT_BUNDLED = "Picture not bundled"
+NOT_BUNDLED, NOT_RECORDED = "Picture not bundled", "license not recorded"
 SECURE = "https://"  # other addresses are shown as plain text
 
 
@@ -36,7 +37,7 @@ def credit_values(name: str, author: str = "") -> dict[str, str] | None:
         name: The stored name of the picture.
         author: The photographer, if the dataset names one.
     """
-    if credit := picture_credit(name):
+    if credit := _credits(name)[0]:
         return photo_values(credit)
     if author:
         return _values(f"Photo: {shorten(author, LONGEST_AUTHOR)}", "")
@@ -61,8 +62,21 @@ def credit_line(name: str) -> htpy.Element | None:
 
 def distinct_credits(names: Iterable[str]) -> list[Credit]:
     """Return the credits for the given pictures and for pictures mixed into them, without repeats, in order."""
-    credits = chain.from_iterable(map(picture_credits, names))
+    credits = chain.from_iterable(map(_credits, names))
     return list(dict.fromkeys(credit for credit in credits if credit))
+
+
+def _credits(name: str) -> tuple[Credit | None, ...]:
+    """Return the credit for a picture and for the picture mixed into it. Photographs of COCO that `vlprobe pictures`
+    downloaded come without a license, so that their credit has only their page.
+    """
+    credits = []
+    for credit, path in zip(picture_credits(name), Picture.from_name(name).paths, strict=True):
+        is_downloaded = path.parts[-4:-2] == bundled.COCO.parts[:2] and photographs.url(path)
+        if not credit and is_downloaded and not bundled.is_absent(str(path)):
+            credit = Credit(photographs.page(path), NOT_RECORDED)
+        credits.append(credit)
+    return tuple(credits)
 
 
 def credits_line(names: Iterable[str]) -> htpy.Element | None:
