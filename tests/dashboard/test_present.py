@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
@@ -533,7 +534,9 @@ def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
     assert mixed.detail.endswith(" Both models lose this picture to its own mixture.")
 
 
-def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_frame(tmp_path: Path):
+def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_frame(
+    show_page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     store, name = Store(tmp_path / "cache"), make_tiny(tmp_path / "tiny") + "+unpictured"
     execute(Request(("control:constant",), name, "lgip", examine=False), store)
     key = store.read_runs()[0][0]["case_key"]
@@ -546,6 +549,16 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     assert opening is not None
     assert [Path(image).name for image in opening.card.images] == [kept.name]
     kept.unlink()
+    show_page(store, "present", kind="flip")
+    monkeypatch.setattr(decks, "store", lambda: store)
+    decks.add_cases(key, "flip", [opening.card.id])
+    said = "Added to the slides without its picture, which is not on this computer."
+    assert st.session_state["toast"].startswith(said)
+    at = show_page(store, "present", kind="flip")
+    added = next(slide for slide in talk(at)["slides"] if slide["id"].startswith(CASE))
+    for slide in (added, added["question"]):
+        assert slide["options"] and not slide["pictures"]
+        assert slide["note"] == "The picture is not on this computer."
     slides, _ = build_slides(store, key, "flip")
     assert not values.picture_names(slides)
     assert {slide.layout for slide in slides if slide.id in ("vote", "reveal")} == {"stacked"}

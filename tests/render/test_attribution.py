@@ -110,6 +110,10 @@ def test_a_credit_of_html_has_both_links():
     valse = str(attribution.credit_line("pictures/valse/v7w_2369086.jpg"))
     assert "Picture not bundled" in valse and "<a" not in valse
     assert attribution.credit_line("/data/val2017/000000000724.jpg") is None
+    name = "/cache/pictures/coco/val2017/000000000724.jpg"  # downloaded, without COCO's annotations
+    line = str(attribution.credit_line(name))
+    assert 'href="https://cocodataset.org/#explore?id=724"' in line
+    assert "license not recorded" in line and not credits.picture_credit(name)
 
 
 def test_home_and_slides_have_the_credit():
@@ -132,7 +136,7 @@ def test_home_and_slides_have_the_credit():
         slide = next(slide for slide in slides if slide.id == name)
         assert "SugarCrepe." in slide.note and NOTE in slide.note and "Hsieh et al." in slide.note
         assert "MIT" in slide.note
-        assert "github.com/RAIVNLab" in slide.notes[-1]
+    assert "github.com/RAIVNLab" in slides[-1].notes[-1]
 
 
 def test_a_report_and_a_page_of_a_case_have_credits_and_sources():

@@ -147,7 +147,7 @@ def test_bars_of_a_case_follow_its_answer_and_come_before_another_case():
 
 
 def test_notes_mention_a_remainder_only_if_some_pairs_do_not_differ():
-    for tied, words in (("", "), all differ clearly."), ("BC", "; the rest are tied or unknown.")):
+    for tied, words in (("", ", all differ clearly."), ("BC", "; the rest are tied or unknown.")):
         slides = deck.slides(make_story(held_against(FOUR, tied=tied)))
         (line,) = (note for one in slides for note in one.notes if "pairs of models" in note)
         assert line.endswith(words)
@@ -198,7 +198,9 @@ def often(shares: Mapping[str, float]) -> Slide:
         SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
         for subtype, share in shares.items()
     )
-    slides = deck.slides(make_story(held_against(FOUR, shares=rows)))
+    first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
+    told = make_story(held_against(FOUR, shares=rows))
+    slides = deck.slides(replace(told, examples=dict.fromkeys(shares, first)))
     assert slides[-1].id == "closing"
     return next(one for one in slides if one.id == "often")
 
@@ -213,19 +215,25 @@ def test_halves_are_only_in_the_notes_and_each_type_has_an_example_with_its_pict
     slides = {slide.id: slide for slide in deck.slides(told)}
     often = slides["often"]
     assert [figure.detail for figure in often.figures] == ["of 100 answers", "of 100 answers"]
-    assert "½" not in often.note and "35½ of 100, 35.5 %" in often.notes[0]
+    assert "½" not in often.note and "35½ of 100, 35.5 %" in often.notes[1]
     assert "Pair-tuned saw the captions in both orders; a case" in " ".join(often.notes)
     assert [picture.label for picture in often.pictures] == ["red → blue", "red → blue"]
     assert slides["closing"].pictures[0].name == "/nowhere/x.png"
-    swapped = replace(first, source="trains, red", target="dogs, blue")
+    swapped = replace(first, source="white, green", target="green, white")
+    texts = "A white bowl of many green apples.", "A green bowl of many white apples."
+    swapped = replace(swapped, true_text=texts[0], wrong_text=texts[1])
     whole = replace(told, examples={row.subtype: swapped for row in rows})
     (label, _) = (one.label for one in deck.slides(whole)[-2].pictures)
-    assert ("dogs", "lie") in label  # a whole sentence, in which the changed words are marked
+    assert label == "white bowl of many green → green bowl of many white"
     text_only = {**examples, "color": replace(first, images=())}
-    (example, _) = deck.slides(replace(told, examples=text_only))[-2].pictures
-    assert not example.name and ("dogs", "lie") in example.label
-    without = replace(told, examples={"color": first})
-    assert not next(one for one in deck.slides(without) if one.id == "often").pictures
+    for some in (text_only, {"color": first}):  # without a picture of each kind, bars
+        bars = deck.slides(replace(told, examples=some))[-2]
+        assert not bars.pictures and not bars.figures
+        assert [(bar.model, bar.text) for bar in bars.bars] == [
+            ("a wrong number", "35.5 %"),
+            ("a wrong color", "10.0 %"),
+        ]
+        assert bars.limit_label == "guessing, 50 %"
 
 
 def test_bars_without_guessing_end_at_a_round_number_and_the_title_has_the_range():
@@ -252,15 +260,34 @@ def test_a_changed_search_shows_the_pictures_of_both_wordings():
     assert [one.author for one in pictures] == ["Ann Lee", "", "", ""]
 
 
-def test_a_talk_says_what_the_models_are_and_ends_with_advice_that_follows_from_the_results():
+def test_two_sets_of_one_kind_are_named_once_in_the_title_and_apart_on_the_slide():
+    kinds = ("coreference-hard", "coreference-standard", "foil-it")
+    slide = often(dict(zip(kinds, (0.48, 0.47, 0.05), strict=True)))
+    assert slide.title == "A wrong yes or no fools most often."
+    assert len({one.label for one in slide.figures}) == 3
+    apart = often(dict(zip(kinds, (0.48, 0.05, 0.04), strict=True)))
+    assert apart.title == "A wrong yes or no (clean set) fools most often."
+
+
+def test_the_second_case_is_asked_before_its_answer_which_is_one_slide_of_the_list():
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     told = replace(make_story(held_against(FOUR), first), models=(A, B, C))
-    told = replace(told, last=Opener(replace(first, images=("/nowhere/y.png",)), ""))
+    more = replace(first, id="a/c", images=("/nowhere/y.png",))
+    slides = deck.slides(replace(told, more=Opener(more, "")))
+    (answer,) = [one for one in slides if one.id == "more"]
+    assert answer.question is not None and answer.question.title == "Which caption is true?"
+    assert (answer.question.id, answer.question.case) == ("more", answer.case)
+    assert "/nowhere/y.png" in values.picture_names([answer])
+
+
+def test_a_talk_asks_people_first_and_ends_with_advice_that_follows_from_the_results():
+    first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
+    told = replace(make_story(held_against(FOUR), first), models=(A, B, C))
     slides = {slide.id: slide for slide in deck.slides(told)}
-    assert slides["reveal"].note == "All three models say which text fits a picture."
-    assert slides["closing"].detail.endswith("does not prove a match: look twice.")
-    assert slides["closing"].pictures[0].name == "/nowhere/y.png"
-    assert slides["closing"].pictures[0].label == "Three yellow trains."
+    assert slides["vote"].notes[1] == "Count the hands for each caption."
+    assert not slides["reveal"].note and slides["reveal"].title not in slides["reveal"].notes
+    assert slides["closing"].detail == "Check a model's answer before you rely on it."
+    assert slides["closing"].pictures == slides["vote"].pictures
     never = make_story(held_against([replace(one, share=0.0) for one in FOUR]))
     assert not deck.slides(never)[-1].detail
 
@@ -272,7 +299,8 @@ def test_a_slide_credits_published_answers_in_one_line_and_the_last_has_the_sour
     )
     slides = {slide.id: slide for slide in deck.slides(told)}
     assert slides["better"].note.endswith(f"Drawn scenes. {NOTE}: Miranda et al., BiVLC (MIT).")
-    assert "https" not in slides["better"].note and "https" in slides["better"].notes[-1]
+    assert not any("https" in text for text in (slides["better"].note, *slides["better"].notes))
+    assert slides["better"].notes[-1] == "If someone asks: Pair-tuned: About."
     assert "https" not in slides["closing"].note and "BiVLC (MIT)" in slides["closing"].note
     assert "https://a.example/b (MIT license)" in slides["closing"].notes[-1]
 
@@ -338,14 +366,14 @@ def test_a_slide_on_types_needs_enough_answers_to_two_types():
     assert ids == ["better", "closing"]
 
 
-def test_only_the_best_model_is_colored_and_a_control_is_only_in_the_notes():
+def test_only_the_best_model_is_colored_and_a_control_is_only_in_the_note():
     everyone = held_against([*FOUR, contestant(COIN, 0.01)], tied="BC")
     slide = next(one for one in deck.slides(make_story(everyone)) if one.id == "better")
     assert [bar.model for bar in slide.bars] == [A, B, C, D]
     assert [bar.style for bar in slide.bars] == ["best", "", "", ""]
     assert "Coin flip, a control: 1.0 %." in slide.note
     assert slide.title == "10.0 to 40.0 % of the lies are believed."
-    assert any("Coin flip: 1.0 % (10 of 1,000)" in line for line in slide.notes)
+    assert "Pair-tuned is fooled by 100 of 1,000 lies." in slide.notes[0]
     assert any("6 pairs of models" in line and "5 differ clearly" in line for line in slide.notes)
     (first, *_) = slide.bars
     share = next(one.share for one in FOUR if one.model == first.model)

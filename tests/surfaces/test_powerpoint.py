@@ -19,6 +19,7 @@ from vlprobe.render.slides.values import Slide, SlidePicture
 from vlprobe.scoring.thumbnails import data_address, encode
 from vlprobe.surfaces import powerpoint
 from vlprobe.views.paired_tests import SubtypeShare
+from vlprobe.views.story import Opener
 
 HOSTILE = "=cmd()\x00\x1b\x0b\ud800\uffff<b>&_x0041_"
 
@@ -48,8 +49,10 @@ def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     told = make_story(held_against(FOUR, shares=tuple(rows)), first)
     told = replace(told, models=(A, B, C), examples={row.subtype: first for row in rows})
+    told = replace(told, more=Opener(replace(first, id="a/c"), ""))
     slides = [slide for slide in deck.slides(told) if not slide.is_extra]
     talk = read([*slides, replace(slides[0], is_extra=True)])
+    slides = [each for slide in slides for each in (slide.question, slide) if each]
     assert talk.slide_width / talk.slide_height == pytest.approx(16 / 9, rel=1e-4)
     assert len(talk.slides) == len(slides)
     for slide, page in zip(slides, talk.slides, strict=True):

@@ -33,13 +33,21 @@ from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, TEXT, Arrangement, arrange, parse
-from vlprobe.render.slides.case import case_slides
+from vlprobe.render.slides.case import question_and_answer
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.surfaces import powerpoint
 from vlprobe.surfaces.page import slides_file
-from vlprobe.views.story import Opener, Story, added_cards, opener, story, suggestions
+from vlprobe.views.story import (
+    Opener,
+    Story,
+    added_cards,
+    is_picture_missing,
+    opener,
+    story,
+    suggestions,
+)
 
 SIDE = 1000  # maximum pixels of a picture
 SMALL_SIDE = 480  # in the file of a deck with many pictures, so that it stays below 10 MB
@@ -193,10 +201,12 @@ def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) ->
     names = sentence_names(subject.models, renamed())
     # Read at once: one `opener` a case, which orders all candidates, took minutes for 200 cases
     cards = view(added_cards, subject.question_set, talk_story.standings.kind, arrangement.cases)
-    cases = [
-        replace(case_slides(talk_story.models, card, kind, names)[1], id=f"{CASE}{card.id}")
-        for card in cards
-    ]
+    cases = []
+    for card in cards:
+        note, name = "", f"{CASE}{card.id}"
+        if is_picture_missing(subject.question_set, card):
+            card, note = replace(card, images=()), "The picture is not on this computer."
+        cases.append(question_and_answer(talk_story.models, card, kind, names, name, note))
     return [*cases, *arrangement.own_slides()]
 
 
@@ -231,9 +241,7 @@ def _story(subject: PageSubject, kind: str, arrangement: Arrangement) -> Story:
         if first and case_id in (first.card.id, ""):  # not of another kind or question set
             follows = first.next
             more = view(opener, subject.question_set, kind, follows, added) if follows else None
-            follows = more.next if more else ""
-            last = view(opener, subject.question_set, kind, follows, added) if follows else None
-            return replace(talk_story, opener=first, more=more, last=last)
+            return replace(talk_story, opener=first, more=more)
     return talk_story
 
 

@@ -67,8 +67,8 @@ PRESENTATION = Presentation(
         "relations": "A wrong relation",
         "action-replacement": "A wrong action",
         "actant-swap": "Swapped roles",
-        "coreference-standard": "A wrong answer",
-        "coreference-hard": "A wrong answer (small set)",
+        "coreference-standard": "A wrong yes or no",
+        "coreference-hard": "A wrong yes or no (clean set)",
         "foil-it": "A wrong noun",
     },
     kinds={

@@ -83,8 +83,8 @@ def powerpoint_file(values: Values) -> bytes:
     talk.core_properties.title = _clean(values["heading"])[:255]
     contents = {key: _jpeg(source) for key, source in values["pictures"].items()}
     for slide in values["slides"]:
-        if slide["on"]:
-            _draw(talk.slides.add_slide(talk.slide_layouts[TITLE_ONLY]), slide, contents)
+        for each in filter(None, (slide["question"], slide) if slide["on"] else ()):
+            _draw(talk.slides.add_slide(talk.slide_layouts[TITLE_ONLY]), each, contents)
     buffer = io.BytesIO()
     talk.save(buffer)
     return buffer.getvalue()

@@ -64,7 +64,6 @@ class Story:
     mixture: MixedStory | None
     runs: tuple[RunRow, ...] = ()  # runs of all models
     more: Opener | None = None  # the candidate after the opener
-    last: Opener | None = None  # the candidate after that one
     guess: BlindAccuracy | None = None  # the best guess without the picture
     examples: Mapping[str, WallCard] = field(default_factory=dict)  # a case of each type of edit
 
@@ -81,7 +80,6 @@ def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
     models = headline_models(question_set)
     first = opener(question_set, kind, case_id)
     more = opener(question_set, kind, first.next) if first and first.next else None
-    last = opener(question_set, kind, more.next) if more and more.next else None
     return Story(
         probe=question_set.probe,
         dataset=newest.dataset,
@@ -91,9 +89,8 @@ def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
         mixture=None if is_search else mixture(question_set.store, newest.dataset, models),
         runs=question_set.runs,
         more=more,
-        last=last,
         guess=best_guess(question_set, kind),
-        examples=examples(question_set, kind, [each.card for each in (first, more, last) if each]),
+        examples=examples(question_set, kind, [each.card for each in (first, more) if each]),
     )
 
 
@@ -160,7 +157,6 @@ def opener(
         added: Ids of cases that the deck has already, which are not candidates.
     """
     numbers = _candidates(question_set, kind)
-    body = stored_body(question_set.probe, kind)
     number = views_rows.case_number(question_set, case_id) if case_id else None
     of_kind = question_set.cases.numbers("kind = ?", [kind])
     candidates = numbers.tolist()
@@ -175,9 +171,15 @@ def opener(
     next_id = next((name for name in following if name not in (case_id, *added)), "")
     case_filter = Filter(_fooled_model(question_set, number), kind)
     (card,) = _pictured(question_set, case_filter, [number])
-    if body.is_picture_optional and not views_rows.are_here(card.images[:1]):
+    if is_picture_missing(question_set, card):
         card = replace(card, images=())
     return Opener(card, next_id)
+
+
+def is_picture_missing(question_set: QuestionSet, card: WallCard) -> bool:
+    """Return whether slides show only the texts of a case, because its picture is not on this machine."""
+    is_optional = stored_body(question_set.probe, card.kind).is_picture_optional
+    return is_optional and bool(card.images) and not views_rows.are_here(card.images[:1])
 
 
 def suggestions(question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
@@ -220,7 +222,7 @@ def examples(
                 bool(card.images) and card.images in pictures,
                 (card.source, card.target) in changes,
                 "swap" not in subtype and not _is_one_change(card),
-                0 if card.images else len(card.wrong_text),  # a short text in place of the picture
+                len(card.wrong_text),
             ),
         )
     return chosen

@@ -5,7 +5,8 @@
 // slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
-// text, style, remark}], limit (share of a track at which a line is, 0: none), limitLabel (what it stands for), note, notes, spoken. A run is [text, style].
+// text, style, remark}], limit (share of a track at which a line is, 0: none), limitLabel (what it stands for), note, notes, spoken, question (a slide before
+// this one, or null). A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
 // kept {name, text}: a visitor's deck, which this browser keeps; null for a stored deck.
 // State: near, the id of the open slide if it has a thumbnail. Triggers: kept (the deck that this browser kept), deck {order [id], included {id: bool}, titles {key: text}, notes {key: text},
@@ -15,7 +16,6 @@ const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, Arrow
 const MOST_NAMED = 8;
 const VALUE_ROOM = 0.16; // share of a track that a value next to a bar takes
 const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
-const EDGE = 0.15; // share of the width in which a tap turns the slide
 // Steps in which a slide shrinks until it fits: its scale, and whether details are left out.
 const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], [.78, true], [.7, true], [.62, true], [.54, true],
   [.46, true], [.4, true]];
@@ -27,6 +27,9 @@ const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", pictures
 
 // A text slide is shown once it has a title.
 const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.startsWith("text:"));
+
+// Return the slides of the show: a question comes before its answer, with which it is one slide in the editor.
+const inShow = (slides) => slides.filter(isShown).flatMap((slide) => (slide.question ? [slide.question, slide] : [slide]));
 
 // Draw a picture with its label, or only the label if no picture is meant.
 function picture(shown, pictures) {
@@ -103,7 +106,7 @@ function drawBar(bar, limit, label, column) {
   const value = make("span", "value", bar.text);
   if (!bar.sided) value.style.left = `calc(${percent(column || reachOf(bar))} + .6em)`;
   track.append(value);
-  const name = make("span", "name", markOf(bar), written("span", "called", bar.name));
+  const name = make("span", "name", bar.path && markOf(bar), written("span", "called", bar.name));
   name.title = bar.name;
   if (bar.remark) name.append(make("span", "quiet", bar.remark));
   return [name, track];
@@ -245,7 +248,7 @@ class Show {
     this.data = data;
     if (data.kept && !data.whole) this.recall(data.kept);
     this.known = data.slides.map((slide) => slide.id);
-    this.slides = data.slides.filter(isShown);
+    this.slides = inShow(data.slides);
     this.place = Math.min(this.place, Math.max(this.slides.length - 1, 0));
     this.dots.replaceChildren(...this.slides.map((slide, place) =>
       press("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
@@ -347,8 +350,9 @@ class Show {
 
   cell(slide, place) {
     const { slides, editable } = this.data;
-    const changed = slide.titled ? [] : slide.options.map(({ caption }) => caption.find(([, style]) => style)).filter(Boolean);
-    const name = [changed.map(([words]) => words.trim()).join(" / "), slide.heading.map(([words]) => words).join("")].filter(Boolean).join(": ");
+    // Answers share their titles, so that the true caption names them
+    const truth = !slide.titled && slide.options.find((option) => option.style === "true");
+    const name = (truth ? truth.caption : slide.heading).map(([words]) => words).join("");
     const open = press("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
       make("span", "frame", make("span", "scaled", this.small(slide))), make("span", "tiny called", `${place + 1} ${slide.on && !isShown(slide) ? EMPTY : name}`));
     open.setAttribute("aria-pressed", String(slide.id === this.chosen));
@@ -420,7 +424,7 @@ class Show {
       }, "Remove"));
     }
     if (slide.on && !isShown(slide)) row.append(make("p", "tiny quiet", `${EMPTY} until you type a title.`));
-    else row.append(this.saved);
+    else row.append(slide.question ? make("p", "tiny quiet", "The show asks the question first.") : "", this.saved);
     return row;
   }
 
@@ -478,7 +482,7 @@ class Show {
   // The page shows the change at once; the server answers with the same slides.
   save() {
     const { slides } = this.data;
-    this.slides = slides.filter(isShown);
+    this.slides = inShow(slides);
     const order = slides.map((slide) => slide.id);
     const of = (name, value) => Object.fromEntries(slides.filter((one) => value(one) !== undefined).map((one) => [one[name], value(one)]));
     [this.unsaved, this.same, this.saved.textContent] = [this.same || this.unsaved, "", ""];
@@ -598,13 +602,12 @@ class Show {
     this.status.textContent = `Type at ${Math.round(100 * SIZES[this.size])} %`;
   }
 
-  // Turn slides with a tap near an edge, for phones without keys.
+  // Turn slides with a tap on the left or right half, for phones without keys.
   tap({ clientX, target }) {
-    const share = clientX / this.stage.clientWidth;
     const caption = [...this.stage.querySelectorAll(".options > li:not([class^=as-])")].indexOf(target.closest("li"));
     if (caption >= 0) return this.vote(caption);
-    if (target.closest("a") || (share > EDGE && share < 1 - EDGE)) return;
-    this.go(this.place + (share < EDGE ? -1 : 1));
+    if (target.closest("a")) return;
+    this.go(this.place + (clientX < this.stage.clientWidth / 2 ? -1 : 1));
   }
 
   note() {

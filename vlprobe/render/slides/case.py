@@ -21,6 +21,7 @@ from vlprobe.render.sentences import (
     count_word,
     counted,
     hesitate,
+    joined,
     listed,
     shorten,
     some_models,
@@ -67,6 +68,27 @@ def case_slides(
     ]
 
 
+def question_and_answer(
+    models: Sequence[str],
+    shown: WallCard,
+    kind: KindPresentation,
+    names: Mapping[str, str],
+    name: str,
+    note: str = "",
+) -> Slide:
+    """Return the answer to a case, with the slide that is shown before it and asks the question.
+
+    Args:
+        name: Id of both slides.
+        note: Small text at the end of both slides.
+    """
+    question, answer = (
+        replace(each, id=name, note=joined(each.note, note))
+        for each in case_slides(models, shown, kind, names)[:2]
+    )
+    return replace(answer, question=question)
+
+
 def vote_slides(
     card: CaseCard,
     slides: tuple[Slide, Slide],
@@ -92,6 +114,7 @@ def vote_slides(
         tag="",
         heading=((ASKED, ""),),
         options=tuple(SlideOption(caption) for caption in plain_options),
+        notes=(question.notes[0], "Count the hands for each caption.", *question.notes[1:]),
     )
     reveal = replace(
         answer,
@@ -100,6 +123,12 @@ def vote_slides(
         detail=_noticed(verdicts, names) if len(verdicts) > 1 else "",
         marks=(),
         options=tuple(options),
+        notes=(
+            "Ask who chose the wrong caption, and which word is wrong.",
+            "Each model says which of the two captions fits the picture better."
+            * bool(answer.pictures),
+            *answer.notes,
+        ),
     )
     return vote, reveal
 
@@ -258,7 +287,7 @@ def _with_verdict(slide: Slide, kind: KindPresentation, verdicts: Sequence[Model
             for answer in verdicts[:MOST_MARKS]
         ),
         note=f"Marks: the first {MOST_MARKS} of {n_models:,} models." * (n_models > MOST_MARKS),
-        notes=(*slide.notes, verdict, capitalized(ties.strip())),
+        notes=(*slide.notes, capitalized(ties.strip())),
     )
 
 

@@ -21,11 +21,17 @@ from vlprobe.render.sentences import (
     shorten,
     some_models,
 )
-from vlprobe.render.slides.case import MOST_BARS, ROOM, case_slides, side_pictures
+from vlprobe.render.slides.case import (
+    MOST_BARS,
+    ROOM,
+    case_slides,
+    question_and_answer,
+    side_pictures,
+)
 from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.bodies import body_of
+from vlprobe.views.changes import in_step
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
 from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
@@ -44,45 +50,26 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     models = [contestant.model for contestant in story.standings.contestants]
     names = sentence_names(models, renamed)
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
-    deck[1:2] = [_introduced(answer, story, kind) for answer in deck[1:2]]
     dataset = dataset_name(story.dataset, renamed)
     sources = published_text(story.runs, renamed)
     asked_twice = {run.model for run in story.runs if run.n_orders == 2}
     halves = halves_note([names[model] for model in models if model in asked_twice])
     measured = [*_who_is_better(story, kind, names), *_how_often(story, kind, halves)]
     credit = joined(f"{dataset}.", published_by(story.runs))
-    deck += [
-        replace(each, note=joined(each.note, credit), notes=(*each.notes, sources))
-        for each in measured
-    ]
+    deck += [replace(each, note=joined(each.note, credit)) for each in measured]
     if story.more:
-        more = case_slides(story.models, story.more.card, kind, names)[1]
-        deck.append(replace(more, id="more"))
-    last = story.last or story.opener
-    pictures = side_pictures(case_card(last.card, kind), 0) if last else ()
-    label = shorten(last.card.true_text, LONGEST_EXAMPLE) if last else ""
+        deck.append(question_and_answer(story.models, story.more.card, kind, names, "more"))
+    pictures = side_pictures(case_card(story.opener.card, kind), 0) if story.opener else ()
     closing = Slide(
         id="closing",
         layout="beside" if pictures else "stacked",
         heading=((findings.ranking(story.standings, names), ""),),
         detail=_advice(story.standings, kind),
-        pictures=tuple(replace(picture, label=label) for picture in pictures),
+        pictures=pictures,
         note=joined(f"Cases: {dataset}.", published_by(story.runs)),
         notes=(sources,),
     )
     return (*deck, *_mixed(story.mixture, renamed), closing)
-
-
-def _introduced(slide: Slide, story: Story, kind: KindPresentation) -> Slide:
-    """Return the first slide that names models, with a line on what they do, unless the slide has the task."""
-    if not slide.pictures or (story.opener and case_card(story.opener.card, kind).task):
-        return slide
-    n_models = len(story.models)
-    verb = "says" if n_models == 1 else "say"
-    is_search = kind.is_share or body_of(kind).ranks
-    what = "pictures fit a text" if is_search else "text fits a picture"
-    line = f"{some_models(n_models, n_models)} {verb} which {what}."
-    return replace(slide, note=joined(capitalized(line), slide.note))
 
 
 def _advice(standings: PairedTests, kind: KindPresentation) -> str:
@@ -93,7 +80,7 @@ def _advice(standings: PairedTests, kind: KindPresentation) -> str:
         return "Other words find other pictures: search twice."
     if standings.is_movement:
         return "The same meaning in other words gets another score."
-    return "A model's answer does not prove a match: look twice."
+    return "Check a model's answer before you rely on it."
 
 
 def describe_questions(
@@ -111,8 +98,8 @@ def describe_questions(
 
 
 def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]:
-    """Return a slide that shows how often each type of edit fools the models, the least effective type first, with an
-    example of each if all have one.
+    """Return a slide that shows how often each type of edit fools the models: a few types with a picture each, the
+    least effective first, or bars, the most effective first, if a picture of a type is missing.
 
     Args:
         halves: A note on answers that count as half, for the exact counts in the speaker notes; "" without any.
@@ -127,45 +114,71 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
         return []
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
     title = _worst_subtypes(rows)  # from all types
-    if len(rows) > MOST_FIGURES:
-        rows = [rows[0], *rows[1 - MOST_FIGURES :]]
-    happened = card_type(kind).believed
-    figures = [
-        Figure(number(row.share, "rate"), wrong(row.subtype), f"of {row.n_answers:,} answers")
-        for row in rows
-    ]
-    examples = [story.examples[row.subtype] for row in rows if row.subtype in story.examples]
-    pictures = [_example(case_card(each, kind)) for each in examples] * (len(examples) == len(rows))
+    few = rows if len(rows) <= MOST_FIGURES else [rows[0], *rows[1 - MOST_FIGURES :]]
+    examples = [story.examples[row.subtype] for row in few if row.subtype in story.examples]
+    pictures = tuple(_example(case_card(each, kind)) for each in examples if each.images)
+    is_pictured = len(pictures) == len(few)
+    shown = (
+        few
+        if is_pictured
+        else rows
+        if len(rows) <= MOST_BARS
+        else [rows[0], *rows[1 - MOST_BARS :]]
+    )
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
-    lines = [
-        f"{capitalized(wrong(row.subtype))}: {_count(row.n_believed, row.n_answers)}, {_share(row)}."
-        for row in reversed(rows)
-    ]
-    left_out = len(standings.shares) - len(rows)
-    remainder = f" {capitalized(counted(left_out, 'more type'))} not shown." if left_out else ""
-    return [
-        Slide(
-            id="often",
-            heading=((title, ""),),
-            pictures=tuple(pictures),
-            figures=tuple(figures),
-            note=f"How often each kind is {happened}, by {whose}.{remainder}",
-            notes=(*lines, "Intervals come from resampling pictures.", halves),
+    left_out = len(standings.shares) - len(shown)
+    remainder = f"{capitalized(counted(left_out, 'more kind'))} not shown." if left_out else ""
+    worst, best = (
+        f"{_count(row.n_believed, row.n_answers)}, {_share(row)}" for row in (rows[-1], rows[0])
+    )
+    slide = Slide(
+        id="often",
+        heading=((title, ""),),
+        note=joined(f"How often each kind is {card_type(kind).believed}, by {whose}.", remainder),
+        notes=(
+            "Before you show this slide, ask which kind of mistake is the hardest to notice.",
+            f"{capitalized(wrong(rows[-1].subtype))}: {worst}. {capitalized(wrong(rows[0].subtype))}: {best}.",
+            halves,
+        ),
+    )
+    if is_pictured:
+        figures = tuple(
+            Figure(number(row.share, "rate"), wrong(row.subtype), f"of {row.n_answers:,} answers")
+            for row in shown
         )
-    ]
+        return [replace(slide, pictures=pictures, figures=figures)]
+    scale, limit, label = _scale(shown, standings)
+    bars = tuple(
+        SlideBar(
+            wrong(row.subtype),
+            0.0,
+            row.share * scale,
+            number(row.share, "rate"),
+            row.low * scale,
+            row.high * scale,
+        )
+        for row in reversed(shown)
+    )
+    return [replace(slide, bars=bars, scale=scale, limit=limit * scale, limit_label=label)]
 
 
 def _example(card: CaseCard) -> SlidePicture:
-    """Return the picture of a case with the words that were changed, or its wrong caption with marked words. A case
-    without a picture has only its wrong caption.
+    """Return the picture of a case with the words that were changed, or if words were only added or removed, with its
+    wrong caption. Of a swap, the words from the first to the last change are shown.
     """
-    if not card.front:
-        return SlidePicture("", card.case.wrong_text, tuple(card.wrong_runs(2 * LONGEST_EXAMPLE)))
+    source, target = card.changed_words
+    if not (source and target):
+        steps = [*in_step(card.case.true_text, card.case.wrong_text)]
+        places = [place for place, (_, _, differs) in enumerate(steps) if differs]
+        steps = steps[places[0] : places[-1] + 1] if len(places) > 1 else []
+        source = "".join(step[0] for step in steps).strip()
+        target = "".join(step[1] for step in steps).strip()
+    change = ""
+    if source and target:
+        change = " → ".join(shorten(words, LONGEST_EXAMPLE // 2) for words in (source, target))
     shot = card.front[0]
-    words = " → ".join(card.changed_words) if all(card.changed_words) else ""
-    label = shorten(words, LONGEST_EXAMPLE) or tuple(card.wrong_runs(LONGEST_EXAMPLE))
-    return SlidePicture(shot.name, shot.alt, label)
+    return SlidePicture(shot.name, shot.alt, change or tuple(card.wrong_runs(LONGEST_EXAMPLE)))
 
 
 def _count(n_believed: float, n_answers: int) -> str:
@@ -195,7 +208,11 @@ def _worst_subtypes(rows: Sequence[SubtypeShare]) -> str:
 
 def _fool(rows: Sequence[SubtypeShare]) -> str:
     """Return the start of a sentence: types of edit and a verb, such as "A wrong color fools"."""
-    what = [wrong(row.subtype) for row in reversed(rows)]
+    names = [wrong(row.subtype) for row in reversed(rows)]
+    heads = [name.partition(" (")[0] for name in names]
+    # Two sets of one kind count as one
+    pairs = zip(names, heads, strict=True)
+    what = list(dict.fromkeys(head if heads.count(head) > 1 else name for name, head in pairs))
     is_one = len(what) == 1 and not is_plural(what[0])
     return f"{capitalized(listed(what))} {'fools' if is_one else 'fool'}"
 
@@ -230,13 +247,7 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
     if left_out:
         note += f" Not shown between the last two: {counted(left_out, 'model')}."
     drawn = bars or unfit[:MOST_BARS]
-    ends = [max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in drawn]
-    guess = _guess(standings)
-    limit = guess or _round_end(max(ends))
-    label = number(limit, "rate").replace(".0 %", " %")
-    if standings.unit != "rate":
-        label = f"{limit:g}"
-    scale = ROOM / max([*ends, limit])  # width per share of a bar
+    scale, limit, label = _scale(drawn, standings)
     return [
         Slide(
             id="better",
@@ -244,11 +255,24 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
             bars=_bars(drawn, standings, story.guess, scale),
             scale=scale,
             limit=limit * scale,
-            limit_label=f"guessing, {label}" if guess else label,
+            limit_label=label,
             note=" ".join([note, *apart]),
-            notes=_ranking_notes([*fit, *unfit], standings, names),
+            notes=_ranking_notes(story, fit or unfit, kind, names),
         )
     ]
+
+
+def _scale(
+    rows: Sequence[ModelShare | SubtypeShare], standings: PairedTests
+) -> tuple[float, float, str]:
+    """Return the width per share of a bar, the share at which a line crosses the bars, and its label."""
+    ends = [max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in rows]
+    guess = _guess(standings)
+    limit = guess or _round_end(max(ends))
+    label = number(limit, "rate").replace(".0 %", " %")
+    if standings.unit != "rate":
+        label = f"{limit:g}"
+    return ROOM / max([*ends, limit]), limit, f"guessing, {label}" if guess else label
 
 
 def _headline(
@@ -321,33 +345,45 @@ def _measured(standings: PairedTests, kind: KindPresentation) -> str:
 
 
 def _ranking_notes(
-    contestants: Sequence[ModelShare], standings: PairedTests, names: Mapping[str, str]
+    story: Story,
+    contestants: Sequence[ModelShare],
+    kind: KindPresentation,
+    names: Mapping[str, str],
 ) -> tuple[str, ...]:
-    lines = []
-    for contestant in contestants:
-        ends = interval(contestant.low, contestant.high, standings.unit)
-        between = f", 95 % interval {ends}" if ends else ""
-        counts = ""
-        if not standings.is_movement:
-            n_cases = contestant.n_cases
-            n_believed = round(2 * contestant.share * n_cases) / 2
-            counts = f" ({_count(n_believed, n_cases)})"
-            counts += f", {contestant.n_tied:,} of them ties" if contestant.n_tied else ""
-        remark = " A control, which should fail." if contestant.is_control else ""
-        remark = remark or (" It failed its checks." if contestant.is_unfit else "")
-        value = number(contestant.share, standings.unit)
-        lines.append(f"{names[contestant.model]}: {value}{counts}{between}.{remark}")
+    """Say what a bar is, what the best and the worst model did, what the line means, and what the models are."""
+    standings = story.standings
+    lines = ["Each bar is a model: a shorter bar is better."]
+    if not standings.is_movement:
+        ends = (contestants[0], contestants[-1])[: len(contestants)]
+        lines[0] += "".join(
+            f" {names[each.model]} is fooled by "
+            f"{_count(round(2 * each.share * each.n_cases) / 2, each.n_cases)} {kind.lies}."
+            for each in ends
+        )
+    if story.guess:
+        blind = number(1 - story.guess.accuracy.value, "rate")
+        lines.append(
+            f"A guess that never looks at the picture is wrong in {blind}. A model "
+            "with a longer bar does no better."
+        )
     n_pairs = len(standings.rows)
     if n_pairs:
         clear = sum(pair.verdict in ("fewer", "more") for pair in standings.rows)
         differ = "all differ clearly"
         if clear < n_pairs:
             differ = f"{clear:,} differ clearly; the rest are tied or unknown"
-        lines.append(
-            f"Of {counted(n_pairs, 'pair')} of models compared on the same cases and corrected "
-            f"together ({standings.correction}), {differ}."
-        )
-    return (*lines, findings.unbeaten(standings, names))
+        lines.append(f"Of {counted(n_pairs, 'pair')} of models, {differ}.")
+    abouts = {run.model: run.publication.about for run in story.runs if run.publication}
+    models = [
+        f"{names[each.model]}: {abouts[each.model]}."
+        for each in contestants
+        if abouts.get(each.model)
+    ]
+    return (
+        *lines,
+        findings.unbeaten(standings, names),
+        " ".join(["If someone asks:", *models] * bool(models)),
+    )
 
 
 # Mixed pictures.

@@ -94,6 +94,7 @@ class Slide:
     limit_label: str = ""  # what the line stands for, such as guessing
     note: str = ""  # small, below everything
     notes: tuple[str, ...] = field(default=())  # speaker notes
+    question: "Slide | None" = None  # shown before this slide, which keeps it in every order
 
     @property
     def text_key(self) -> str:
@@ -116,7 +117,8 @@ class Slide:
 
 def picture_names(slides: Sequence[Slide]) -> tuple[str, ...]:
     """Return the names of all pictures on the given slides, without repeats."""
-    names = (picture.name for slide in slides for picture in slide.pictures)
+    questions = [slide.question for slide in slides if slide.question]
+    names = (picture.name for slide in [*slides, *questions] for picture in slide.pictures)
     return tuple(dict.fromkeys(filter(None, names)))
 
 
@@ -187,6 +189,7 @@ def _slide_values(
         "note": slide.note,
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
+        "question": slide.question and _slide_values(slide.question, model_looks, names, keys),
     }
 
 
@@ -215,8 +218,11 @@ def _mark_rows(
 
 def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> Values:
     numbers = {"start": bar.start, "end": bar.end, "low": bar.low, "high": bar.high}
+    is_of_model = bar.model in model_looks or bar.model == NO_PICTURE
+    mark = mark_values(model_looks.get(bar.model, Look(GREY, "square")))
     return {
-        **mark_values(model_looks.get(bar.model, Look(GREY, "square"))),
+        **mark,
+        "path": mark["path"] * is_of_model,
         **{name: None if math.isnan(number) else number for name, number in numbers.items()},
         "name": names.get(bar.model, bar.model),
         "text": bar.text,
