@@ -684,9 +684,15 @@ def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(col
     labels = re.findall(r"\\label{(.*)}", latex)
     assert labels == ["tab:vlprobe-scorecard-1", "tab:vlprobe-scorecard-2"]
     assert latex.count("SugarCrepe, True caption or foil: n = 7,512 cases") == 1
+    assert latex.count("GPT-4V saw the captions in both orders") == 1  # it did not answer VALSE
     assert [table.count("\n") for table in tables] == [2 + 5 + 1, 2 + 11 + 1]
     title = figure.layout.title
     assert title.text.endswith("fooled, lower is better")
+    room = figure.layout.width or 672
+    for axis in figure.select_xaxes():  # wide enough for intervals and at least two ticks
+        low, high = axis.range
+        assert (axis.domain[1] - axis.domain[0]) * (room - figure.layout.margin.l) > 90
+        assert math.floor(high / axis.dtick) - math.ceil(low / axis.dtick) >= 1
 
 
 def test_the_figure_of_several_tests_names_movement(question_set):
@@ -906,9 +912,13 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
     for how in ("latex", "markdown"):
         for text in (rows(how), scores(how)):
             assert "Differences from GPT-4V" in text and "95" in text and "Holm" in text
-            assert "GPT-4V: Hsieh et al., SugarCrepe" in text and "(MIT license)" in text
+            assert "Hsieh et al., SugarCrepe, MIT license (GPT-4V)" in text
+            plain = text.replace(r"\allowbreak ", "")
+            assert re.search(r"results of [\d-]+\. https:", plain)  # addresses are last
             assert "GPT-4V saw the captions in both orders; a case" in text
         assert "paired permutation test by picture" in rows(how)
+        assert "Two of the columns can be solved without the picture" in scores(how)
+        assert "“Fewer words” counts captions of equal length as wrong." in scores(how)
 
 
 def test_a_figure_for_print_does_not_change_the_figure_of_the_page(question_set):
@@ -937,6 +947,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
     printed, facts = paper.printed_figure(question_set, "scorecard", "text")
     baseline = "Dashed line and bold name: GPT-4V, the baseline. "  # only on the page
     assert facts.startswith(caption.replace(baseline, "")) and baseline in caption
+    assert "columns can be solved without the picture" in caption
     for drawn in (paper.print_style(figure()), printed):
         marks = {tuple(trace.customdata[0]): trace for trace in drawn.data}
         assert len(marks) == len(columns) * len(columns[0].cells)

@@ -136,6 +136,7 @@ def test_the_exported_table_has_each_mark_of_the_figure_with_its_metrics():
     assert words.loc[0, "Positive rate"].startswith(f"{100 * first.y:.1f} % (")
     is_published = table["source"] == "published"
     assert words["Positive rate"].str.endswith("(published)").sum() == is_published.sum()
+    assert "0.008 (published)" in set(words["Invariance error"])  # with the decimals of the paper
     errors = words["Invariance error"]  # the same for all types
     assert (errors[words["Type"] == "All"] != "").all() and (errors == "").any()
     assert (errors[words["Type"] != "All"] == "").all()

@@ -119,8 +119,9 @@ def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENA
 
 
 def source_line(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Return the source of a figure or table, for its caption: question sets with their size, models, published answers
-    with authors and license, and the date of the results; "" without runs.
+    """Return the source of a figure or table, for its caption: question sets with their size, published answers with
+    authors and license, the date of the results, and addresses; "" without runs. Models are named if some have another
+    source.
     """
     if not runs:
         return ""
@@ -130,15 +131,23 @@ def source_line(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED
         f"n = {run.n_cases:,} cases, {run.n_units:,} pictures"
         for run in sets
     ]
+    sources = _sources(runs)
     computed = dict.fromkeys(run.model for run in runs if not run.publication)
-    names = ", ".join(sentence_names(list(computed), renamed).values())
+    is_mixed = bool(sources) and len(sources) + bool(computed) > 1
+    names = ", ".join(sentence_names(list(computed), renamed).values()) if is_mixed else ""
+    published = [
+        f"{authors}, {license_} license"
+        + (f" ({', '.join(model_name(model, renamed) for model in models)})" if is_mixed else "")
+        for (authors, _, license_), models in sources.items()
+    ]
     day = max(run.finished for run in runs)[:10]
-    parts = (
+    return joined(
         f"{'; '.join(counts)}.",
-        names and f"Run with vlprobe: {names}.",
-        published_text(runs, renamed),
+        f"Run with vlprobe{names and f': {names}'}." if computed else "",
+        f"{NOTE}: {'; '.join(published)}." if published else "",
+        f"vlprobe {__version__}, results of {day}.",
+        ", ".join(dict.fromkeys(address for _, address, _ in sources)),
     )
-    return joined(*parts, f"vlprobe {__version__}, results of {day}.")
 
 
 def published_by(runs: Sequence[RunRow]) -> str:

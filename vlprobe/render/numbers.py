@@ -32,6 +32,20 @@ def number(value: float, unit: str) -> str:
     return f"{value:.4f}" if unit == "cosine" else f"{value:.3f}"
 
 
+def as_printed(value: float, unit: str, column: Iterable[float]) -> str:
+    """Format a published value with the decimals of the most precise value in its column of the paper.
+
+    >>> as_printed(0.01, "cosine", [0.008, 0.01]), as_printed(0.83, "rate", [0.83, 0.6]), as_printed(math.nan, "", [])
+    ('0.010', '83 %', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    decimals = max(len(f"{each:.6g}".partition(".")[2]) for each in (value, *column))
+    return (
+        f"{100 * value:.{max(decimals - 2, 0)}f} %" if unit == "rate" else f"{value:.{decimals}f}"
+    )
+
+
 def shortest(value: float) -> float | None:
     """Convert a float32 to the shortest float that identifies it, for JSON. Unknown values become None."""
     return None if math.isnan(value) else float(str(np.float32(value)))

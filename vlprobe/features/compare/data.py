@@ -27,6 +27,7 @@ from vlprobe.render.charts.theme import (
     arms,
     finished,
     safe,
+    tick_step,
     wrapped,
 )
 from vlprobe.render.forest import MINUS, correction
@@ -75,7 +76,7 @@ RIGHT = replace(
 )
 MOST_PANELS = 6  # in a row of the figure
 LANE, MARGIN, TICKS = 18, 64, 24  # pixels of the figure: a model, title, numbers of an axis
-LEAST_LANE, GOOD_LANE = 4, 10  # pixels of a model, if there are many
+LEAST_LANE, GOOD_LANE = 4, 8  # pixels of a model, if there are many
 MARK = 6  # pixels, less than most intervals
 ROOM = 0.06  # share of an axis of the figure, left and right of the intervals
 FIGURE_SPACE = "\u2007"  # as wide as a digit
@@ -174,9 +175,9 @@ class Scorecard:
                 head: ["", *group, *[""] * n_after]
                 for head, group in zip(table.columns[1:], groups, strict=True)
             }
-            keys = {column.question_set.key for column in columns}
-            runs = [run for run in self.runs if run.case_key in keys]
-            note = joined(self._facts(), source_line(runs, self.renamed))
+            baseline = self.baseline if self.baseline in rows else ""
+            part = replace(self, columns=[self.columns[i] for i in here], sort=0, baseline=baseline)
+            note = joined(part._facts(), source_line(part.runs, self.renamed))
             label = "scorecard" + f"-{number_of_table}" * (len(models) > 1)
             tables.append(formatted(whole, how, letters, note, label))
         return "\n".join(tables)
@@ -236,7 +237,13 @@ class Scorecard:
             "Each panel has its own axis." if is_figure else "",
             f"Dashed line and bold name: {line}, the baseline." if line else "",
             halves_note(self._both_orders),
+            self.note(),
+            "" if is_figure else self._rule_note,
         )
+
+    @property
+    def _rule_note(self) -> str:
+        return f"“{RULE}” counts captions of equal length as wrong." if self._has_rule else ""
 
     @property
     def _measured(self) -> str:
@@ -247,7 +254,7 @@ class Scorecard:
 
     def caption(self) -> str:
         """Return the facts for the caption of `figure`: the finding and what the letters mean."""
-        return joined(*self.finding(), self._facts(is_figure=True), RESAMPLED)
+        return joined(self.finding()[0], self._facts(is_figure=True), RESAMPLED)
 
     def figure(self, width: int = PAGE[0]) -> go.Figure:
         """Draw a panel for each column, with one row per model: its share with 95 % interval, in print next to the mark
@@ -264,12 +271,12 @@ class Scorecard:
             lane = PAGE[1] - MARGIN - len(shown) * (head + TICKS)
             return max(LEAST_LANE, min(LANE, lane / sum(map(len, shown))))
 
-        most = MOST_PANELS if width == PAGE[0] else 2
+        most, largest = (MOST_PANELS, LETTERS) if width == PAGE[0] else (2, LETTERS - 4)
         across = next((n for n in range(2, most) if fit(self._grid(n)[1], 50) > GOOD_LANE), most)
         places, shown = self._grid(across)
         down, across = len(shown), max(col for _, col in places)
         lane = fit(shown, 50)
-        letters = max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
+        letters = max(LEAST_LETTERS, min(largest, int(lane) - 1))
         wide = WIDE * width // PAGE[0]
         names = {model: wrapped(self.names[model], wide) for model in rows}
         longest = max(len(part) for name in names.values() for part in name.split("<br>"))
@@ -282,7 +289,7 @@ class Scorecard:
         titles = [wrapped(head, int(panel / (BOLD * size))) for head in heads]
         head = LINE * size * (2 + max(title.count("<br>") for title in titles)) + 8
         lane = fit(shown, head)
-        letters = max(LEAST_LETTERS, min(LETTERS, int(lane) - 1))
+        letters = max(LEAST_LETTERS, min(largest, int(lane) - 1))
         height, between = lane * sum(map(len, shown)) / down, head + TICKS
         figure: Any = make_subplots(
             *(down, across),
@@ -345,10 +352,12 @@ class Scorecard:
                 if not math.isnan(end)
             ] or [0.0, 1.0]
             room = ROOM * (max(ends) - min(ends)) or min(ROOM, max(ends)) or ROOM
+            low, high = min(ends) - room, max(ends) + room
+            pad = (high - low) * min(0.4, 1.3 * letters / (panel - 0.75 * gap))  # half a label
             figure.update_xaxes(
-                range=[min(ends) - room, max(ends) + room],
+                range=[low, high],
                 tickformat=".2~%" if column.metric.unit == "rate" else "",
-                nticks=max(2, int(panel / (2.8 * size))),
+                dtick=tick_step(low + pad, high - pad),
                 tickangle=0,
                 ticklabeloverflow="hide past domain",
                 zeroline=False,
@@ -365,12 +374,9 @@ class Scorecard:
         line = f"<b>{line}</b>:{'<br>' if is_narrow else ' '}{measure}"
         top = 24 + LINE * (LETTERS + 1) * line.count("<br>") + head
         finished(figure, round(top + TICKS + 12 + down * (height + between) - between))
-        figure.update_xaxes(tickfont_size=size)
-        figure.update_yaxes(
-            tickfont_size=letters,
-            showgrid=False,
-            zeroline=False,
-        )
+        figure.update_xaxes(tickfont_size=letters)
+        figure.update_xaxes(tickfont_size=letters)
+        figure.update_yaxes(tickfont_size=letters, showgrid=False, zeroline=False)
         return figure.update_layout(
             title={"text": line, "font": {"size": LETTERS + 1}}
             | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10 + 6 * line.count("<br>")}},
@@ -642,9 +648,7 @@ class Scorecard:
             f"A full bar is {100 * self._full:.0f} %." if has_bars else "",
             guesses,
             "Models that share a letter are tied." if self._has_letters else "",
-            f"The rule “{RULE}” counts captions of equal length as wrong."
-            if self._has_rule
-            else "",
+            self._rule_note,
             f"{listed(both_orders)} saw the captions in both orders. Below the share: cases "
             f"{fooled} in both orders + cases {fooled} in only one order, each counted as half."
             if both_orders
@@ -851,11 +855,7 @@ class Scorecard:
         return column.question_set.presentation.kind(column.kind).is_movement
 
     def _cell(
-        self,
-        column: LeaderboardColumn,
-        model: str,
-        differences: Address,
-        cases: Address,
+        self, column: LeaderboardColumn, model: str, differences: Address, cases: Address
     ) -> htpy.Node:
         cell = column.cell(model)
         if cell.estimate is None:

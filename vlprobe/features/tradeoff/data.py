@@ -19,7 +19,7 @@ from vlprobe.render.attribution import source_line
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
-from vlprobe.render.numbers import TOO_FEW, number, unit_of, with_interval
+from vlprobe.render.numbers import TOO_FEW, as_printed, number, unit_of, with_interval
 from vlprobe.render.sentences import capitalized, joined, listed
 from vlprobe.render.symbols import heading
 from vlprobe.render.words import value_label
@@ -368,7 +368,8 @@ def in_columns(
         if name in labels and len(labels) > 1 and axis not in apart:
             return ""
         if isinstance(point, PrintedRow):
-            return f"{number(value, unit)} (published)"
+            column = [getattr(row, axis) for row in figures[name].printed]
+            return f"{as_printed(value, unit, column)} (published)"
         ends = getattr(point, f"{axis}_low"), getattr(point, f"{axis}_high")
         return with_interval(value, *ends, unit)
 
@@ -387,7 +388,7 @@ def in_columns(
 def table_note(data: TradeOffData, question_set: QuestionSet, names: Mapping[str, str]) -> str:
     """Return the note below the exported values: intervals, averages and sources."""
     return joined(
-        "95 % intervals in parentheses, resampled by picture.",
+        f"{data.up.label} and {_in_sentence(data.down)}, with 95 % intervals, resampled by picture.",
         f"Averages: {data.averaging}.",
         "A value that does not depend on the type is only in the rows of all types.",
         "Published: values that the LGIP paper prints, on other pictures." if data.printed else "",
@@ -500,8 +501,9 @@ def _draw_published(
         meta=f"published, on other pictures: {_ring_names(rings)}",  # its name in print
         hovertext=[
             f"<b>{safe(ring.model)}</b> (published, on other pictures)<br>{data.up.label}: "
-            f"{number(ring.y, data.y_unit)}<br>{data.down.label}: "
-            f"{number(ring.x, data.x_unit)}{'<br>' + wrapped(ring.note, 60) if ring.note else ''}"
+            f"{as_printed(ring.y, data.y_unit, [each.y for each in rings])}<br>{data.down.label}: "
+            f"{as_printed(ring.x, data.x_unit, [each.x for each in rings])}"
+            f"{'<br>' + wrapped(ring.note, 60) if ring.note else ''}"
             for ring in rings
         ],
         hovertemplate="%{hovertext}<extra></extra>",

@@ -202,6 +202,17 @@ def ticks(metric: Metric, span: float = math.nan) -> str:
     return f".{max(decimals - 2, 0)}%" if metric.unit == "rate" else f".{max(decimals, 0)}f"
 
 
+def tick_step(low: float, high: float) -> float:
+    """Return the longest step of 1, 2 or 5 times a power of ten that has two ticks between both ends.
+
+    >>> tick_step(0.17, 0.42), tick_step(3, 27)
+    (0.2, 10.0)
+    """
+    most = 10.0 ** math.ceil(math.log10(high - low))
+    steps = (most * part for part in (1, 0.5, 0.2, 0.1, 0.05, 0.02))
+    return next(step for step in steps if math.floor(high / step) > math.ceil(low / step))
+
+
 def wrapped(text: str, width: int) -> str:
     """Escape a name with `safe`, and wrap it after slashes, colons, at signs, hyphens and spaces."""
     signs = "/:@" if len(text) > width else ""

@@ -196,14 +196,21 @@ def _measured(row: PrintedCell) -> str:
 
 
 def _interval(row: PrintedCell) -> str:
-    """Format the interval for a run's value with the same number of decimals as the published value.
+    """Format the interval for a run's value with the decimals of the published value, or more if both ends would be
+    equal.
 
     >>> _interval(PrintedCell("lgip", 2, "coco", "all", "A", "m", "percent", "86.60", 9.128, 9, 9.5, False, "", ""))
     '9.00 to 9.50'
+    >>> _interval(PrintedCell("lgip", 2, "coco", "all", "A", "m", "cosine", ".008", 8e-3, 78e-4, 82e-4, False, "", ""))
+    '0.0078 to 0.0082'
     """
     if math.isnan(row.low):
         return ""
-    return " to ".join(f"{end:.{_decimals(row)}f}" for end in (row.low, row.high))
+    least = _decimals(row)
+    counts = range(least, least + 4)
+    is_apart = (n for n in counts if f"{row.low:.{n}f}" != f"{row.high:.{n}f}")
+    decimals = next(is_apart, least)
+    return f"{row.low:.{decimals}f} to {row.high:.{decimals}f}"
 
 
 def _decimals(row: PrintedCell) -> int:
