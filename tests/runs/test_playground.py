@@ -16,10 +16,10 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, mix, substitution
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import exhibits, playground
-from vlprobe.runs.playground import Player
+from vlprobe.runs.playground import Edited, Player
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.encoder import CachedEncoder
-from vlprobe.types import Capabilities, DualEncoder, PairScorer, Picture, PictureEdit
+from vlprobe.types import Capabilities, DualEncoder, Edit, PairScorer, Picture, PictureEdit
 
 CAPTION = "Four purple cats floating above four green boats."
 
@@ -210,6 +210,20 @@ def test_edits_to_unknown_words_are_exact_ties_in_every_batch(softmax: Player, s
     assert answer.alike.tolist() == [True, True, False, False]  # equal texts are not marked
     assert playground.margins(answer)[:2].tolist() == [0, 0]
     assert playground.margins(answer)[2] != 0
+
+
+def test_wrong_captions_that_look_the_same_to_every_model_count_once(softmax: Player, scene: Path):
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
+    texts = ["A red llama.", "A red wolf.", "A blue cat.", "A red owl."]
+    edits = [Edited("substitution", text, Edit("flip", "object", "rule")) for text in texts]
+    answers = playground.score([softmax], canvas, "A red cat.", texts)
+    words = playground.unlearned([softmax], texts)
+    apart = playground.told_apart(edits, answers, words)
+    assert [each.text for each in apart] == [texts[0], texts[2]]
+    assert playground.told_apart(edits, answers, {softmax.name: frozenset()}) == edits
+    edits[1] = Edited("simple", texts[1], Edit("paraphrase", "simple", "rule"))
+    apart = playground.told_apart(edits, answers, words)
+    assert [each.text for each in apart] == texts[:3]
 
 
 def test_a_text_encoder_compares_only_texts(softmax: Player, scene: Path):

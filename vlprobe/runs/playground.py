@@ -8,7 +8,7 @@ import contextlib
 import copy
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -343,6 +343,31 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
     return Answer(
         player.name, float(scores[0]), scores[1:], cosines[1:], same[0, 1:], alike, player.sees
     )
+
+
+def told_apart(
+    edits: Sequence[Edited], answers: Sequence[Answer], unlearned: Mapping[str, Set[str]]
+) -> list[Edited]:
+    """Return the edits without wrong captions that look the same to every model as an earlier one, because no model
+    knows their words. Otherwise, one failure on unknown words would count several times.
+
+    Args:
+        unlearned: Words that each model does not know, by model name.
+    """
+    seen, kept = set(), []
+    for place, edited in enumerate(edits):
+        scores, words = (
+            tuple(float(answer.scores[place]) for answer in answers),
+            words_of(edited.text),
+        )
+        is_alike = edited.wrong and all(
+            answer.alike[place] and not unlearned[answer.model].isdisjoint(words)
+            for answer in answers
+        )
+        if not is_alike or scores not in seen:
+            kept.append(edited)
+        seen |= {scores} if is_alike else set()
+    return kept
 
 
 def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

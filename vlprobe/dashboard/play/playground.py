@@ -36,7 +36,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.widgets import draw_error, link_page, press, show_errors
+from vlprobe.dashboard.widgets import draw_error, draw_row, link_page, press, show_errors
 from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb.influence import word_spans
@@ -70,16 +70,11 @@ KINDS = {"mix": "Mix", "patch": "Patch"}
 FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below and above 0
 SAMPLES = 4  # number of sample pictures
 OTHERS = 20  # captions of other pictures that a true caption should beat
-EXAMPLES = (  # the bundled models know each word
-    "A red bus on a street.",
-    "A car and two people.",
-    "Two dogs on a lawn.",
-    "A white cat.",
-    "A boat on the sea.",
-    "People on a beach.",
-    "A house under a blue sky.",
-)
+REAL = "openclip:ViT-B-32/openai"  # a model that judges photographs
+KNOWN = ("two", "red", "dog", "cat", "car", "bus", "boat", "beach")  # to the bundled models
+ALIKE = "words unknown to the models, which see the same caption in another edit"
 CHECK = "Check your caption. Wrong captions are not counted until most models find that it fits."
+SHOWS = "Type what the picture shows."
 DEMO = "demo"
 TITLE = "Try it: your picture, your words"
 READ = (
@@ -121,23 +116,23 @@ def playground() -> None:
         return
     with right:
         caption = _caption(picture)
-        examples, remarks, first = (st.container() for _ in range(3))
+        remarks, first = st.container(), st.container()
         players = _players()
         results = st.container()
     toys = [player.name for player in players if player.name.startswith("demo:")]
     if toys and not picture.is_drawn:
         remark = drawn_only([model_name(name) for name in toys], len(players))
         caution.warning(f"{plain(remark)} {_for_photographs()}", icon=":material/draw:")
-        with caution:
+        with caution, draw_row():
+            if not access.read_only():
+                press(f"Use {REAL}", _use_real, icon="add", type="tertiary", key="use_real")
             _link_quiz()
-        with examples:
-            _pick_example()
     if not caption or not players:
         with results:
-            st.info(
-                "Choose a model." if caption else "Type what the picture shows.",
-                icon=":material/edit:",
-            )
+            remark = "Choose a model, or load the chosen one." if caption else SHOWS
+            if toys and not caption:
+                remark = f"{SHOWS} The bundled models know few words, such as {', '.join(KNOWN)}."
+            st.info(remark, icon=":material/edit:")
         return
     known_models = view(views.runs.models)
     digests = {player.name: player.model.digest for player in players}
@@ -165,8 +160,13 @@ def playground() -> None:
             )
         texts = [edited.text for edited in edits]
         answers = runs_playground.score(players, picture.canvas, caption, texts)
-        names = sentence_names([player.name for player in players], renamed())
         unlearned = runs_playground.unlearned(players, [caption, *texts])
+        every, edits = edits, runs_playground.told_apart(edits, answers, unlearned)
+        if n_alike := len(every) - len(edits):
+            dropped = {**dropped, ALIKE: n_alike}
+            texts = [edited.text for edited in edits]
+            answers = runs_playground.score(players, picture.canvas, caption, texts)
+        names = sentence_names([player.name for player in players], renamed())
         others = [exhibit.captions[0] for key, exhibit in shelf.items() if key != picture.item]
         doubters, rivals = runs_playground.doubters(
             players, picture.canvas, caption, others[:OTHERS]
@@ -338,7 +338,12 @@ def _for_photographs() -> str:
     """Say how to use a model that knows photographs."""
     if access.read_only():
         return "To use a model for photographs, install vlprobe."
-    return "For photographs, add a model such as openclip:ViT-B-32/openai."
+    return f"For photographs, use a model such as {REAL}."
+
+
+def _use_real() -> None:
+    """Choose a model that judges photographs instead of the bundled ones."""
+    st.query_params["models"] = [REAL]
 
 
 def _link_quiz() -> None:
@@ -347,22 +352,6 @@ def _link_quiz() -> None:
     if any(row.dataset.startswith(f"{bundled.PREFIX}:") for row in rows):
         label = "Quiz: real models and photographs"
         link_page("present", label, {"tab": "quiz"}, icon="image")
-
-
-def _pick_example() -> None:
-    """Draw captions whose words the bundled models know. A chosen one becomes the caption."""
-
-    def pick_example() -> None:
-        if example := st.session_state["play_example"]:
-            st.session_state["caption"] = example
-            st.session_state["play_example"] = None
-
-    st.pills(
-        "The bundled models know these words. Choose a caption that fits, or change it:",
-        EXAMPLES,
-        key="play_example",
-        on_change=pick_example,
-    )
 
 
 def _players() -> list[Player]:
