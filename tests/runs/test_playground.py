@@ -216,13 +216,14 @@ def test_wrong_captions_that_look_the_same_to_every_model_count_once(softmax: Pl
     canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     texts = ["A red llama.", "A red wolf.", "A blue cat.", "A red owl."]
     edits = [Edited("substitution", text, Edit("flip", "object", "rule")) for text in texts]
-    answers = playground.score([softmax], canvas, "A red cat.", texts)
+    asked = [softmax], canvas, "A red cat."
     words = playground.unlearned([softmax], texts)
-    apart = playground.told_apart(edits, answers, words)
+    apart, (answer,) = playground.score_apart(*asked, edits, words)
     assert [each.text for each in apart] == [texts[0], texts[2]]
-    assert playground.told_apart(edits, answers, {softmax.name: frozenset()}) == edits
+    assert len(answer.scores) == 2 and not answer.alike.any()
+    assert playground.score_apart(*asked, edits, {softmax.name: frozenset()})[0] == edits
     edits[1] = Edited("simple", texts[1], Edit("paraphrase", "simple", "rule"))
-    apart = playground.told_apart(edits, answers, words)
+    apart, _ = playground.score_apart(*asked, edits, words)
     assert [each.text for each in apart] == texts[:3]
 
 

@@ -345,15 +345,23 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
     )
 
 
-def told_apart(
-    edits: Sequence[Edited], answers: Sequence[Answer], unlearned: Mapping[str, Set[str]]
-) -> list[Edited]:
-    """Return the edits without wrong captions that look the same to every model as an earlier one, because no model
+def score_apart(
+    players: Sequence[Player],
+    picture: Canvas,
+    caption: str,
+    edits: Sequence[Edited],
+    unlearned: Mapping[str, Set[str]],
+) -> tuple[list[Edited], list[Answer]]:
+    """Score the edits without wrong captions that look the same to every model as an earlier one, because no model
     knows their words. Otherwise, one failure on unknown words would count several times.
 
     Args:
         unlearned: Words that each model does not know, by model name.
+
+    Returns:
+        The edits, and for each player its scores of them.
     """
+    answers = score(players, picture, caption, [edited.text for edited in edits])
     seen, kept = set(), []
     for place, edited in enumerate(edits):
         scores, words = (
@@ -367,7 +375,7 @@ def told_apart(
         if not is_alike or scores not in seen:
             kept.append(edited)
         seen |= {scores} if is_alike else set()
-    return kept
+    return kept, score(players, picture, caption, [edited.text for edited in kept])
 
 
 def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ on request.
 import contextlib
 import random
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -71,7 +72,7 @@ FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below
 SAMPLES = 4  # number of sample pictures
 OTHERS = 20  # captions of other pictures that a true caption should beat
 REAL = "openclip:ViT-B-32/openai"  # a model that judges photographs
-KNOWN = ("two", "red", "dog", "cat", "car", "bus", "boat", "beach")  # to the bundled models
+KNOWN = "The bundled models know few words, such as two, red, dog, cat, car, bus, boat and beach."
 ALIKE = "words unknown to the models, which see the same caption in another edit"
 CHECK = "Check your caption. Wrong captions are not counted until most models find that it fits."
 SHOWS = "Type what the picture shows."
@@ -123,15 +124,12 @@ def playground() -> None:
     if toys and not picture.is_drawn:
         remark = drawn_only([model_name(name) for name in toys], len(players))
         caution.warning(f"{plain(remark)} {_for_photographs()}", icon=":material/draw:")
-        with caution, draw_row():
-            if not access.read_only():
-                press(f"Use {REAL}", _use_real, icon="add", type="tertiary", key="use_real")
-            _link_quiz()
+        with caution:
+            _link_real()
     if not caption or not players:
         with results:
-            remark = "Choose a model, or load the chosen one." if caption else SHOWS
-            if toys and not caption:
-                remark = f"{SHOWS} The bundled models know few words, such as {', '.join(KNOWN)}."
+            remark = f"{SHOWS} {KNOWN}" if toys else SHOWS
+            remark = "Choose a model, or load the chosen one." if caption else remark
             st.info(remark, icon=":material/edit:")
         return
     known_models = view(views.runs.models)
@@ -158,14 +156,10 @@ def playground() -> None:
                 ),
                 icon=":material/translate:",
             )
-        texts = [edited.text for edited in edits]
-        answers = runs_playground.score(players, picture.canvas, caption, texts)
-        unlearned = runs_playground.unlearned(players, [caption, *texts])
-        every, edits = edits, runs_playground.told_apart(edits, answers, unlearned)
-        if n_alike := len(every) - len(edits):
-            dropped = {**dropped, ALIKE: n_alike}
-            texts = [edited.text for edited in edits]
-            answers = runs_playground.score(players, picture.canvas, caption, texts)
+        unlearned = runs_playground.unlearned(players, [caption, *(one.text for one in edits)])
+        n_edits, asked = len(edits), (players, picture.canvas, caption)
+        edits, answers = runs_playground.score_apart(*asked, edits, unlearned)
+        dropped = Counter(dropped) + Counter({ALIKE: n_edits - len(edits)})
         names = sentence_names([player.name for player in players], renamed())
         others = [exhibit.captions[0] for key, exhibit in shelf.items() if key != picture.item]
         doubters, rivals = runs_playground.doubters(
@@ -339,6 +333,14 @@ def _for_photographs() -> str:
     if access.read_only():
         return "To use a model for photographs, install vlprobe."
     return f"For photographs, use a model such as {REAL}."
+
+
+def _link_real() -> None:
+    """Draw a button that chooses a model for photographs, and a link to the quiz about them."""
+    with draw_row():
+        if not access.read_only():
+            press(f"Use {REAL}", _use_real, icon="add", type="tertiary", key="use_real")
+        _link_quiz()
 
 
 def _use_real() -> None:
