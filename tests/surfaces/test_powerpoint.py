@@ -48,7 +48,9 @@ def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong
     rows.append(SubtypeShare("number", 100, 35, 0.35, 0.34, 0.37))
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     told = make_story(held_against(FOUR, shares=tuple(rows)), first)
-    told = replace(told, models=(A, B, C), examples={row.subtype: first for row in rows})
+    told = replace(told, models=(A, B, C), examples={"color": first})
+    swapped = replace(first, source="trains, red", target="dogs, blue", true_text="A train " * 9)
+    told = replace(told, examples={**told.examples, "number": swapped})
     told = replace(told, more=Opener(replace(first, id="a/c"), ""))
     slides = [slide for slide in deck.slides(told) if not slide.is_extra]
     talk = read([*slides, replace(slides[0], is_extra=True)])
@@ -86,6 +88,8 @@ def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong
     ]
     first_bar = min(FOUR, key=lambda each: each.share)
     assert errors[0] == pytest.approx(first_bar.high - first_bar.share)
+    heights = {shape.height for shape in pages["often"].shapes if shape.shape_type == 13}
+    assert len(heights) == 1  # although the labels differ in length
     texts = {run.text for run in runs_of(pages["often"])}
     assert {"35.0 %", "a wrong number", "of 100 answers"} <= texts
 

@@ -219,22 +219,20 @@ def _draw_columns(page: Any, slide: Values, box: Box, contents: Contents) -> Non
         lines += [Line([(figure["detail"], "")], LEAST, QUIET)]
         x = left + index * (width + GAP)
         _write(page, (x, top + height - NUMBERS, width, NUMBERS), lines)
+    rooms = [sum(line.height(width) for line in _labels(each)) for each in shown]
     for index, each in enumerate(shown):
         row, column = divmod(index, n_columns)
         x, y = left + column * (width + GAP), top + row * (height + GAP)
         if figures:
-            _draw_picture(page, each, (x, y, width, height - NUMBERS - GAP), contents)
+            # The longest label decides, so that all pictures have one height
+            _draw_picture(page, each, (x, y, width, height - NUMBERS - GAP), contents, max(rooms))
         else:
-            _draw_picture(page, each, (x, y, width, height), contents, is_centered=True)
+            place = (x, y, width, height)
+            _draw_picture(page, each, place, contents, rooms[index], is_centered=True)
 
 
-def _draw_picture(
-    page: Any, shown: Values, box: Box, contents: Contents, is_centered: bool = False
-) -> None:
-    """Draw a picture, its label and its credit. A missing picture is replaced by its alternative text."""
-    from pptx.dml.color import RGBColor
-
-    left, top, width, height = box
+def _labels(shown: Values) -> list[Line]:
+    """Return the label and the credit of a picture."""
     label, credit, style = shown["label"], shown["credit"], shown["style"]
     runs = [(label, "")] if isinstance(label, str) else label
     lines = [Line(runs, LEAST, COLORS.get(style, QUIET))] * bool(label)
@@ -242,12 +240,27 @@ def _draw_picture(
         license_ = [(" · ", ""), (credit["license"], "", credit["licenseUrl"])]
         named = [(credit["label"], "", credit["page"]), *license_ * bool(credit["license"])]
         lines.append(Line(named, SMALL, QUIET))
+    return lines
+
+
+def _draw_picture(
+    page: Any, shown: Values, box: Box, contents: Contents, room: float, is_centered: bool = False
+) -> None:
+    """Draw a picture, its label and its credit. A missing picture is replaced by its alternative text.
+
+    Args:
+        room: Height that is left below the picture, for the label and the credit.
+    """
+    from pptx.dml.color import RGBColor
+
+    left, top, width, height = box
+    lines, style = _labels(shown), shown["style"]
     content = contents.get(shown["key"])
     if content is None:
         alt = [Line([(shown["alt"], "")], LEAST, QUIET)] * bool(shown["key"])
         _write(page, box, [*lines, *alt])
         return
-    high = max(height - sum(each.height(width) for each in lines), LEAST_HEIGHT)
+    high = max(height - room, LEAST_HEIGHT)
     drawn = page.shapes.add_picture(content, *_emu(left, top))
     ratio = min(width * EMU / drawn.width, high * EMU / drawn.height)
     drawn.width, drawn.height = round(drawn.width * ratio), round(drawn.height * ratio)

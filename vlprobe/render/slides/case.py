@@ -124,7 +124,7 @@ def vote_slides(
         marks=(),
         options=tuple(options),
         notes=(
-            "Ask who chose the wrong caption, and which word is wrong.",
+            "Ask who chose the wrong caption, and which words are wrong.",
             "Each model says which of the two captions fits the picture better."
             * bool(answer.pictures),
             *answer.notes,
