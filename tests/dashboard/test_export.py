@@ -47,7 +47,8 @@ def test_each_figure_of_a_page_has_a_menu_with_svg_pdf_and_png(
         charts = {"margins" if "|" in name else name for name in charts}
         assert charts
         for name in charts:
-            assert {f"{name}{suffix}" for suffix in FIGURE_SUFFIXES} <= buttons, (page, name)
+            for file in (name, f"{name}_column"):  # 7 inches wide, and for one of two columns
+                assert {f"{file}{suffix}" for suffix in FIGURE_SUFFIXES} <= buttons, (page, name)
         tables = {name.rpartition(".")[0] for name in buttons if str(name).endswith(".csv")}
         for name in tables:
             assert {f"{name}{suffix}" for suffix in TABLE_SUFFIXES} <= buttons, (page, name)
@@ -70,6 +71,7 @@ def test_an_exported_figure_is_light_and_has_the_width_of_the_text(open_probe, k
     assert panels and all(panel.layout.annotations for panel in panels)  # titles and names
     at = open_probe("compare", set=keys["lgip"], tab="differences")
     ((_, figure, table, caption, text),) = [given for given in made if given[0] == "forest"]
+    assert paper.print_style(figure(), "column").layout.width == paper.WIDTHS["column"]
     printed = paper.print_style(figure())
     shown = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert printed.layout.width == paper.WIDTHS["text"] and printed.layout.paper_bgcolor == "white"

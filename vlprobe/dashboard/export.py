@@ -54,6 +54,7 @@ def draw_menu(
     caption: str = "",
     text: Callable[[str], str] | None = None,
     *,
+    column: Callable[[], go.Figure] | None = None,
     runs: Sequence[RunRow] = (),
     slot: DeltaGenerator | None = None,
 ) -> None:
@@ -65,6 +66,7 @@ def draw_menu(
         table: The table, or a function that makes it after a click.
         caption: The facts for a figure's caption, to copy.
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
+        column: A function that draws the figure for a column of text, if it differs.
         runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
     """
@@ -77,12 +79,9 @@ def draw_menu(
         if figure is not None:
             draw_part("Figure (light theme, 7 inches wide)")
             if can_render():
-                with st.container(horizontal=True):
-                    for suffix, (label, mime) in IMAGES.items():
-                        contents = partial(_image, figure, suffix)
-                        file_button(
-                            label, contents, f"vlprobe_{key}{suffix}", mime, f"{key}{suffix}"
-                        )
+                _draw_images(key, figure, "text")
+                draw_part("Figure for one of two columns (3.5 inches wide)")
+                _draw_images(f"{key}_column", column or figure, "column")
                 if "set" in st.query_params:
                     _draw_deck_button(key, figure, caption)
             else:
@@ -100,8 +99,17 @@ def draw_menu(
             st.code(facts, language=None, wrap_lines=True)
 
 
-def _image(figure: go.Figure | Callable[[], go.Figure], suffix: str) -> bytes:
-    return paper.exported(figure if isinstance(figure, go.Figure) else figure(), suffix)
+def _draw_images(
+    name: str, figure: go.Figure | Callable[[], go.Figure], width: paper.Width
+) -> None:
+    with st.container(horizontal=True):
+        for suffix, (label, mime) in IMAGES.items():
+            contents = partial(_image, figure, suffix, width)
+            file_button(label, contents, f"vlprobe_{name}{suffix}", mime, f"{name}{suffix}")
+
+
+def _image(figure: go.Figure | Callable[[], go.Figure], suffix: str, width: paper.Width) -> bytes:
+    return paper.exported(figure if isinstance(figure, go.Figure) else figure(), suffix, width)
 
 
 def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], caption: str) -> None:

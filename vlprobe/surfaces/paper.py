@@ -160,17 +160,20 @@ def case_map(question_set: QuestionSet) -> Drawing:
 
 
 def scorecard(question_set: QuestionSet, width: Width = "text") -> Drawing:
-    """Draw the scorecard from the Compare page: all models, with a letter for each group of tied models.
-
-    The types of edit are omitted in a column of text that has no room for them.
-    """
+    """Draw the scorecard from the Compare page: all models, with a letter for each group of tied models."""
     renamed = display_names.read(question_set.store)
     columns = views.leaderboard.leaderboard(question_set, by="edit")
-    if width == "column" and len(columns) * (len(question_set.models) + 4) > MOST_COLUMN_LANES:
-        columns = [column for column in columns if not column.subtype]
     names = sentence_names(question_set.models, renamed)
     card = Scorecard(columns, names, styles(views.runs.models(question_set.store)), renamed=renamed)
-    return card.figure(WIDTHS[width]), card.caption()
+    return scorecard_figure(card, width), card.caption()
+
+
+def scorecard_figure(card: Scorecard, width: Width) -> go.Figure:
+    """Draw a scorecard, in a column of text without types of edit that have no room."""
+    if width == "column" and len(card.columns) * (len(card.rows) + 4) > MOST_COLUMN_LANES:
+        whole = [column for column in card.columns if not column.subtype]
+        card = replace(card, columns=whole or card.columns, sort=0)
+    return card.figure(WIDTHS[width])
 
 
 FIGURES: Mapping[str, Callable[..., Drawing]] = {
@@ -299,10 +302,10 @@ def can_render() -> bool:
     return bool(Chromium.find_browser(skip_local=False))
 
 
-def exported(figure: go.Figure, suffix: str) -> bytes:
+def exported(figure: go.Figure, suffix: str, width: Width = "text") -> bytes:
     """Return a page's figure as the content of an image file, in the style for print."""
     light = recolor(go.Figure(figure), ON_LIGHT)  # the page may be dark
-    return rendered(print_style(light), suffix)
+    return rendered(print_style(light, width), suffix)
 
 
 def rendered(figure: go.Figure, suffix: str) -> bytes:

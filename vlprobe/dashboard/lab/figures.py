@@ -511,7 +511,7 @@ def depths(subject: PageSubject) -> None:
         with column:
             st.markdown(f"**{plain(value_label(setting))}**")
 
-            def make(curve=curve, paper=paper, steps=steps) -> go.Figure:
+            def make(curve=curve, paper=paper, steps=steps, has_legend=False) -> go.Figure:
                 across = "First pictures compared"
                 figure = charts.tradeoff.curves(
                     curve,
@@ -523,8 +523,10 @@ def depths(subject: PageSubject) -> None:
                     paper,
                     chosen=subject.model,
                 )
-                figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
-                figure.update_layout(showlegend=False, height=280, margin_t=5)
+                figure.update_yaxes(range=[lowest - 0.05, 1.02])
+                if not has_legend:  # on the page, the models are above the panels
+                    figure.update_yaxes(title="")
+                    figure.update_layout(showlegend=False, height=280, margin_t=5)
                 return case_links.with_names(figure, subject.models)
 
             alt = f"Overlap by depth, {value_label(setting)}, one line per model."
@@ -532,7 +534,8 @@ def depths(subject: PageSubject) -> None:
             def target(name: str, depth: str, setting: str = setting) -> Filter | None:
                 return case_links.slice_filter(subject, name, metric.kinds, "subtype", setting)
 
-            case_links.chart_of_cases(make, f"depth_{setting}", alt, subject, target)
+            printed = partial(make, has_legend=True)
+            case_links.chart_of_cases(make, f"depth_{setting}", alt, subject, target, printed)
     size = view(views.papers.gallery_size, subject.question_set)
     quiet(
         "How to read it: this figure shows the numbers in the paper's table as curves. Higher is "

@@ -30,6 +30,7 @@ from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
+from vlprobe.surfaces.paper import scorecard_figure
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
 from vlprobe.views.records import QuestionSetRow
@@ -117,7 +118,8 @@ def draw_scorecard() -> None:
         if named.caveat:
             quiet(named.caveat)
     files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
-    export.draw_menu("scorecard", *files, runs=scorecard.runs, slot=export_slot)
+    column = partial(scorecard_figure, scorecard, "column")
+    export.draw_menu("scorecard", *files, column=column, runs=scorecard.runs, slot=export_slot)
 
 
 def with_many_tests(shown: Collection[str]) -> QuestionSetRow | None:
