@@ -108,3 +108,23 @@ def test_a_hostile_caption_is_text_on_home(page, url: str, hostile_key: str):
     assert page.evaluate("() => window.ran") is None
     assert page.locator(".hero .line img, .hero .line script").count() == 0
     assert page.outside == []
+
+
+def test_a_failure_of_another_dataset_scrolls_into_view(blank):
+    picture = {"source": PIXEL, "name": "a.png", "alt": "", "label": "", "credit": None}
+    box = {"style": "lie", "label": "The lie", "line": [["A red dog.", ""]]}
+    sets = [
+        {"kicker": "Which?", "only": True}
+        | {"cases": [{"id": case, "place": 0, "heading": [case], "pictures": [picture]} | rest]}
+        for rest in [
+            {"boxes": [box] * 2, "marks": [], "more": 0, "verdict": "", "right": None}
+            | {"href": "#", "why": False, "present": ""}
+        ]
+        for case in ("One.", "Two.")
+    ]
+    mount(blank, "home", sets[0])
+    blank.evaluate("document.body.style.height = '3000px'")
+    for shown, stays in ((sets[0], True), (sets[1], False)):
+        blank.evaluate("scrollTo(0, 900)")
+        blank.evaluate("values => window.draw(values)", shown)
+        assert (blank.evaluate("scrollY") == 900) == stays

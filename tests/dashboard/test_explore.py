@@ -615,6 +615,9 @@ def test_other_cases_of_a_picture_that_replace_the_same_words_are_listed_by_thei
         label = at.button(key=f"case_sibling_{other.case}").label
         assert label.replace("**", "").startswith(state.plain(shorten(other.wrong_text, 60)))
         assert "**" in label  # around the words that differ from the true caption
+    query |= {"case": "demo-00194/1/7"}  # another true caption has the words of the open case, too
+    labels = [each.label for each in show_page(bundled, "explore", **query).button]
+    assert any(each.startswith("One purple **horse** beside five red boats") for each in labels)
 
 
 @pytest.mark.parametrize("name", tiers(["explore", "compare"], ("compare",)))

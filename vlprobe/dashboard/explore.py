@@ -264,7 +264,7 @@ def _draw_cards(
     if lacks or n_suspect or n_own:
         with draw_row("pictures_offer"):
             if n_own:
-                label = f"Only the {n_own:,} lost to their own mixture"
+                label = f"Only {n_own:,} lost to own mixtures"
                 press(label, write_choice, {"lost": "own"}, icon="filter_alt", key="only_own")
             if n_suspect == n_cases:
                 label = f"Judge the {counted(n_cases, 'suspect label')}"

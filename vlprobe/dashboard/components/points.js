@@ -28,7 +28,8 @@ class Points {
     this.show();
   }
 
-  // Plotly keeps the mark under the pointer in its element.
+  // Plotly keeps the mark under the pointer in its element. A listener of plotly_hover that is added when the pointer comes
+  // misses the first mark.
   markOf(target) {
     const plot = target.closest?.(`.st-key-${this.chart} .js-plotly-plot`);
     return plot?._hoverdata?.[0]?.customdata?.[0] ?? -1;
