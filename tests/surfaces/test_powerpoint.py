@@ -49,7 +49,9 @@ def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     told = make_story(held_against(FOUR, shares=tuple(rows)), first)
     told = replace(told, models=(A, B, C), examples={"color": first})
-    swapped = replace(first, source="trains, red", target="dogs, blue", true_text="A train " * 9)
+    texts = "A white bowl of many large green apples.", "A green bowl of many large white apples."
+    swapped = replace(first, source="white, green", target="green, white")
+    swapped = replace(swapped, true_text=texts[0], wrong_text=texts[1])
     told = replace(told, examples={**told.examples, "number": swapped})
     told = replace(told, more=Opener(replace(first, id="a/c"), ""))
     slides = [slide for slide in deck.slides(told) if not slide.is_extra]
