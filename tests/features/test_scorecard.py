@@ -764,8 +764,8 @@ def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_hal
     assert title.value.endswith(" in one (counted as half)")
 
 
-def test_breakdown_begins_with_the_type_in_its_heading_and_counts_halves_separately(
-    monkeypatch, question_set
+def test_breakdown_sorts_types_worst_first_and_counts_halves_separately(
+    monkeypatch, question_set, columns
 ):
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(monkeypatch, question_set.store, "breakdown", set=question_set.key, model=GPT)
@@ -774,6 +774,9 @@ def test_breakdown_begins_with_the_type_in_its_heading_and_counts_halves_separat
     links = [link.proto.label for link in at.get("page_link") if "½" in link.proto.label]
     assert links[0] == "Swapped things: **19 + 45 × ½ of 246**"
     assert "An added attribute: **16 + 82 × ½ of 692**" in links
+    shares = {each.subtype: each.cells[GPT].estimate.value for each in columns if each.subtype}
+    titles = [value_label(name) for name in sorted(shares, key=shares.__getitem__, reverse=True)]
+    assert [label.partition(":")[0] for label in links] == titles
 
 
 def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, question_set, columns):

@@ -89,6 +89,9 @@ def test_no_interval_and_no_other_text_crosses_the_name_of_a_mark():
     in_legend = {trace.name for trace in figure.data if trace.customdata and trace.showlegend}
     (left, right), (bottom, top) = figure.layout.xaxis.range, figure.layout.yaxis.range
     height = HEIGHT - MARGINS["t"] - MARGINS["b"]
+    (note,) = [each for each in figure.layout.annotations if "Longer-trained" in each.text]
+    assert note.ax == 0 and note.arrowcolor == "rgba(0,0,0,0)"  # no leader on its interval
+    assert any("E<sub>inv</sub>" in each.text for each in figure.layout.annotations)
     for width in WIDTHS:
         placed = boxes(figure, width)
         if width != WIDTHS[NARROW]:

@@ -26,14 +26,16 @@ SYMBOLS = {  # by metric; symbols that a label includes, such as R@1 and RSMS, a
 ROW = re.compile(r"^\| `(\w[\w.]*)`(?:, (?:micro|k = 2))? \| `([^`]+)` \| (\S+) \|$", re.MULTILINE)
 
 
-def heading(metric: Metric) -> str:
-    """Return a metric's label, with its symbol if it has one.
+def heading(metric: Metric, *, is_html: bool = False) -> str:
+    """Return a metric's label, with its symbol if it has one, in HTML with a subscript.
 
     >>> from vlprobe import registry
     >>> [heading(metric) for metric in registry.load_probe("lgip").metrics][:2]
     ['Invariance error (E_inv)', 'Erased paraphrases']
     """
-    symbol = SYMBOLS.get(metric.name)
+    symbol = SYMBOLS.get(metric.name, "")
+    if is_html:
+        symbol = re.sub(r"_(\w+)", r"<sub>\1</sub>", symbol)
     return f"{metric.label} ({symbol})" if symbol else metric.label
 
 

@@ -1,5 +1,6 @@
 """The Breakdown page: a model's metric by slice, with example cases, a figure and a table."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -54,8 +55,12 @@ def draw_page() -> None:
         name: case_links.slice_filter(subject, model, metric.kinds, slicing, name) for name in names
     }
     worst = _most_often(subject, filters)
-    if slicing == "subtype" and worst:  # the rows begin with the type of edit in the heading
-        names = {worst: names[worst]} | names
+    if slicing == "subtype":  # worst first, beginning with the type of edit in the heading
+        known = table.loc[table["model"] == model].dropna(subset=["value"])
+        sign = -1 if metric.direction == "down" else 1
+        values = dict(zip(known["slice"], sign * known["value"], strict=True))
+        order = sorted(names, key=lambda name: (name != worst, values.get(name, math.inf)))
+        names = {name: names[name] for name in order}
     heading.title(plain(_heading(subject, model, slicing, worst)), anchor=False)
     kinds = [kind for kind in list_kinds(subject) if kind in metric.kinds]
     with examples:

@@ -659,8 +659,8 @@ def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     shifted_by = " or ".join(filter(None, [data.shifted_by, data.other and data.other.shifted_by]))
     right = data.x_words or f"how far {shifted_by} moves the score"
     start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
-    up_title = f"<b>↑ {heading(data.up)}</b><br>{up}"
-    right_title = f"<b>{heading(data.down)}: {better} →</b><br>{right}"
+    up_title = f"<b>↑ {heading(data.up, is_html=True)}</b><br>{up}"
+    right_title = f"<b>{heading(data.down, is_html=True)}: {better} →</b><br>{right}"
     figure.add_annotation(text=up_title, y=1, yanchor="bottom", yshift=6, **start)
     figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
     corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top"}

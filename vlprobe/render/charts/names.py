@@ -113,7 +113,10 @@ def place_names(
     for index, candidate in chosen.items():
         box = boxes[index][candidate][0, 0] - np.tile(centers[index][0], 2)
         right, up = (box[:2] + box[2:]) / 2
-        has_leader = GAPS[candidate // len(WAYS)] > LEADER
+        # Beyond the end of its mark's interval, a name needs no leader, which would cover the interval
+        beyond_half = boxes[index][candidate][3]  # the third of four pieces
+        on_interval = _overlap(beyond_half, arms[index][:2]).any()
+        has_leader = GAPS[candidate // len(WAYS)] > LEADER and not on_interval
         places[index] = LabelPlace(float(right), float(up), has_leader, index in in_narrow)
     return places
 

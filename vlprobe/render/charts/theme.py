@@ -185,7 +185,7 @@ def axis(metric: Metric, unit: str) -> str:
     """Return the title for an axis: the metric, its unit, and whether higher or lower is better."""
     suffix = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
     way = WAYS[metric.direction]
-    name = heading(metric)
+    name = heading(metric, is_html=True)
     return f"{name}{suffix} · {way}" if way else f"{name}{suffix}"
 
 
