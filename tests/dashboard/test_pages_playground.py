@@ -451,10 +451,11 @@ def test_edits_of_a_caption_that_fits_worse_than_those_of_other_pictures_do_not_
     assert states == {"moved"} and sent["beat"]["count"] == ""
     assert sent["beat"]["note"] == f"Not counted. {doubt}"
     assert "fooled by" not in words(at)
-    # On a photograph, the model guesses, so that the doubt is only a remark
+    # On a photograph, the model guesses, which is no reason to check the caption
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value("Four purple cats.").run()
-    assert at.title[0].value == page.TITLE and doubt in words(at)
+    assert at.title[0].value == page.TITLE and page.GUESSED in words(at)
+    assert page.CHECK not in words(at)
 
 
 def test_the_user_s_wrong_caption_is_cleared_with_its_picture_and_the_true_one_is_rejected(

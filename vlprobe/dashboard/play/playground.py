@@ -72,6 +72,7 @@ FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below
 SAMPLES = 4  # number of sample pictures
 OTHERS = 20  # captions of other pictures that a true caption should beat
 REAL = "openclip:ViT-B-32/openai"  # a model that judges photographs
+GUESSED = "Wrong captions are not counted here, because these models only guess."
 KNOWN = "The bundled models know few words, such as two, red, dog, cat, car, bus, boat and beach."
 ALIKE = "words unknown to the models, which see the same caption in another edit"
 CHECK = "Check your caption. Wrong captions are not counted until most models find that it fits."
@@ -168,7 +169,8 @@ def playground() -> None:
         others[:OTHERS] = rivals  # first the caption that the doubt is about
         doubtful = doubt(len(doubters), sum(player.sees for player in players))
         # On a photograph, models that know only drawings guess, and a guess is not a finding
-        guessed = doubtful if len(toys) == len(players) and not picture.is_drawn else ""
+        is_guess = len(toys) == len(players) and not picture.is_drawn
+        guessed = GUESSED * (is_guess and bool(doubtful))
         if finding := doubtful or headline(edits, answers, names, unlearned):
             heading.title(TITLE if guessed else plain(finding))
         with first:
@@ -179,7 +181,7 @@ def playground() -> None:
             if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
                 remark += " All unknown words look the same to a model."
             if remark or doubtful:
-                quiet(joined(guessed, doubtful and CHECK, remark))
+                quiet(joined(guessed or (doubtful and CHECK), remark))
         if not doubtful:
             with glances:
                 st.html(glance(edits, answers, styles, names, unlearned))
