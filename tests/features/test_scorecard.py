@@ -740,7 +740,7 @@ def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, 
     assert "All tests" in labels([question_set.key, drawn[0]])
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
     (leads,) = at.get("page_link")  # a button on the page
-    assert leads.proto.label == "All tests on Drawn scenes (other models)"
+    assert leads.proto.label == "All tests on Drawn scenes"
     query = urllib.parse.parse_qs(leads.proto.query_string)
     assert query["by"] == ["kind"] and query["set"][0] in drawn
     first = page.with_many_tests(())

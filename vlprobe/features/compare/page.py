@@ -76,8 +76,9 @@ def draw_scorecard() -> None:
         if has_tests:
             choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
         elif row := with_many_tests(chosen_sets(subject, "edit")):
-            label = f"All tests on {dataset_name(row.dataset)} (other models)"
-            link_page("compare", label, {"set": row.case_key, "by": "kind"}, "table_chart")
+            label, query = f"All tests on {dataset_name(row.dataset)}", {"set": row.case_key}
+            other = "Results of other models"
+            link_page("compare", label, query | {"by": "kind"}, "table_chart", help=other)
         score = "fooled"
         kinds = [
             each.presentation.kind(kind)
