@@ -335,13 +335,13 @@ def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(caps
         }
     )
     for how in ("table", "markdown", "latex"):
-        output.print_metrics(table, how)
+        output.print_metrics(table, how, ())
         printed = capsys.readouterr()
         assert "1 of 3 metrics has no value" in printed.err
         lines = [line for line in printed.out.splitlines() if "---" not in line]
         lines = [line for line in lines if how != "latex" or "&" in line]
         assert [line.strip("| ").split()[0] for line in lines] == ["metric", "a", "a", "c"]
-    output.print_metrics(table, "csv")
+    output.print_metrics(table, "csv", ())
     assert len(capsys.readouterr().out.splitlines()) == 6
     output.print_metrics(table.assign(value=nan, base=nan), "table")
     assert len(capsys.readouterr().out.splitlines()) == 6
@@ -401,6 +401,13 @@ def test_show_groups_tied_models_for_papers(dealt_store):
     is_clear = sum("a" in each for each in letters.values()) == 1
     (best,) = [row for row in rows if row[0] == groups[0][0] and row[2] == r"positive\_rate"]
     assert best[column].startswith(r"\textbf{") == is_clear
+
+
+def test_the_caption_of_a_latex_table_names_the_question_set_and_the_intervals(cache):
+    key = keys(cache)["control:random"]
+    shown = call(cache, "show", key, "--format", "latex").stdout
+    assert "caption{Metrics, with 95 \\% intervals of values (low to high)." in shown
+    assert re.search(r"n = [\d,]+ cases, [\d,]+ pictures\. Run with vlprobe\.", shown)
 
 
 def test_text_is_escaped_in_latex():

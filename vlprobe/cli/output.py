@@ -49,11 +49,12 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         ) from None
 
 
-def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
+def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING, caption: str = "") -> None:
     """Print a table as text, csv, json, Markdown or LaTeX. Unknown numbers are "-", except in csv and json.
 
     Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, the terminal does not
     interpret it, and Markdown and LaTeX do not treat it as markup. On a terminal, a text table is fitted to the width.
+    The caption is for LaTeX; without one, it names the command.
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
@@ -61,7 +62,7 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     if how != "table":
         context = click.get_current_context(silent=True)
         label = (context and context.info_name) or "table"
-        note = f"Output of vlprobe {label}." if how == "latex" else ""
+        note = (caption or f"Output of vlprobe {label}.") if how == "latex" else ""
         click.echo(formatted(table, how, note=note, label=label), nl=False)
     elif table.empty:
         inform(empty)
@@ -88,14 +89,17 @@ def print_rows(
     print_table(pd.DataFrame(list(rows), columns=pd.Index(columns.split())), how, empty)
 
 
-def print_metrics(table: "pd.DataFrame", how: str) -> None:
+def print_metrics(table: "pd.DataFrame", how: str, runs: "Sequence[RunRow]") -> None:
     """Print a table of metrics. Metrics without a value in any row are omitted, except in csv and json.
 
     A line printed to stderr tells how many metrics were omitted.
 
     Args:
         table: One row per metric and model, with `metric`, `value` and, in comparisons, `base`.
+        runs: The runs that the caption of a LaTeX table names as the source.
     """
+    from vlprobe.render.attribution import source_line
+
     if how in READ and "metric" in table:
         columns = [name for name in ("value", "base") if name in table]
         has_value = table[columns].notna().to_numpy().any(axis=1)
@@ -107,7 +111,10 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
                 f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no "
                 "value for these questions. To list all metrics, use --format json."
             )
-    print_table(table, how)
+    measured = "differences from base" if "difference" in table else "values"
+    of_interval = f", with 95 % intervals of {measured} (low to high)" if "low" in table else ""
+    letters = " Models that share a letter are tied." if "group" in table else ""
+    print_table(table, how, caption=f"Metrics{of_interval}.{letters} {source_line(runs)}")
 
 
 def print_words(sentences: Sequence[str], how: str) -> None:

@@ -115,7 +115,7 @@ def show(
             table.insert(list(table).index("high") + 1, "group", column)
             if any(column):
                 print_words([GROUPS], how)
-        print_metrics(table, how)
+        print_metrics(table, how, question_set.runs)
         print_notes(question_set.runs)
         for model in question_set.models:
             for comparison in views.totals.compare(store, model, question_set.key):
@@ -388,7 +388,7 @@ def steps(
     question_set, models = views.training_steps.find_training(store, name, probe)
     if not cases:
         table = views.training_steps.curves(question_set, models, slice_by, averaging, unit)
-        print_metrics(table, how)
+        print_metrics(table, how, question_set.runs)
         return
     if outcome not in ("", *views.training_steps.OUTCOMES):
         raise NotFound("outcome", outcome, views.training_steps.OUTCOMES)

@@ -524,7 +524,7 @@ def caption(
     baseline, *rivals = names.values()
     finding = verdict(comparison, kind, renamed)
     compared = f"Compared with {baseline} on {dataset}: {', '.join(rivals)}."
-    return joined(finding.heading, finding.detail, compared, how_to_read(comparison))
+    return joined(finding.heading, compared, how_to_read(comparison))
 
 
 UNIT_WORDS = {"cosine": "cosines", "spread": "the model's own spreads"}

@@ -1,7 +1,7 @@
 """The leaderboard as a table of text, with one row per model and one column per question set."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
@@ -35,7 +35,13 @@ def formatted_table(
     models = ranked_models(columns)
     table = in_words(columns, renamed, how)
     groups = [[column.cell(model).group for model in models] for column in columns]
-    columns_in_words = describe_columns(columns, renamed) if how == "latex" else []
+    measured: Collection[str] = {
+        f"{column.metric.label} ({column.metric.name}), {WAYS[column.metric.direction]}."
+        for column in columns
+    }
+    if len(measured) > 1:
+        measured = describe_columns(columns, renamed)
+    columns_in_words = measured if how == "latex" else []
     runs = [run for column in columns for run in column.question_set.runs if run.model in models]
     note = joined(*columns_in_words, LEGEND, source_line(runs, renamed))
     letters = dict(zip(table.columns[1:], groups, strict=True))

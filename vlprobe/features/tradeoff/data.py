@@ -746,7 +746,7 @@ def caption(data: TradeOffData, names: Mapping[str, str]) -> str:
     notes = [f"{note}." for note in edge_notes(data, names)]
     averages = f"Averages: {data.averaging}."
     return joined(
-        *(finding.heading, finding.detail, other_note(data).strip()),
+        *(finding.heading, other_note(data).strip()),
         *(arms_note(data), averages, *notes),
     )
 
