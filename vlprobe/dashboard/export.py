@@ -70,7 +70,8 @@ def draw_menu(
         runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
     """
-    if not runs and (linked := st.query_params.get("set")) in view(views.runs.case_keys):
+    linked = st.query_params.get("set", "")
+    if not runs and linked in (row.case_key for row in view(views.runs.question_set_rows)):
         runs = page_subject(linked).question_set.runs
     facts = joined(caption, source_line(runs, renamed()))
     with (slot or st).popover(
