@@ -343,7 +343,7 @@ def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(caps
         assert [line.strip("| ").split()[0] for line in lines] == ["metric", "a", "a", "c"]
     output.print_metrics(table, "csv", ())
     assert len(capsys.readouterr().out.splitlines()) == 6
-    output.print_metrics(table.assign(value=nan, base=nan), "table")
+    output.print_metrics(table.assign(value=nan, base=nan), "table", ())
     assert len(capsys.readouterr().out.splitlines()) == 6
 
 
