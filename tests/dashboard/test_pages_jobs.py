@@ -161,7 +161,8 @@ def test_the_finished_parts_of_a_run_show_how_often_the_model_was_fooled_so_far(
         assert f"so far fooled by {n_fooled} of {n_asked} wrong captions" in words(at)
         is_fooled = (cases["kind"] == "flip") & (scores["margin"].to_numpy() <= 0)
         last = cases["texts"][is_fooled[:40].to_numpy().nonzero()[0][-1]]
-        captions = [image.caption for grid in at.get("image") for image in grid.proto.imgs]
+        images = [image for grid in at.get("image") for image in grid.proto.imgs]
+        captions = [image.caption for image in images if image.caption]  # the dataset's have none
         removed, inserted = changed_words(*last[:2])
         assert [plain(f"Last fooled: {removed} → {inserted}")] == captions
     finally:
