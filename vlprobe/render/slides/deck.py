@@ -114,17 +114,11 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
         return []
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
     title = _worst_subtypes(rows)  # from all types
-    few = rows if len(rows) <= MOST_FIGURES else [rows[0], *rows[1 - MOST_FIGURES :]]
+    few = _mildest_and_worst(rows, MOST_FIGURES)
     examples = [story.examples[row.subtype] for row in few if row.subtype in story.examples]
     pictures = tuple(_example(case_card(each, kind)) for each in examples if each.images)
     is_pictured = len(pictures) == len(few)
-    shown = (
-        few
-        if is_pictured
-        else rows
-        if len(rows) <= MOST_BARS
-        else [rows[0], *rows[1 - MOST_BARS :]]
-    )
+    shown = few if is_pictured else _mildest_and_worst(rows, MOST_BARS)
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
     left_out = len(standings.shares) - len(shown)
@@ -161,6 +155,11 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
         for row in reversed(shown)
     )
     return [replace(slide, bars=bars, scale=scale, limit=limit * scale, limit_label=label)]
+
+
+def _mildest_and_worst(rows: list[SubtypeShare], most: int) -> list[SubtypeShare]:
+    """Return the first row and the last ones, `most` in all."""
+    return rows if len(rows) <= most else [rows[0], *rows[1 - most :]]
 
 
 def _example(card: CaseCard) -> SlidePicture:
