@@ -665,10 +665,10 @@ def test_a_column_in_which_all_models_are_tied_is_not_colored_or_counted_but_nam
     scorecard = card(columns)
     names = "“Another moment” (45 cases) and “Another candidate” (40 cases)"
     detail = scorecard.finding()[1]
-    assert f"Not counted: {names}, too few to tell the models apart." in detail
+    assert f"Not counted: {names}, without a clear difference between models." in detail
     assert "(2 of 2)" in detail and "of 4" not in detail
     assert scorecard.html().count("all tied") == 2
-    assert "(too few cases to tell the models apart)" in scorecard.reading()
+    assert "(no clear difference between models)" in scorecard.reading()
     both = [column.narrowed(["demo:plain", "demo:weak"]) for column in tied[:1]]
     assert card(both).finding()[0].endswith(" and demo:weak are tied.")
 

@@ -86,12 +86,17 @@ def _shared(steps: list[tuple[str, str, bool]]) -> int:
     return sum(len(source + target) for source, target, differs in steps if not differs)
 
 
+def _folded(word: str) -> str:
+    """Return a word without spaces around it, capital letters, and marks in it."""
+    return _INSIDE.sub("", word.strip().lower())
+
+
 def _lacking(text: str, other: str) -> list[tuple[str, str, bool]]:
     """Split a caption into stretches of words that another caption has or lacks, in the form of `in_step`."""
-    words = {word.strip().lower() for word in _WORDS.findall(other)}
+    words = {_folded(word) for word in _WORDS.findall(other)}
     stretches = itertools.groupby(
         _WORDS.findall(text.strip()),
-        lambda word: bool(_WORD.search(word)) and word.strip().lower() not in words,
+        lambda word: bool(_WORD.search(word)) and _folded(word) not in words,
     )
     return [(joined := "".join(group), joined, differs) for differs, group in stretches]
 

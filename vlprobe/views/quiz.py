@@ -169,17 +169,15 @@ def quiz_round(
     fooled = np.count_nonzero(views_rows.are_fooled(question_set, models, margins), axis=0)
     pictures = question_set.cases.picture_codes[numbers]
     is_published = draw == "hard" and views_suspects.can_have_suspects(question_set)
-    is_suspect = np.zeros(len(numbers), dtype=bool)
+    is_left_out = np.zeros(len(numbers), dtype=bool)
     if is_published:
-        is_suspect = views_suspects.are_suspect(question_set, kind, numbers)
-        fooled[is_suspect] = 0
-        is_doubtful = views_suspects.are_rejected_by_best(question_set, kind, numbers)
-        fooled *= _are_decidable(question_set, numbers, fooled, is_doubtful)
+        is_left_out = _are_doubtful(question_set, kind, numbers)
+        fooled *= _are_decidable(question_set, kind, models, numbers, fooled) & ~is_left_out
     if draw == "hard":
-        order, threshold = _hard(numbers, pictures, fooled, len(models), shown, generator, count)
+        order = _hard(numbers, pictures, fooled, len(models), shown, generator, count)
         positions = _readable(question_set, numbers, order, CANDIDATES)
     else:
-        order, threshold = generator.permutation(len(numbers)), 0
+        order = generator.permutation(len(numbers))
         positions = _readable(question_set, numbers, order, count)
     table = views_rows.questions(question_set, numbers[positions].tolist())
     case_rows = records(CaseRow, table) if len(positions) else []
@@ -190,6 +188,7 @@ def quiz_round(
         )
         for row, code, position in zip(case_rows, pictures[positions], positions, strict=True)
     ]
+    threshold = 0
     if draw == "hard":
         shown_pictures = set(question_set.cases.picture_codes[list(shown)].tolist())
         ranks = [
@@ -204,7 +203,9 @@ def quiz_round(
         for rank in sorted(set(ranks)):
             of_rank = [each for each, other in zip(questions, ranks, strict=True) if other == rank]
             drawn += _varied(of_rank, count - len(drawn))
-        questions = drawn
+        questions = drawn[:count]
+        of_questions = np.isin(numbers, [question.case for question in questions])
+        threshold = int(fooled[of_questions].min(initial=len(models)))
     known = ~np.isnan(margins)
     shares = [
         float(views_rows.rights(row[is_known], question_set.run(model).n_orders).mean())
@@ -215,7 +216,7 @@ def quiz_round(
     counts = len(numbers), n_all, threshold
     settings = question_set.key, kind, draw, tuple(questions[:count]), models
     n_pictures = len(np.unique(pictures))
-    return QuizRound(*settings, *counts, tuple(shares), n_pictures, bool(is_suspect.any()))
+    return QuizRound(*settings, *counts, tuple(shares), n_pictures, bool(is_left_out.any()))
 
 
 def quiz_margins(
@@ -248,22 +249,38 @@ def quiz_margins(
     return margins
 
 
-def _are_decidable(
-    question_set: QuestionSet, numbers: np.ndarray, fooled: np.ndarray, is_doubtful: np.ndarray
-) -> np.ndarray:
-    """Return whether a case fools a model and its picture decides it (`showcase.is_decidable`).
-
-    Replaced relations among the doubtful cases are not decidable: both captions may be true.
+def _are_doubtful(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
+    """Return whether the label of a case may be wrong: bool, shape (n_cases,). It is a suspect label, or a replaced
+    relation that one of the two best models rejects, because both captions may be true.
     """
-    is_decidable = fooled > 0
-    places = np.flatnonzero(is_decidable)
-    rows = records(CaseRow, views_rows.questions(question_set, numbers[places].tolist()))
-    for place, row in zip(places, rows, strict=True):
-        wrong = row.texts[list(row.roles).index("different")]
-        is_decidable[place] = views_showcase.is_decidable(
-            row.subtype, row.texts[0], wrong
-        ) and not (is_doubtful[place] and row.subtype == RELATION)
-    return is_decidable
+    is_suspect = views_suspects.are_suspect(question_set, kind, numbers)
+    is_relation = np.isin(numbers, question_set.cases.numbers("subtype = ?", [RELATION]))
+    is_rejected = views_suspects.are_rejected_by_best(question_set, kind, numbers)
+    return is_suspect | (is_relation & is_rejected)
+
+
+def _are_decidable(
+    question_set: QuestionSet,
+    kind: str,
+    models: tuple[str, ...],
+    numbers: np.ndarray,
+    fooled: np.ndarray,
+) -> np.ndarray:
+    """Return whether a case fools a model and its picture decides it (`showcase.is_decidable`): bool, shape
+    (n_cases,).
+    """
+
+    def find() -> np.ndarray:
+        is_decidable = fooled > 0
+        places = np.flatnonzero(is_decidable)
+        rows = records(CaseRow, views_rows.questions(question_set, numbers[places].tolist()))
+        for place, row in zip(places, rows, strict=True):
+            wrong = row.texts[list(row.roles).index("different")]
+            is_decidable[place] = views_showcase.is_decidable(row.subtype, row.texts[0], wrong)
+        return is_decidable
+
+    # Cached because VALSE's texts take .4 s per round
+    return question_set.store.listing_fact(("decidable", question_set.key, kind, models), find)
 
 
 def _hard(
@@ -274,9 +291,9 @@ def _hard(
     shown: tuple[int, ...],
     generator: np.random.Generator,
     count: int,
-) -> tuple[np.ndarray, int]:
-    """Draw hard cases, one per picture. Return their positions in `numbers`, and the minimum number of models that each
-    case fools. Pictures of the `shown` cases come last, and these cases after others about the same picture.
+) -> np.ndarray:
+    """Draw hard cases, one per picture, those that fool most models first. Return their positions in `numbers`.
+    Pictures of the `shown` cases come last, and these cases after others about the same picture.
 
     Args:
         pictures: Code of each case's picture, shape (n_cases,).
@@ -288,17 +305,20 @@ def _hard(
         return positions[np.sort(first_of_picture)]
 
     order = generator.permutation(len(numbers))
+    order = order[fooled[order] > 0]
     is_shown = np.isin(numbers, shown)
     is_fresh = ~np.isin(pictures, pictures[is_shown])
-    fresh, again = order[is_fresh[order]], order[~is_fresh[order] & (fooled[order] > 0)]
-    positions, n_fooled = order[:0], math.ceil(FOOLED_SHARE * n_models) + 1
-    while len(positions) < count and n_fooled > 1:
-        n_fooled -= 1
-        positions = one_per_picture(fresh[fooled[fresh] >= n_fooled])
+    fresh, again = order[is_fresh[order]], order[~is_fresh[order]]
+    positions = order[:0]
+    for n_fooled in range(math.ceil(FOOLED_SHARE * n_models), 0, -1):
+        if len(positions) >= count:
+            break
+        is_added = (fooled[fresh] >= n_fooled) & ~np.isin(pictures[fresh], pictures[positions])
+        positions = np.concatenate([positions, one_per_picture(fresh[is_added])])
     if len(positions) < count:
         again = again[np.argsort(is_shown[again], kind="stable")]
         positions = np.concatenate([positions, one_per_picture(again)])
-    return positions, n_fooled
+    return positions
 
 
 def _readable(

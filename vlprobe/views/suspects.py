@@ -164,7 +164,8 @@ def are_rejected_by_best(
         [_accuracy(row, run) for run, row in zip(runs, margins, strict=True)]
     )
     best = np.argsort(-accuracies, kind="stable")[:2]
-    if not can_have_suspects(question_set) or (accuracies[best] < LEAST_ACCURACY).any():
+    is_strong = accuracies[best] >= LEAST_ACCURACY
+    if not can_have_suspects(question_set) or np.count_nonzero(is_strong) < 2:
         return np.zeros(len(numbers), dtype=bool)
     best = [place for place in best if runs[place].model != except_for]
     return np.isin(numbers, every[(margins[best] <= 0).any(axis=0)])

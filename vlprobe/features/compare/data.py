@@ -375,7 +375,6 @@ class Scorecard:
         top = 24 + LINE * (LETTERS + 1) * line.count("<br>") + head
         finished(figure, round(top + TICKS + 12 + down * (height + between) - between))
         figure.update_xaxes(tickfont_size=letters)
-        figure.update_xaxes(tickfont_size=letters)
         figure.update_yaxes(tickfont_size=letters, showgrid=False, zeroline=False)
         return figure.update_layout(
             title={"text": line, "font": {"size": LETTERS + 1}}
@@ -520,7 +519,7 @@ class Scorecard:
             if column.all_tied and (column.subtype or not self._is_one_set)
         ]
         names = listed(tied) if len(tied) <= MOST_NAMED else f"{count_word(len(tied))} columns"
-        return f"Not counted: {names}, too few to tell the models apart." if tied else ""
+        return f"Not counted: {names}, without a clear difference between models." if tied else ""
 
     def _leaders(self, columns: Sequence[LeaderboardColumn]) -> str:
         """Name the models that are best, or tied for best, in the most columns, and the next ones, with the counts."""
@@ -631,7 +630,7 @@ class Scorecard:
         apart: dict[str, list[str]] = {}  # columns by the reason why they are not colored
         for each in self.columns:
             if not each.is_counted and any(cell.estimate for cell in each.cells.values()):
-                reason = "too few cases to tell the models apart" if each.all_tied else TOO_FEW
+                reason = "no clear difference between models" if each.all_tied else TOO_FEW
                 reason = "someone chose the cases" if each.subtype.startswith(PREFIX) else reason
                 apart.setdefault(reason, []).append(f"“{self.title(each)}”")
         left_out = "; ".join(f"{listed(names)} ({reason})" for reason, names in apart.items())
@@ -801,13 +800,13 @@ class Scorecard:
         order = order if place == self.sort else None
         arrow = {"ascending": " ▲", "descending": " ▼", None: ""}[order]
         title = _link(address, "Sort by this column")[self.title(column)]
-        guess, note = self._guess(column), None
+        guess, note = self._guess(column), ""
         if self._moves(column):
             note = "lower is better"
         elif self._common_guess is None and not math.isnan(guess):
             note = f"guessing {_short(guess)}"
         count = htpy.small[f"{column.n_cases:,}"]
-        note = "all tied" if column.all_tied else note
+        note = ", ".join(filter(None, [note, "all tied" * column.all_tied]))
         below = note and [htpy.br, htpy.small[note]]
         return htpy.th(scope="col", aria_sort=order)[title, arrow, htpy.br, count, below]
 
