@@ -8,7 +8,9 @@ from tests.dashboard.test_pages import bodies
 from tests.dashboard.walls import send_to
 from tests.test_worked_examples import METRIC, by_hand
 from vlprobe import registry, views
+from vlprobe.dashboard import lookup
 from vlprobe.dashboard.lookup import KEYS
+from vlprobe.errors import InvalidInput
 from vlprobe.render import symbols
 from vlprobe.render.charts.theme import axis
 from vlprobe.render.html.tables import explained
@@ -96,6 +98,22 @@ def test_typed_words_are_found_in_captions_and_open_their_cases(show_page, bundl
     assert opened == [query]
 
 
+def test_the_search_skips_damaged_results(show_page, bundled, monkeypatch):
+    key = next(row.case_key for row in views.runs.question_set_rows(bundled) if row.probe == "lgip")
+
+    def n_passing(subject, case_filter):
+        if subject.key == key:
+            raise InvalidInput("damaged")
+        return 3
+
+    at = show_page(bundled, "compare")
+    monkeypatch.setattr(lookup, "n_passing", n_passing)
+    at = send_to(at, "lookup_typed", "typed", "the sea")
+    assert not at.exception
+    labels = [button.label for button in at.button if str(button.key).startswith("captions ")]
+    assert labels and not any(key in str(button.key) for button in at.button)
+
+
 def test_the_keyboard_shortcuts_are_listed_below_the_search(open_probe):
     text = bodies(open_probe("models"))
     assert all(f"{keys}</th><td>{use}" in text for keys, use in KEYS.items())
@@ -112,7 +130,9 @@ def test_every_symbol_has_a_worked_example_that_a_test_computes(name: str):
     assert symbols.formula_page(of_symbol) == f"numbers/{probe}"
     lines = {f"{arithmetic} = {value}" for _, arithmetic, value in by_hand(probe)}
     assert symbols.example(of_symbol) in lines
-    assert f"({symbols.SYMBOLS[name]})" in axis(of_symbol, "cosine")
+    letter, _, index = symbols.SYMBOLS[name].partition("_")
+    shown = f"{letter}<sub>{index}</sub>" if index else letter
+    assert f"({shown})" in axis(of_symbol, "cosine")
 
 
 def test_an_example_belongs_to_its_metric():

@@ -83,6 +83,17 @@ def test_a_round_with_too_few_hard_questions_lowers_the_required_number_of_model
     six = quiz.quiz_round(question_set, "flip", "hard", seed=1, count=6)
     assert len(six.questions) == 6 and six.n_fooled == 1
     assert min(question.n_fooled for question in six.questions) == 1
+    hard = quiz.quiz_round(question_set, "flip", "hard", seed=1, count=3).questions
+    n_hard = sum(question.n_fooled == 2 for question in six.questions)
+    assert n_hard >= len(hard)  # these stay
+
+
+def test_a_round_about_few_pictures_has_their_hardest_cases():
+    fooled, pictures = np.array([3, 1, 3, 1, 2, 1]), np.array([0, 0, 1, 1, 2, 2])
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        positions = quiz._hard(np.arange(6), pictures, fooled, 3, (), generator, 10)
+        assert sorted(positions.tolist()) == [0, 2, 4]
 
 
 def test_the_same_seed_gives_the_same_questions_in_the_same_order(

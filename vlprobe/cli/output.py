@@ -60,10 +60,12 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING, caption: 
     from vlprobe.render.numbers import TOO_FEW
 
     if how != "table":
-        context = click.get_current_context(silent=True)
-        label = (context and context.info_name) or "table"
-        note = (caption or f"Output of vlprobe {label}.") if how == "latex" else ""
-        click.echo(formatted(table, how, note=note, label=label), nl=False)
+        context, command = click.get_current_context(silent=True), []
+        while context and context.parent:
+            command.insert(0, str(context.info_name))
+            context = context.parent
+        note = (caption or f"Output of vlprobe {' '.join(command)}.") if how == "latex" else ""
+        click.echo(formatted(table, how, note=note, label="-".join(command) or "table"), nl=False)
     elif table.empty:
         inform(empty)
     else:

@@ -228,7 +228,10 @@ def change_baseline() -> None:
     old, new = st.query_params.get("model", ""), st.session_state["model"]
     if linked := _split(st.query_params.get("with", "")):
         rivals = [old if model == new else model for model in linked]
-        write_choice({"with": BETWEEN.join(rivals), "other": None, "area": None})
+        changes = {"with": BETWEEN.join(rivals), "other": None, "area": None}
+        if shown := _split(st.query_params.get("shown", "")):
+            changes["shown"] = BETWEEN.join(dict.fromkeys([*shown, new]))
+        write_choice(changes)
 
 
 def draw_nobody(subject: PageSubject) -> None:

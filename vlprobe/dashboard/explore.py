@@ -309,7 +309,8 @@ def _remarks(
                 behind.setdefault(front, []).append(texts)
         n_behind = {card.case: card.more for card in cards}
         for front, texts in behind.items():
-            tags = written[front].tags if front in written else ()
+            note = front in written and written[front].note
+            tags = written[front].tags if front in written and not note else ()
             if tags and {*texts} == {tags} and len(texts) == n_behind.get(front):
                 remarks[front] = (f"{remarks[front][0]} (all {len(texts) + 1} cases)",)
                 continue

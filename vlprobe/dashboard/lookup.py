@@ -2,6 +2,7 @@
 words of captions.
 """
 
+import contextlib
 import re
 
 import streamlit as st
@@ -21,6 +22,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import draw_row, open_page, press
 from vlprobe.datasets.tables.layouts import LAYOUTS
+from vlprobe.errors import VlprobeError
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import column_heads, table, tag
 from vlprobe.render.sentences import counted
@@ -66,6 +68,7 @@ def draw() -> None:
     every = targets()
     if chosen := st.session_state.pop("looked_up", None):
         st.session_state["n_opened"] = st.session_state.get("n_opened", 0) + 1
+        st.session_state.pop("typed_words", None)
         page, query = chosen if isinstance(chosen, tuple) else every[chosen]
         open_page(page, query)
     with st.popover("Search", icon=":material/search:", type="tertiary", key="lookup"):
@@ -123,12 +126,13 @@ def _captions_with(text: str) -> list[tuple[str, int, dict[str, str]]]:
     for row in rows:
         if row.dataset in hits or len(hits) == MOST_DATASETS:
             continue
-        subject = page_subject(row.case_key)
-        kind = view(views.runs.default_kind, subject.question_set)
-        model = view(views.runs.default_model, tuple(row.models))
-        query = {"set": row.case_key, "kind": kind, "words": text, "outcome": "all"}
-        if n_cases := n_passing(subject, Filter(model, kind, contains=text, outcome="all")):
-            hits[row.dataset] = dataset_name(row.dataset), n_cases, query
+        with contextlib.suppress(VlprobeError):  # damaged results: their own page says so
+            subject = page_subject(row.case_key)
+            kind = view(views.runs.default_kind, subject.question_set)
+            model = view(views.runs.default_model, tuple(row.models))
+            query = {"set": row.case_key, "kind": kind, "words": text, "outcome": "all"}
+            if n_cases := n_passing(subject, Filter(model, kind, contains=text, outcome="all")):
+                hits[row.dataset] = dataset_name(row.dataset), n_cases, query
     return list(hits.values())
 
 

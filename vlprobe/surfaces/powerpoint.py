@@ -316,7 +316,7 @@ def _draw_chart(page: Any, slide: Values, box: Box) -> None:
     if slide["scale"]:
         pairs = list(zip(bars, ends, strict=True))
         above = [((bar["high"] or end) - end) / scale for bar, (_, end) in pairs]
-        below = [(end - (bar["low"] or end)) / scale for bar, (_, end) in pairs]
+        below = [0 if bar["low"] is None else (end - bar["low"]) / scale for bar, (_, end) in pairs]
         plus, minus = map(_numbers, (above, below))
         xml = INTERVALS.format(namespace=nsdecls("c"), plus=plus, minus=minus)
         series.format.element.find("{*}cat").addprevious(parse_xml(xml))

@@ -26,10 +26,9 @@ class Mixed {
     this.id = "";
     this.asked = "";
     this.step = 0;
-    const { signal } = (this.stop = new AbortController());
-    document.addEventListener("keydown", (event) => {
+    this.zoom = (event) => {
       if (!isChord(event) && !isTyping() && event.key.toUpperCase() === "Z") root.classList.toggle("near");
-    }, { signal });
+    };
     root.addEventListener("click", (event) => event.target.closest(".sum .square") && root.classList.toggle("near"));
     root.addEventListener("pointermove", (event) => this.follow(event));
   }
@@ -43,11 +42,12 @@ class Mixed {
   }
 
   leave() {
-    this.stop.abort();
+    document.removeEventListener("keydown", this.zoom);
     clearTimeout(this.timer);
   }
 
   draw(data, send) {
+    document.addEventListener("keydown", this.zoom); // again after `leave`
     const share = this.data && this.id === data.id ? this.data.steps[this.step].share : null;
     const focused = this.root.contains(this.root.getRootNode().activeElement);
     this.data = data;

@@ -9,18 +9,13 @@ class Points {
   constructor(root) {
     this.root = root;
     this.mark = -1;
-    const { signal } = (this.stop = new AbortController());
-    document.addEventListener("mousemove", (event) => this.follow(event), { signal });
-    document.addEventListener("click", ({ target }) => {
-      const mark = this.markOf(target);
-      if (mark < 0) return;
-      this.mark = -1;
-      this.show();
-      this.send("open", mark);
-    }, { signal });
+    this.moved = (event) => this.follow(event);
+    this.clicked = ({ target }) => this.open(this.markOf(target));
   }
 
   draw({ chart, mark, source }, send) {
+    document.addEventListener("mousemove", this.moved); // again after `leave`
+    document.addEventListener("click", this.clicked);
     if (chart !== this.chart) this.sources = new Map();
     this.chart = chart;
     this.send = send;
@@ -46,13 +41,21 @@ class Points {
     this.show();
   }
 
+  open(mark) {
+    if (mark < 0) return;
+    this.mark = -1;
+    this.show();
+    this.send("open", mark);
+  }
+
   show() {
     const source = this.sources.get(this.mark) || "";
     this.root.replaceChildren(...(isPicture(source) ? [Object.assign(make("img"), { src: source, alt: "" })] : []));
   }
 
   leave() {
-    this.stop.abort();
+    document.removeEventListener("mousemove", this.moved);
+    document.removeEventListener("click", this.clicked);
     clearTimeout(this.timer);
   }
 }
