@@ -208,7 +208,7 @@ def test_an_uploaded_picture_is_scored_and_not_stored(page, url: str, folder: Pa
     page.locator(".st-key-play_file input[type=file]").set_input_files(mine)
     page.get_by_text("mine.png").first.wait_for()
     idle(page)
-    page.locator(".st-key-caption input").fill("A red bus on a street.")
+    page.locator(".st-key-text input").fill("A red bus on a street.")
     # In the table of all edits, which is folded
     page.locator("del", has_text=re.compile("^red$")).first.wait_for(state="attached")
     idle(page)

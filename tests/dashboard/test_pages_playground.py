@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send_to
 from vlprobe import registry
-from vlprobe.dashboard import loaded
+from vlprobe.dashboard import filters, loaded
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.play import playground as page
 from vlprobe.dashboard.play import tryit
@@ -50,12 +50,19 @@ def store_files(store: Store) -> list[Path]:
     return [path for path in store.root.rglob("*") if path.is_file()]
 
 
+def test_the_caption_has_a_parameter_of_its_own_and_old_links_work(show_try_it):
+    """Explore's filter *caption* was lost on the way back from Try it."""
+    at = show_try_it(caption=CAPTION)
+    assert at.text_input(key="text").value == CAPTION
+    assert "caption" not in at.query_params and "text" not in filters.PARAMETERS
+
+
 def test_the_page_opens_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
     show_try_it, store: Store
 ):
     at = show_try_it(models=[])
     assert not at.error
-    assert at.text_input(key="caption").value == "Four purple cats floating above four green boats."
+    assert at.text_input(key="text").value == "Four purple cats floating above four green boats."
     text = words(at)
     for name in ("Tiny CLIP", "Tiny SigLIP", "Half-trained"):
         assert f"{name} · " in text
@@ -66,7 +73,7 @@ def test_the_page_opens_with_a_picture_a_caption_and_the_verdicts_of_the_demo_mo
 
 def test_every_edit_of_the_typed_caption_is_shown_with_its_scores(show_try_it):
     at = show_try_it()
-    at.text_input(key="caption").set_value(f"  {CAPTION} ").run()
+    at.text_input(key="text").set_value(f"  {CAPTION} ").run()
     players = [Player(registry.load_model(name)) for name in CONTROLS]
     edits, _ = runs_playground.edits(CAPTION, players=players)
     canvas = exhibits.canvas(
@@ -125,7 +132,7 @@ def test_a_picture_of_a_few_pixels_shows_one_line_and_the_rest_of_the_page(show_
     buffer = io.BytesIO()
     Image.new("RGB", (2, 2), "red").save(buffer, "PNG")
     at.file_uploader(key="play_file").set_value(("two.png", buffer.getvalue(), "image/png")).run()
-    at.text_input(key="caption").set_value("A red wall.").run()
+    at.text_input(key="text").set_value("A red wall.").run()
     assert not at.error
     assert "A picture of 2 x 2 pixels is too small for 4 x 4 cells" in words(at)
     assert {"Mix in another picture", "Keep it"} <= {header.value for header in at.header}
@@ -135,7 +142,7 @@ def test_embeddings_of_an_upload_are_stored_in_the_session_only(show_try_it):
     at = show_try_it(models=["control:random"])
     common = loaded.load_player("control:random")
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
-    at.text_input(key="caption").set_value("A red wall.").run()
+    at.text_input(key="text").set_value("A red wall.").run()
     assert "not fooled" in words(at) or "fooled by" in words(at)
     assert not common._images._values
     assert at.session_state["play_players"]["control:random"]._images._values
@@ -151,7 +158,7 @@ def test_a_link_reopens_caption_picture_and_models(show_try_it):
         draw="7",
         lam="40",
     )
-    assert at.text_input(key="caption").value == CAPTION
+    assert at.text_input(key="text").value == CAPTION
     assert at.selectbox(key="item").value == "demo-00003"
     assert at.multiselect(key="play_models").value == ["control:random"]
     assert at.slider(key="lam").value == 40
@@ -165,7 +172,7 @@ def test_a_link_reopens_caption_picture_and_models(show_try_it):
 def test_another_picture_sets_its_caption(show_try_it):
     at = show_try_it(caption=CAPTION)
     at.selectbox(key="item").set_value("demo-00001").run()
-    assert at.text_input(key="caption").value.startswith("A red dog is flanked")
+    assert at.text_input(key="text").value.startswith("A red dog is flanked")
     assert at.query_params["item"] == "demo-00001"
 
 
@@ -174,9 +181,9 @@ def test_an_upload_is_stored_only_if_the_user_saves_it_and_then_leads_to_a_run(
 ):
     at = show_try_it()
     at.file_uploader(key="play_file").set_value(("../red.png", red_picture(), "image/png")).run()
-    assert at.text_input(key="caption").value == ""
+    assert at.text_input(key="text").value == ""
     assert "Type what the picture shows" in at.info[0].value
-    at.text_input(key="caption").set_value("A red wall.").run()
+    at.text_input(key="text").set_value("A red wall.").run()
     assert "wrong captions" in words(at)
     assert not store_files(store)
     at.text_input(key="play_name").set_value("../Walls").run()
@@ -200,7 +207,7 @@ def test_a_file_that_is_not_a_picture_shows_one_line_and_clears_the_previous_ans
     at = show_try_it(caption=CAPTION)
     if before:
         at.file_uploader(key="play_file").set_value(("red.png", before, "image/png")).run()
-        at.text_input(key="caption").set_value(CAPTION).run()
+        at.text_input(key="text").set_value(CAPTION).run()
     assert "wrong captions" in words(at) and at.get("image")
     at.file_uploader(key="play_file").set_value(("*notes*.png", b"nothing", "image/png")).run()
     assert at.error[0].value.startswith(r"'\*notes\*.png' is not an image")
@@ -210,7 +217,7 @@ def test_a_file_that_is_not_a_picture_shows_one_line_and_clears_the_previous_ans
     assert "wrong captions" not in words(at)
     assert not at.get("image")
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
-    at.text_input(key="caption").set_value("A red wall.").run()
+    at.text_input(key="text").set_value("A red wall.").run()
     assert not at.error
     assert "wrong captions" in words(at) and at.get("image")
 
@@ -228,7 +235,7 @@ def test_a_note_explains_that_small_models_guess_on_photographs(
     at = show_try_it(caption=CAPTION, models=["demo:weak", *CONTROLS])
     assert not photographs(at)
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
-    at.text_input(key="caption").set_value(CAPTION).run()
+    at.text_input(key="text").set_value(CAPTION).run()
     assert photographs(at) == [
         "Half-trained was trained on drawings. On photographs it mostly guesses. " + REAL
     ]
@@ -287,7 +294,7 @@ def test_a_clicked_sample_becomes_the_picture_and_sets_its_caption(show_try_it):
     assert len(samples) == 1 and "data:image/webp" in str(samples[0])
     send_to(at, "samples", "open", "demo-00006")
     assert at.query_params["item"] in ("demo-00006", ["demo-00006"])
-    assert at.text_input(key="caption").value != CAPTION
+    assert at.text_input(key="text").value != CAPTION
 
 
 def test_the_picture_to_mix_with_does_not_change_the_compared_model(show_try_it):
@@ -344,7 +351,7 @@ def test_pictures_of_a_dataset_that_was_run_can_be_picked_and_no_others(
     execute(Request(("control:constant",), tiny, "lgip"), store)
     query = {"models": CONTROLS, "from": tiny, "item": "3.png"}
     at = open_page(monkeypatch, store, "playground", **query)
-    assert at.text_input(key="caption").value == "A black cat sitting on a table."
+    assert at.text_input(key="text").value == "A black cat sitting on a table."
     at = open_page(monkeypatch, store, "playground", **{**query, "from": "folder:/etc"})
     assert at.selectbox(key="item").value == "demo-00012"
     assert not at.error
@@ -394,7 +401,7 @@ def test_verdicts_on_the_first_screen_follow_from_the_scores(show_try_it):
     canvas = exhibits.canvas(
         next(one for one in exhibits.shelf("demo", Path()) if one.id == "demo-00012").open()
     )
-    caption = at.text_input(key="caption").value
+    caption = at.text_input(key="text").value
     sent = rows_of(at)
     texts = ["".join(text for text, _ in row["runs"]) for row in sent["rows"]]
     true, *scores = player.scores([canvas], [caption, *texts, claim])[0].tolist()
@@ -422,7 +429,7 @@ def test_verdicts_on_the_first_screen_follow_from_the_scores(show_try_it):
 
 def test_a_tie_by_an_unknown_word_does_not_beat_a_model(show_try_it):
     at = show_try_it(models=["demo:softmax"])
-    at.text_input(key="caption").set_value("Four zyx cats above green boats.").run()
+    at.text_input(key="text").set_value("Four zyx cats above green boats.").run()
     at.session_state[tryit.KEY] = {"claim": "Four xyz cats above green boats."}
     at.run()
     beat = rows_of(at)["beat"]
@@ -453,7 +460,7 @@ def test_edits_of_a_caption_that_fits_worse_than_those_of_other_pictures_do_not_
     assert "fooled by" not in words(at)
     # On a photograph, the model guesses, which is no reason to check the caption
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
-    at.text_input(key="caption").set_value("Four purple cats.").run()
+    at.text_input(key="text").set_value("Four purple cats.").run()
     assert at.title[0].value == page.TITLE and page.GUESSED in words(at)
     assert page.CHECK not in words(at)
 
@@ -462,7 +469,7 @@ def test_the_user_s_wrong_caption_is_cleared_with_its_picture_and_the_true_one_i
     show_try_it,
 ):
     at = show_try_it(models=["demo:softmax"])
-    at.session_state[tryit.KEY] = {"claim": at.text_input(key="caption").value.upper()}
+    at.session_state[tryit.KEY] = {"claim": at.text_input(key="text").value.upper()}
     at.run()
     beat = rows_of(at)["beat"]
     assert beat["note"] == tryit.TRUE_CLAIM and beat["verdicts"] == [] and beat["count"] == ""
@@ -471,7 +478,7 @@ def test_the_user_s_wrong_caption_is_cleared_with_its_picture_and_the_true_one_i
     assert len(rows_of(at)["beat"]["verdicts"]) == 1
     at.session_state[tryit.KEY] = {}
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
-    at.text_input(key="caption").set_value("A red wall.").run()
+    at.text_input(key="text").set_value("A red wall.").run()
     beat = rows_of(at)["beat"]
     assert beat["text"] == "" and beat["verdicts"] == []
 
@@ -480,7 +487,7 @@ def test_a_changed_picture_is_computed_once_and_deleted_with_the_upload(show_try
     at = show_try_it(caption=CAPTION)
     upload = at.file_uploader(key="play_file")
     upload.set_value(("red.png", red_picture(), "image/png")).run()
-    at.text_input(key="caption").set_value("A red wall.").run()
+    at.text_input(key="text").set_value("A red wall.").run()
     at.session_state[tryit.KEY] = {"add": "jpeg"}
     at.run()
     key, changed = at.session_state[tryit.CHANGED]

@@ -173,7 +173,7 @@ def _draw_steps(
         st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
         if _has_words(card):
             dataset = subject.question_set.runs[0].dataset
-            caption = {"from": dataset, "item": card.item, "caption": card.true_text}
+            caption = {"from": dataset, "item": card.item, "text": card.true_text}
             if card.wrong_text and card.kind not in movement_kinds():
                 caption["wrong"] = card.wrong_text
             with st.container(key="case_try", width="content"):

@@ -316,11 +316,15 @@ def _caption(picture: PlayPicture) -> str:
     if wrong := " ".join(st.query_params.get("wrong", "").split()):  # of a case
         st.session_state[tryit.CLAIM] = wrong[:LONGEST]
         del st.query_params["wrong"]
-    if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
-        st.session_state["caption"] = picture.caption[:LONGEST]
+    if linked := st.query_params.pop(
+        "caption", ""
+    ):  # of an earlier version; Explore has a filter of this name
+        st.session_state["text"] = linked[:LONGEST]
+    if fresh or ("text" not in st.session_state and "text" not in st.query_params):
+        st.session_state["text"] = picture.caption[:LONGEST]
     text = st.text_input(
         "Your caption (vlprobe cannot check that it is true)",
-        key="caption",
+        key="text",
         live=PAUSE,
         max_chars=LONGEST,
         bind="query-params",

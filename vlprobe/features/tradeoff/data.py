@@ -42,7 +42,7 @@ SIDES = {
 }
 BETTER = "better ↗"
 WIDE_ONLY = "wide only"  # the name of annotations without room in a narrow figure
-PUBLISHED = "published models, on other pictures"
+PUBLISHED = "published models, on other pictures, averaged per caption"
 FRONT = "no other model is better on both counts"
 # Words for the axes, by the unit of the y axis
 UP_WORDS = {"rate": "wrong captions rejected", "cosine": "how far a wrong caption lowers the score"}
@@ -391,7 +391,9 @@ def table_note(data: TradeOffData, question_set: QuestionSet, names: Mapping[str
         f"{data.up.label} and {_in_sentence(data.down)}, with 95 % intervals, resampled by picture.",
         f"Averages: {data.averaging}.",
         "A value that does not depend on the type is only in the rows of all types.",
-        "Published: values that the LGIP paper prints, on other pictures." if data.printed else "",
+        "Published: values that the LGIP paper prints, on other pictures, averaged per caption."
+        if data.printed
+        else "",
         source_line(question_set.runs, names),
     )
 
