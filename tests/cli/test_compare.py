@@ -407,7 +407,7 @@ def test_the_caption_of_a_latex_table_names_the_question_set_and_the_intervals(c
     key = keys(cache)["control:random"]
     shown = call(cache, "show", key, "--format", "latex").stdout
     assert "caption{Metrics, with 95 \\% intervals of values (low to high)." in shown
-    assert re.search(r"n = [\d,]+ cases, [\d,]+ pictures\. Run with vlprobe\.", shown)
+    assert re.search(r"n = [\d,]+ cases, [\d,]+ items\. Run with vlprobe\.", shown)
 
 
 def test_text_is_escaped_in_latex():

@@ -1075,7 +1075,7 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
         latex = scorecard.text("latex")
         n_parts = 2  # of at most 5 columns
         assert (
-            latex.count("\\\\\n") == n_parts * (3 + 2 * len(shown))
+            len(re.findall(r"\\\\(\[2pt\])?\n", latex)) == n_parts * (3 + 2 * len(shown))
             and "Bold: clearly best." in latex
         )
         bold = [

@@ -40,7 +40,7 @@ def test_a_figure_has_the_numbers_of_show_and_its_caption_the_counts(question_se
     }
     assert set(marks) == set(MODELS)
     run = question_set.runs[0]
-    assert f"n = {run.n_cases:,} cases, {run.n_units:,} pictures." in caption
+    assert f"n = {run.n_cases:,} cases, {run.n_items:,} items." in caption
     assert "95 % intervals" in caption and "Click" not in caption
 
 
@@ -56,7 +56,7 @@ def test_every_figure_has_the_chosen_width_and_the_counts_in_its_caption(questio
     figure, caption = paper.printed_figure(question_set, name, "column")
     run = question_set.runs[0]
     assert figure["layout"]["width"] == 336 and "Click" not in caption
-    source = f": n = {run.n_cases:,} cases, {run.n_units:,} pictures. Run with vlprobe. "
+    source = f": n = {run.n_cases:,} cases, {run.n_items:,} items. Run with vlprobe. "
     assert source in caption and caption.endswith(f"results of {run.finished[:10]}.")
 
 
@@ -92,7 +92,7 @@ def test_svg_has_the_chosen_width_and_the_names_as_text(question_set, tmp_path):
     out = tmp_path / "figure.svg"
     words = ("figure", "trade-off", str(out), "--set", question_set.key, "--width", "column")
     printed = call(store.root, *words).stdout
-    assert re.fullmatch(r".* n = [\d,]+ cases, [\d,]+ pictures\. Run with vlprobe\. .*\n", printed)
+    assert re.fullmatch(r".* n = [\d,]+ cases, [\d,]+ items\. Run with vlprobe\. .*\n", printed)
     root = ElementTree.parse(out).getroot()
     texts = " ".join(root.itertext())
     assert root.get("width") == "336" and "Positive rate" in texts and "Coin flip" in texts

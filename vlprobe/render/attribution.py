@@ -128,7 +128,8 @@ def source_line(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED
     sets = {run.case_key: run for run in runs}.values()
     counts = [
         f"{dataset_name(run.dataset, renamed)}, {probe_name(run.probe, run.dataset)}: "
-        f"n = {run.n_cases:,} cases, {run.n_items:,} items"
+        f"n = {run.n_cases:,} cases, "
+        + (f"{run.n_units:,} pictures" if run.n_units < run.n_items else f"{run.n_items:,} items")
         for run in sets
     ]
     sources = _sources(runs)

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import printable
@@ -167,10 +167,10 @@ def latex_lines(
     """Format a table as a LaTeX float with a caption, and with all commands in its text escaped (see `formatted`).
 
     The float is as wide as the page (`table*`) if its rows do not fit one of two columns of text. A table that is
-    larger than a page is shrunk. One with more than LONG rows is split into several floats, between
-    groups of rows with the same first cell if it can be, and one with tie letters and more than WIDE columns of values
-    has parts below each other. Text after BELOW in a cell becomes a row with small letters. The column `group` of a
-    table of metrics becomes superscripts of values.
+    larger than a page is shrunk. One with more than LONG rows is split into several floats, between groups of rows with
+    the same first cell if it can be. One with tie letters and more than WIDE columns of values has parts below each
+    other, or one float each if their lines are more than LONG. Text after BELOW in a cell becomes a row with small
+    letters. The column `group` of a table of metrics becomes superscripts of values.
     """
     texts = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {
@@ -189,25 +189,32 @@ def latex_lines(
         max(sum(_width_in_print(name, texts[name]) for name in part) for part in parts) > COLUMN
     )
     kind = "table*" if is_wide else "table"
-    height = max(0.3, 0.88 - len(caption) / CAPTION_LETTERS * (1 if is_wide else 2)) / len(parts)
+    has_small = any(BELOW in text for column in texts.values() for text in column)
+    n_lines = len(parts) * len(table) * (1 + has_small)
+    floats = [parts] if n_lines <= LONG else [[part] for part in parts]
+    height = max(0.3, 0.88 - len(caption) / CAPTION_LETTERS * (1 if is_wide else 2))
+    height /= len(floats[0])
     room = rf"max width=\linewidth, max totalheight={height:.2f}\textheight"
     lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
-    for start, end in _pages(columns[parts[0][0]]):
-        lines += [*([""] if start else []), rf"\begin{{{kind}}}[tbp]", r"\centering", *captions]
-        for names in parts:
+    for (start, end), together in product(_pages(columns[parts[0][0]]), floats):
+        if len(lines) > 1:
+            lines.append("")
+        lines += [rf"\begin{{{kind}}}[tbp]", r"\centering", *captions]
+        for names in together:
             sides = {
                 name: "r" if all(map(NUMBER.fullmatch, texts[name])) else "l" for name in names
             }
             head = [_latex_head(name, side) for name, side in sides.items()]
             below = zip(*(_small_lines(texts[name]) for name in names), strict=True)
             rows = [
-                f"{' & '.join(row)} \\\\" + (f"\n{' & '.join(small)} \\\\" if any(small) else "")
+                f"{' & '.join(row)} \\\\"
+                + (f"\n{' & '.join(small)} \\\\[2pt]" if any(small) else "")
                 for row, small in zip(
                     zip(*map(columns.get, names), strict=True), below, strict=True
                 )
             ]
             lines += [
-                *([] if names is parts[0] else ["", r"\medskip"]),  # below the previous part
+                *([] if names is together[0] else ["", r"\medskip"]),  # below the previous part
                 rf"\begin{{adjustbox}}{{{room}}}",
                 rf"\begin{{tabular}}{{{''.join(sides.values())}}}",
                 *(r"\toprule", f"{' & '.join(head)} \\\\", r"\midrule"),
