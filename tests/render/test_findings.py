@@ -285,5 +285,5 @@ def test_unknown_points_are_ignored():
     ],
 )
 def test_the_detail_has_both_numbers_in_the_chosen_unit(units, detail):
-    lead = "Both leads are clear (p < .05)."
+    lead = "Both leads are clear (paired tests, p < .05 after Holm's correction)."
     assert finding_for(leads(X), leads(X), units=units).detail == f"{detail} {lead}"

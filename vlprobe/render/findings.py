@@ -33,6 +33,7 @@ from vlprobe.views.records import EstimateRow, PointRow, records
 MOST_SKILLS = 3  # longer lists of types of edit or tied models are only counted
 UNFIT = "a basic check here (matching pictures with their captions)"
 WIDE = 0.2  # with a wider interval, it is unknown whether a model guesses
+CLEAR = "paired tests, p < .05 after Holm's correction"
 MOVEMENT_UNITS = {"cosine": " (cosine)", "spread": " of its own spread", "rate": ""}
 
 
@@ -521,7 +522,7 @@ def trade_off(sides: Sides) -> Finding:
     named = list(dict.fromkeys([*leads, *sides.lowest.models, *models]))[:2]
     points = [point for model in named for point in known if point.model == model]
     heading = _trade_off_heading(sides, len(fit) == 2)
-    lead = ["", "The lead is clear (p < .05).", "Both leads are clear (p < .05)."][len(leads)]
+    lead = ["", f"The lead is clear ({CLEAR}).", f"Both leads are clear ({CLEAR})."][len(leads)]
     return Finding(heading, joined(_values(sides, points), lead), "".join(best))
 
 

@@ -932,9 +932,8 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
         return cell
     share = replace(row, value=1 - row.value, low=1 - row.high, high=1 - row.low)
     n_right = row.n_cases - cell.n_fooled
-    mirrored = replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right)
     ends = {"difference_low": -cell.difference_high, "difference_high": -cell.difference_low}
-    return replace(mirrored, **ends)
+    return replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right, **ends)
 
 
 def _short(share: float) -> str:
