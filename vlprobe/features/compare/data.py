@@ -567,8 +567,7 @@ class Scorecard:
         """Say in which columns a model is best, such as "against swapped attributes and a wrong object"."""
         datasets = {self._dataset(each) for each in columns}
         is_several = len({self._dataset(each) for each in self.columns}) > 1
-        phrases: list[str] = []
-        last = ""
+        last, phrases = "", list[str]()
         n_named = MOST_NAMED + (len(columns) == MOST_NAMED + 1)  # not "one other column"
         named = columns[:n_named]
         for column, following in zip(named, [*named[1:], None], strict=True):

@@ -104,9 +104,8 @@ def draw_scorecard() -> None:
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
     frame.say_strangers(subject, shown, subjects[1:])
     if len(keys) > MOST_SETS:
-        quiet(
-            f"{MOST_SETS} of {len(keys)} question sets are shown. Choose others in the list of question sets."
-        )
+        others = "Choose others in the list of question sets."
+        quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
     differences = partial(_differences, baseline=subject.model)
     outcome = "held" if scorecard.is_right else "fooled"
     cases = partial(_cases, subjects={each.key: each for each in subjects}, outcome=outcome)
