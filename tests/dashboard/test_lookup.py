@@ -1,5 +1,8 @@
 """The search above every page finds papers, symbols, tests and data sets; cards explain a symbol where it is shown."""
 
+import dataclasses
+import math
+
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -133,6 +136,14 @@ def test_every_symbol_has_a_worked_example_that_a_test_computes(name: str):
     letter, _, index = symbols.SYMBOLS[name].partition("_")
     shown = f"{letter}<sub>{index}</sub>" if index else letter
     assert f"({shown})" in axis(of_symbol, "cosine")
+
+
+def test_the_symbol_of_a_metric_has_a_subscript_in_tables():
+    of_gap = metric("lgip", "sensitivity_gap")
+    shown = explained(of_gap, "cosine", math.nan, False)
+    assert "(E<sub>sens</sub>)" in shown and "&lt;sub" not in shown
+    named = dataclasses.replace(of_gap, label="<b>Gap</b>")
+    assert "&lt;b&gt;Gap" in explained(named, "cosine", math.nan, False)
 
 
 def test_an_example_belongs_to_its_metric():

@@ -119,6 +119,7 @@ def _draw_editor(
         slide["noted"] = arrangement.notes.get(slide["key"])
     saved = "Saved" if decks.is_kept() else "Saved until you close this page"
     talk |= {
+        "deck": name,
         "editable": True,
         "saved": saved if decks.is_own() else "Saved in this browser",
         "kept": None if decks.is_own() else {"name": name, "text": decks.session_text(name)},

@@ -5,6 +5,7 @@ with the metric.
 """
 
 import functools
+import html
 import re
 
 from vlprobe import registry
@@ -33,10 +34,10 @@ def heading(metric: Metric, *, is_html: bool = False) -> str:
     >>> [heading(metric) for metric in registry.load_probe("lgip").metrics][:2]
     ['Invariance error (E_inv)', 'Erased paraphrases']
     """
-    symbol = SYMBOLS.get(metric.name, "")
+    label, symbol = metric.label, SYMBOLS.get(metric.name, "")
     if is_html:
-        symbol = re.sub(r"_(\w+)", r"<sub>\1</sub>", symbol)
-    return f"{metric.label} ({symbol})" if symbol else metric.label
+        label, symbol = html.escape(label), re.sub(r"_(\w+)", r"<sub>\1</sub>", symbol)
+    return f"{label} ({symbol})" if symbol else label
 
 
 def example(metric: Metric) -> str:

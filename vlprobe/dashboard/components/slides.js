@@ -1,6 +1,6 @@
 // Slides: an editor with a filmstrip, and a show in the whole window. Also the script of the exported offline file.
 //
-// data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole` (only the slides);
+// data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole` (only the slides); deck (its name: another one opens with its first slide);
 // `editable`; saved (message after a change is stored); suggestions [{id, source, alt, label}] of cases to add.
 // slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
@@ -253,6 +253,7 @@ class Show {
     this.dots.replaceChildren(...this.slides.map((slide, place) =>
       press("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
     const begun = this.openers().indexOf(this.from);
+    if (data.deck !== this.deck) [this.deck, this.chosen] = [data.deck, ""];
     if (data.slides.some((slide) => slide.id === this.wanted)) [this.chosen, this.wanted] = [this.wanted, ""];
     if (!data.slides.some((slide) => slide.id === this.chosen)) this.chosen = data.slides[0]?.id;
     this.edit();

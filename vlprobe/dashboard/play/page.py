@@ -231,9 +231,9 @@ def pick_round() -> tuple[PageSubject, QuizRound] | None:
     if not sets:
         return None
     subject = page_subject(_pick("Questions of", "set", sets))
-    available = list_kinds(subject)
-    in_order = sorted(views.quiz.quiz_kinds(subject.probe), key=lambda kind: kind not in available)
-    kinds = {kind: subject.presentation.kind(kind).label for kind in in_order}
+    of_probe, available = views.quiz.quiz_kinds(subject.probe), list_kinds(subject)
+    in_set = [kind for kind in of_probe if kind in available]
+    kinds = {kind: subject.presentation.kind(kind).label for kind in in_set or of_probe}
     kind = _pick("Kind of lie", "kind", kinds)
     draw = choose("Chosen", "quiz", DRAWS, "hard", segments=True, help_=ABOUT_DRAWS)
     quiz = _quiz_round(subject, kind, "fair" if draw == "fair" else "hard")

@@ -72,7 +72,7 @@ def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
         else f"<br>{meaning}"
     )
     scale = tag("small", scale_text(metric, unit, chance))
-    return f"{tag('span', symbols.heading(metric, is_html=True))}<br>{scale}{meaning}"
+    return f"<span>{symbols.heading(metric, is_html=True)}</span><br>{scale}{meaning}"
 
 
 def headline(
