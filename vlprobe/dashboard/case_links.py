@@ -87,7 +87,9 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
         parameters["pair"] = case_filter.pair
     if case_filter.within:
         parameters["area"] = corners_text(case_filter.within)
-    return {"set": subject.key, **parameters, **({"case": case_id} if case_id else {})}
+    if case_id:
+        parameters["case"] = case_id
+    return {"set": subject.key, **parameters}
 
 
 def address(subject: PageSubject, case_filter: Filter | None) -> str:

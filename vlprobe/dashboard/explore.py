@@ -309,9 +309,9 @@ def _remarks(
                 behind.setdefault(front, []).append(texts)
         n_behind = {card.case: card.more for card in cards}
         for front, texts in behind.items():
-            note = front in written and written[front].note
-            tags = written[front].tags if front in written and not note else ()
-            if tags and {*texts} == {tags} and len(texts) == n_behind.get(front):
+            own = written.get(front)
+            is_whole = len(texts) == n_behind.get(front)
+            if is_whole and own and own.tags and not own.note and {*texts} == {own.tags}:
                 remarks[front] = (f"{remarks[front][0]} (all {len(texts) + 1} cases)",)
                 continue
             others = dict.fromkeys(text for several in texts for text in several)

@@ -50,20 +50,8 @@ MOVED = {  # former addresses
 }
 # URL parameters of Try it; a link to the former Play page with one of these leads there
 TRY_PARAMETERS = {
-    *(
-        "text",
-        "caption",
-        "item",
-        "models",
-        "from",
-        "draw",
-        "for",
-        "lam",
-        "edit",
-        "word",
-        "show",
-        "k",
-    )
+    *("text", "caption", "item", "models", "from", "draw", "for"),
+    *("lam", "edit", "word", "show", "k"),
 }
 HOME = "home"
 # The name that Streamlit reserves for the default page, so that /home leads to it too

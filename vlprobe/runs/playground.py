@@ -364,17 +364,16 @@ def score_apart(
     answers = score(players, picture, caption, [edited.text for edited in edits])
     seen, kept = set(), []
     for place, edited in enumerate(edits):
-        scores, words = (
-            tuple(float(answer.scores[place]) for answer in answers),
-            words_of(edited.text),
-        )
+        scores = tuple(float(answer.scores[place]) for answer in answers)
         is_alike = edited.wrong and all(
-            answer.alike[place] and not unlearned[answer.model].isdisjoint(words)
+            answer.alike[place] and not unlearned[answer.model].isdisjoint(words_of(edited.text))
             for answer in answers
         )
         if not is_alike or scores not in seen:
             kept.append(edited)
         seen |= {scores} if is_alike else set()
+    if len(kept) == len(edits):
+        return kept, answers
     return kept, score(players, picture, caption, [edited.text for edited in kept])
 
 

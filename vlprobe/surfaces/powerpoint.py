@@ -257,7 +257,7 @@ def _draw_picture(
     lines, style = _labels(shown), shown["style"]
     content = contents.get(shown["key"])
     if content is None:
-        alt = [Line([(shown["alt"], "")], LEAST, QUIET)] * bool(shown["key"])
+        alt = [Line([(shown["alt"], "")], LEAST, QUIET)]
         _write(page, box, [*lines, *alt])
         return
     high = max(height - room, LEAST_HEIGHT)

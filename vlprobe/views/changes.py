@@ -31,7 +31,7 @@ def in_step(original: str, edited: str) -> Iterator[tuple[str, str, bool]]:
     """
     left, right = (_WORDS.findall(text.strip()) for text in (original, edited))
     folded = [[word.strip().lower() for word in words] for words in (left, right)]
-    plain = [[_INSIDE.sub("", word) for word in words] for words in folded]
+    plain = [[_folded(word) for word in words] for words in (left, right)]
     folded = folded if plain[0] == plain[1] else plain
     matcher = difflib.SequenceMatcher(None, *folded, autojunk=False)
     runs = [

@@ -203,7 +203,7 @@ def quiz_round(
         for rank in sorted(set(ranks)):
             of_rank = [each for each, other in zip(questions, ranks, strict=True) if other == rank]
             drawn += _varied(of_rank, count - len(drawn))
-        questions = drawn[:count]
+        questions = drawn
         of_questions = np.isin(numbers, [question.case for question in questions])
         threshold = int(fooled[of_questions].min(initial=len(models)))
     known = ~np.isnan(margins)
@@ -214,7 +214,7 @@ def quiz_round(
         for model, row, is_known in zip(models, margins, known, strict=True)
     ]
     counts = len(numbers), n_all, threshold
-    settings = question_set.key, kind, draw, tuple(questions[:count]), models
+    settings = question_set.key, kind, draw, tuple(questions), models
     n_pictures = len(np.unique(pictures))
     return QuizRound(*settings, *counts, tuple(shares), n_pictures, bool(is_left_out.any()))
 

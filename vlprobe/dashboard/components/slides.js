@@ -31,9 +31,8 @@ const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.starts
 // Return the slides of the show: a question comes before its answer, with which it is one slide in the editor.
 const inShow = (slides) => slides.filter(isShown).flatMap((slide) => (slide.question ? [slide.question, slide] : [slide]));
 
-// Draw a picture with its label, or only the label if no picture is meant.
+// Draw a picture with its label.
 function picture(shown, pictures) {
-  if (!shown.key) return make("figure", "", written("figcaption", "as-image", shown.label));
   const source = pictures[shown.key] || "";
   const figure = make("figure", shown.style && `as-${shown.style}`);
   const image = imageOf(source, shown.alt, "image", () => make("span", "image missing", `${shown.name} is missing. ${shown.alt}`));

@@ -316,9 +316,8 @@ def _caption(picture: PlayPicture) -> str:
     if wrong := " ".join(st.query_params.get("wrong", "").split()):  # of a case
         st.session_state[tryit.CLAIM] = wrong[:LONGEST]
         del st.query_params["wrong"]
-    if linked := st.query_params.pop(
-        "caption", ""
-    ):  # of an earlier version; Explore has a filter of this name
+    # A link of an earlier version. Explore has a filter of this name
+    if linked := st.query_params.pop("caption", ""):
         st.session_state["text"] = linked[:LONGEST]
     if fresh or ("text" not in st.session_state and "text" not in st.query_params):
         st.session_state["text"] = picture.caption[:LONGEST]

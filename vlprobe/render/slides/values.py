@@ -24,7 +24,7 @@ Layout = Literal["beside", "stacked", "figure"]
 class SlidePicture:
     """A picture with its alternative text."""
 
-    name: str  # as in tables of cases; "" if only the label is shown
+    name: str  # as in tables of cases
     alt: str
     label: str | tuple[Run, ...] = ""
     style: str = ""  # "true", "lie" or ""
@@ -119,7 +119,7 @@ def picture_names(slides: Sequence[Slide]) -> tuple[str, ...]:
     """Return the names of all pictures on the given slides, without repeats."""
     questions = [slide.question for slide in slides if slide.question]
     names = (picture.name for slide in [*slides, *questions] for picture in slide.pictures)
-    return tuple(dict.fromkeys(filter(None, names)))
+    return tuple(dict.fromkeys(names))
 
 
 def talk_values(
@@ -162,7 +162,7 @@ def _slide_values(
         "detail": slide.detail,
         "pictures": [
             {
-                "key": keys.get(picture.name, ""),
+                "key": keys[picture.name],
                 "alt": picture.alt,
                 "label": picture.label,
                 "style": picture.style,
