@@ -12,8 +12,11 @@ from tests.conftest import make_tiny
 from tests.models.conftest import pictures as noise
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
+from vlprobe.models import writers
+from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.frozen import PRECISIONS
-from vlprobe.runs.request import Request
+from vlprobe.models.writers import Prompt
+from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring.device import DeviceBatches
 from vlprobe.scoring.encoder import CachedEncoder
@@ -73,6 +76,24 @@ def test_an_embedding_on_a_gpu_does_not_depend_on_its_batch(name: str):
     assert np.abs(model.encode_texts(tokens) - one_by_one).max() <= TOLERANCE["fp32"]
 
 
+@pytest.mark.parametrize("kind", ["clip", "qwen2_vl"])
+def test_embeddings_of_sentence_transformers_on_a_gpu_equal_those_on_a_cpu(
+    kind: str, tmp_path: Path
+):
+    written = pytest.importorskip(
+        "tests.models.test_st_pictures", reason="needs requirements-models.txt"
+    )
+    folder = written.build(kind, tmp_path)
+    expected, computed = (
+        written.embeddings_of(
+            registry.load_model(f"st:{folder}", device), TEXTS[:2], written.tiny_hf.pictures(3)
+        )
+        for device in ("cpu", "cuda")
+    )
+    for one, other in zip(computed, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=TOLERANCE["fp32"])
+
+
 @pytest.mark.parametrize("kind", ["blip", "vilt", "llava", "qwen2_vl"])
 def test_pair_scores_on_a_gpu_equal_those_on_a_cpu(kind: str, tmp_path: Path):
     tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
@@ -83,6 +104,28 @@ def test_pair_scores_on_a_gpu_equal_those_on_a_cpu(kind: str, tmp_path: Path):
         model = registry.load_model(f"hf-{'gen' if is_generative else 'itm'}:{tmp_path}", device)
         scores.append(model.match(*tiny_hf.pairs(model, noise(2), TEXTS[:2])))
     np.testing.assert_allclose(scores[1], scores[0], atol=5e-5)
+
+
+@pytest.mark.parametrize("kind", ["llava", "qwen2_vl"])
+def test_a_generative_model_chooses_and_writes_on_a_gpu_as_on_a_cpu(kind: str, tmp_path: Path):
+    tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+    tiny_hf.generative(kind, tmp_path)
+    left, right = noise(2)
+    request = Prompt(({"role": "user", "content": "is this a red cat"},), 0.0, 5, 12, "a request")
+    chances, texts = [], []
+    for device in ("cpu", "cuda"):
+        generator = registry.load_model(f"hf-gen:{tmp_path}", device)
+        chances.append(
+            [
+                generator.first_is_left(left, right, *TEXTS[:2]),
+                generator.first_is_true(left, *TEXTS[:2]),
+            ]
+        )
+        writer = writers.load(f"hf-gen:{tmp_path}", device)
+        writer.open(tmp_path / device, Budget(), Progress())
+        texts.append(writers.answers_to(writer, [request])[request.name].text)
+    np.testing.assert_allclose(chances[1], chances[0], atol=5e-5)
+    assert texts[0] == texts[1] != ""
 
 
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm", "pictures"])
@@ -134,16 +177,23 @@ def test_a_single_row_that_does_not_fit_a_gpu_is_refused_in_one_line():
         DeviceBatches("huge").run("images", fill, np.zeros((4, 1), dtype=np.float32))
 
 
-def test_training_losses_on_a_gpu_equal_those_on_a_cpu(tmp_path: Path):
+@pytest.mark.parametrize("model", ["demo:softmax", "hf:clip", "hf-itm:blip"])
+def test_training_losses_on_a_gpu_equal_those_on_a_cpu(model: str, tmp_path: Path):
+    if (prefix := model.split(":")[0]) != "demo":
+        tiny_hf = pytest.importorskip(
+            "tests.models.tiny_hf", reason="needs requirements-models.txt"
+        )
+        (tiny_hf.dual if prefix == "hf" else tiny_hf.matching)(model.split(":")[1], tmp_path / "hf")
+        model = f"{prefix}:{tmp_path / 'hf'}"
     dataset = make_tiny(tmp_path / "pictures")
     losses = {}
     for device in ("cpu", "cuda"):
         path = tmp_path / f"{device}.safetensors"
         request = TrainRequest(
-            *("demo:softmax", (dataset,), str(path)),
+            *(model, (dataset,), str(path)),
             loss="clip+0.5*eqsim",
             steps=6,
-            batch_size=4,
+            batch_size=3,
             device=device,
         )
         train(request, tmp_path / device)
