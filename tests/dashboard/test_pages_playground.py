@@ -17,6 +17,7 @@ from vlprobe.dashboard import filters, loaded
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.play import playground as page
 from vlprobe.dashboard.play import tryit
+from vlprobe.errors import InvalidInput
 from vlprobe.render import charts
 from vlprobe.render.html import playground
 from vlprobe.render.numbers import number
@@ -222,7 +223,7 @@ def test_a_file_that_is_not_a_picture_shows_one_line_and_clears_the_previous_ans
     assert "wrong captions" in words(at) and at.get("image")
 
 
-REAL = "For photographs, use a model such as openclip:ViT-B-32/openai."
+REAL = "To judge this photograph, download a real model once."
 
 
 def photographs(at: AppTest) -> list[str]:
@@ -246,11 +247,45 @@ def test_a_note_explains_that_small_models_guess_on_photographs(
     assert photographs(at) == [
         "These models were trained on drawings. On photographs they mostly guess. " + REAL
     ]
-    at.button(key="use_real").click().run()
-    assert at.query_params["models"] in (page.REAL, [page.REAL]) and not photographs(at)
-    assert [button.label for button in at.button if button.key.startswith("load_")]
     at = show_try_it(caption=CAPTION, models=CONTROLS, **{"from": tiny})
     assert not photographs(at)
+
+
+def test_the_models_stay_until_one_for_photographs_is_loaded_and_come_back_with_one_press(
+    show_try_it, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(page.open_clip, "cached_names", list)
+    monkeypatch.setattr(page.hf, "cached_names", list)
+    load = registry.load_model
+
+    def load_model(name: str):
+        if name == page.REAL:
+            raise InvalidInput("The weights cannot be downloaded.")
+        return load(name if name in page.MODELS else "control:random")
+
+    monkeypatch.setattr(registry, "load_model", load_model)
+    at = show_try_it(models=[])
+    button = at.button(key="use_real")
+    assert button.label == "Download CLIP (605 MB)"
+    at = button.click().run()
+    assert [error.value for error in at.error] == [page.OFFLINE] and rows_of(at)["rows"]
+    assert at.multiselect(key="play_models").value == list(page.MODELS)
+    monkeypatch.setattr(page.hf, "cached_names", lambda: ["hf:openai/clip-vit-base-patch32"])
+    at = at.run()  # weights on this machine are offered first
+    assert at.button(key="use_real").label == "Use openai/clip-vit-base-patch32"
+    at = at.button(key="use_real").click().run()
+    assert at.multiselect(key="play_models").value == ["hf:openai/clip-vit-base-patch32"]
+    assert not at.error and rows_of(at)["rows"]
+    at = at.button(key="use_bundled").click().run()
+    assert at.multiselect(key="play_models").value == list(page.MODELS) and rows_of(at)["rows"]
+
+
+def test_a_clicked_sample_replaces_the_upload(show_try_it):
+    at = show_try_it()
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    assert at.text_input(key="text").value == ""
+    send_to(at, "samples", "open", "demo-00006")
+    assert at.text_input(key="text").value and "play_upload" not in at.session_state
 
 
 def test_the_wrong_caption_of_a_case_is_in_the_field_that_beats_the_models(show_try_it):
@@ -458,11 +493,12 @@ def test_edits_of_a_caption_that_fits_worse_than_those_of_other_pictures_do_not_
     assert states == {"moved"} and sent["beat"]["count"] == ""
     assert sent["beat"]["note"] == f"Not counted. {doubt}"
     assert "fooled by" not in words(at)
-    # On a photograph, the model guesses, which is no reason to check the caption
+    # On a photograph, the model guesses, which is no reason to check the caption, and no verdict
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="text").set_value("Four purple cats.").run()
     assert at.title[0].value == page.TITLE and page.GUESSED in words(at)
     assert page.CHECK not in words(at)
+    assert not any("tryit" in one.proto.id for one in at.get("bidi_component"))
 
 
 def test_the_user_s_wrong_caption_is_cleared_with_its_picture_and_the_true_one_is_rejected(

@@ -12,6 +12,7 @@ to the training length, never to the longest text in a batch. SigLIP 2 was train
 tokenizer for it folds case, so texts are converted to lowercase here.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -216,3 +217,15 @@ FAMILIES = (
         is_tunable=True,
     ),
 )
+
+
+def cached_names() -> list[str]:
+    """List the dual encoders whose weights are in the hub's cache on this machine."""
+    names = []
+    for repository, folder in hub.cached_folders().items():
+        with contextlib.suppress(InvalidInput):
+            config = hub.read_json(folder / "config.json", dict)
+            has_weights = any(next(folder.glob(of), None) for (of,) in hub.WEIGHTS)
+            if has_weights and config.get("model_type") in KINDS:
+                names.append(f"hf:{repository}")
+    return names

@@ -209,6 +209,19 @@ def fetch(
         ) from None
 
 
+def cached_folders() -> dict[str, Path]:
+    """Return the folder of each repository in the hub's cache on this machine, by OWNER/NAME. A repository with several
+    revisions has one of them.
+    """
+    from huggingface_hub import constants
+
+    folders = sorted(Path(constants.HF_HUB_CACHE).glob("models--*/snapshots/*"))
+    return {
+        folder.parent.parent.name.removeprefix("models--").replace("--", "/"): folder
+        for folder in folders
+    }
+
+
 def sources(folder: Path) -> list[Path]:
     """List the files that a model in a folder was loaded from. In the hub cache, this includes the file that maps a
     name to a revision.

@@ -42,6 +42,12 @@ NAMES = (  # examples: any architecture and tag that OpenCLIP knows can be typed
     "openclip:ViT-B-16-SigLIP/webli",
     "openclip:ViT-B-32",
 )
+REPOSITORIES = (  # of the first names on the hub
+    "timm/vit_base_patch32_clip_224.openai",
+    "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
+    "laion/CLIP-ViT-L-14-DataComp.XL-s13B-b90K",
+    "timm/ViT-B-16-SigLIP",
+)
 WEIGHTS_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 # errors that OpenCLIP raises for a malformed config
 MISFITS = (TypeError, ValueError, KeyError, AttributeError)
@@ -218,6 +224,17 @@ def _folder_content(parsed: OpenClipName) -> tuple[dict, dict, Path, str]:
             f"'{parsed.folder}' has no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
         )
     return config, {}, weights, ""
+
+
+def cached_names() -> list[str]:
+    """List the example models whose weights are in the hub's cache on this machine."""
+    folders = hub.cached_folders()
+    return [
+        name
+        for name, repository in zip(NAMES, REPOSITORIES, strict=False)
+        if repository in folders
+        and any((folders[repository] / file).is_file() for file in FOLDER_WEIGHTS)
+    ]
 
 
 def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:

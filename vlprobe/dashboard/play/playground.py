@@ -9,7 +9,7 @@ import contextlib
 import random
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from PIL import Image
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
@@ -39,7 +40,8 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import draw_error, draw_row, link_page, press, show_errors
 from vlprobe.datasets import bundled
-from vlprobe.errors import VlprobeError
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.models import hf, open_clip
 from vlprobe.perturb.influence import word_spans
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
@@ -71,13 +73,19 @@ KINDS = {"mix": "Mix", "patch": "Patch"}
 FOR_CAPTIONS = ("for the wrong caption", "for the true caption")  # values below and above 0
 SAMPLES = 4  # number of sample pictures
 OTHERS = 20  # captions of other pictures that a true caption should beat
-REAL = "openclip:ViT-B-32/openai"  # a model that judges photographs
-GUESSED = "Wrong captions are not counted here, because these models only guess."
+REAL, REAL_MB = "openclip:ViT-B-32/openai", 605  # a model that judges photographs, if none is here
+GUESSED = "No verdicts here, because these models only guess."
+DRAWN = "These models judge only drawn scenes like those above. For your own photograph, {}."
+OFFLINE = (
+    "CLIP could not be downloaded, so nothing has changed. The download needs the internet and "
+    f"{REAL_MB} MB on the disk."
+)
 KNOWN = "The bundled models know few words, such as two, red, dog, cat, car, bus, boat and beach."
 ALIKE = "words unknown to the models, which see the same caption in another edit"
 CHECK = "Check your caption. Wrong captions are not counted until most models find that it fits."
 SHOWS = "Type what the picture shows."
 DEMO = "demo"
+PICKS = "play_picks"  # session key: number of pictures that were picked
 TITLE = "Try it: your picture, your words"
 READ = (
     "The line in the middle is your caption's own score; lower scores are to the left. A wrong "
@@ -111,7 +119,7 @@ def playground() -> None:
         st.error(link_docs(refused), icon=":material/error:")
     left, right = st.columns([2, 3], gap="large")
     with left:
-        picture, shelf = _picture()
+        picture, shelf, before_upload = _picture()
     if picture is None:
         with right:
             st.info("Remove the file, or choose another one.", icon=":material/image:")
@@ -122,11 +130,17 @@ def playground() -> None:
         players = _players()
         results = st.container()
     toys = [player.name for player in players if player.name.startswith("demo:")]
-    if toys and not picture.is_drawn:
-        remark = drawn_only([model_name(name) for name in toys], len(players))
-        caution.warning(f"{plain(remark)} {_for_photographs()}", icon=":material/draw:")
+    if toys and picture.is_drawn:
+        with before_upload:
+            _offer_real(lambda remedy: quiet(DRAWN.format(remedy)))
+    elif toys:
+        remark = plain(drawn_only([model_name(name) for name in toys], len(players)))
         with caution:
-            _link_real()
+            _offer_real(
+                lambda remedy: st.warning(
+                    f"{remark} To judge this photograph, {remedy}.", icon=":material/draw:"
+                )
+            )
     if not caption or not players:
         with results:
             remark = f"{SHOWS} {KNOWN}" if toys else SHOWS
@@ -173,15 +187,17 @@ def playground() -> None:
         guessed = GUESSED * (is_guess and bool(doubtful))
         if finding := doubtful or headline(edits, answers, names, unlearned):
             heading.title(TITLE if guessed else plain(finding))
-        with first:
-            tryit.draw_rows(
-                players, picture.canvas, caption, edits, answers, others, styles, names, doubtful
-            )
+        if not guessed:
+            with first:
+                tryit.draw_rows(
+                    *(players, picture.canvas, caption, edits, answers),
+                    *(others, styles, names, doubtful),
+                )
         with remarks:
             if remark := tryit.unknown_words(runs_playground.words_of(caption), unlearned, names):
                 remark += " All unknown words look the same to a model."
             if remark or doubtful:
-                quiet(joined(guessed or (doubtful and CHECK), remark))
+                quiet(guessed or joined(doubtful and CHECK, remark))
         if not doubtful:
             with glances:
                 st.html(glance(edits, answers, styles, names, unlearned))
@@ -215,32 +231,28 @@ def playground() -> None:
     _link(bool(picture.item))
 
 
-def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
-    """Draw the picture in use, and return it with the pictures to choose from. The picture is the upload, or else the
-    one that the URL names; None if the upload cannot be read.
+def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit], DeltaGenerator]:
+    """Draw the picture in use, and return it with the pictures to choose from and a container above the upload. The
+    picture is the upload, or else the one that the URL names; None if the upload cannot be read.
     """
     frame, samples = st.container(key="play_picture"), st.container()
-    upload = st.container(key="play_own")
-    is_upload = _own_file() is not None  # shown until its owner removes it
+    is_upload = _own_file() is not None  # shown until its owner removes it or picks another picture
     with st.popover("More pictures", icon=":material/photo_library:"):
         dataset, shelf = _pick_shelf()
         default = START if START in shelf else next(iter(shelf))
         linked = st.query_params.get("item", "")
         item = linked if linked in shelf else default
         labels = distinct({name: exhibit.captions[0] for name, exhibit in shelf.items()})
-        pick("Picture", "item", labels, item, _pick, disabled=is_upload)
+        pick("Picture", "item", labels, item, _pick)
         others = [name for name in shelf if name != item] or [item]
-        press("Another", _pick, others, icon="casino", key="another", disabled=is_upload)
+        press("Another", _pick, others, icon="casino", key="another")
     with samples:
         _draw_samples(dataset, shelf, "" if is_upload else item)
-        if dataset.startswith(DEMO) and not is_upload:
-            with st.container(key="play_drawn"):
-                quiet(f"The bundled models know only drawn scenes. {_for_photographs()}")
-                _link_quiz()
-    with upload:
+    before_upload = st.container(key="play_drawn")
+    with st.container(key="play_own"):
         _draw_upload()
     if is_upload and "play_upload" not in st.session_state:
-        return None, shelf
+        return None, shelf, before_upload
     if is_upload:
         canvas = st.session_state["play_upload"][1]
         picture = PlayPicture(canvas, "The picture that you uploaded", "")
@@ -249,7 +261,7 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit]]:
         picture = PlayPicture(canvas, caption, caption, item, dataset.startswith(DEMO))
     with frame:
         _photo(picture.canvas.draw(), picture.alternative)
-    return picture, shelf
+    return picture, shelf, before_upload
 
 
 def _draw_upload() -> None:
@@ -261,23 +273,31 @@ def _draw_upload() -> None:
         "args": ("play_fresh", True),
     }
     st.file_uploader(
-        "Or your own picture: choose, drop or paste it", SUFFIXES, key="play_file", **fresh
+        *("Or your own picture: choose, drop or paste it", SUFFIXES),
+        **{"key": _upload_key("play_file"), **fresh},
     )
     with st.popover("Camera", icon=":material/photo_camera:"):
         if st.toggle("Use this device's camera", key="play_camera_on"):
-            st.camera_input("Take a picture", key="play_camera", **fresh)
+            st.camera_input("Take a picture", key=_upload_key("play_camera"), **fresh)
     quiet("Your picture is not stored unless you save it below.")
 
 
 def _own_file() -> Any:
     """Return the picture that the user took or uploaded, or None."""
-    return st.session_state.get("play_camera") or st.session_state.get("play_file")
+    keys = _upload_key("play_camera"), _upload_key("play_file")
+    return next(filter(None, map(st.session_state.get, keys)), None)
+
+
+def _upload_key(name: str) -> str:
+    """Return the key of an upload field. It changes when a picture is picked, so that the field is empty again."""
+    return f"{name}{st.session_state.get(PICKS, '')}"
 
 
 def _pick(items: Sequence[str] = ()) -> None:
-    """Write the picked picture to the URL or, if `items` is given, a random one of them."""
+    """Write the picked picture to the URL or, if `items` is given, a random one of them. It replaces an upload."""
     st.query_params["item"] = random.choice(items) if items else st.session_state["item"]
     st.session_state["play_fresh"] = True
+    st.session_state[PICKS] = st.session_state.get(PICKS, 0) + 1
 
 
 def _refused() -> str:
@@ -333,24 +353,31 @@ def _caption(picture: PlayPicture) -> str:
     return " ".join(text.split())
 
 
-def _for_photographs() -> str:
-    """Say how to use a model that knows photographs."""
-    if access.read_only():
-        return "To use a model for photographs, install vlprobe."
-    return f"For photographs, use a model such as {REAL}."
+def _offer_real(draw_remark: Callable[[str], object]) -> None:
+    """Draw a remark, a button that loads a model for photographs, and a link to the quiz about them. The chosen models
+    stay until the other one is loaded.
 
-
-def _link_real() -> None:
-    """Draw a button that chooses a model for photographs, and a link to the quiz about them."""
+    Args:
+        draw_remark: Function that draws a sentence which ends with the given remedy.
+    """
+    here = [*open_clip.cached_names(), *hf.cached_names()]
+    name = here[0] if here else REAL
+    remedy = "use a real model that is on this machine" if here else "download a real model once"
+    draw_remark("install vlprobe" if access.read_only() else remedy)
     with draw_row():
-        if not access.read_only():
-            press(f"Use {REAL}", _use_real, icon="add", type="tertiary", key="use_real")
+        label = f"Use {plain(model_name(name))}" if here else f"Download CLIP ({REAL_MB} MB)"
+        icon = f":material/{'add' if here else 'download'}:"
+        is_pressed = not access.read_only() and st.button(label, icon=icon, key="use_real")
         _link_quiz()
-
-
-def _use_real() -> None:
-    """Choose a model that judges photographs instead of the bundled ones."""
-    st.query_params["models"] = [REAL]
+    if is_pressed:
+        try:
+            load_player(name)
+        except VlprobeError as error:
+            draw_error(error if here else InvalidInput(OFFLINE))
+        else:
+            st.session_state.setdefault("play_loaded", set()).add(name)
+            st.query_params["models"] = [name]
+            st.rerun()
 
 
 def _link_quiz() -> None:
@@ -385,6 +412,9 @@ def _players() -> list[Player]:
         on_change=choose_models,
         help="Type any model name that the command line accepts, such as openclip:ViT-B-32/openai.",
     )
+    if names != list(MODELS):
+        back = {"icon": "undo", "type": "tertiary", "key": "use_bundled"}
+        press("Back to the bundled models", st.query_params.pop, "models", None, **back)
     ready = st.session_state.setdefault("play_loaded", set())
     isolated = st.session_state.get("play_players", {})
     kept = {name: isolated[name] for name in names if name in isolated}
