@@ -279,6 +279,14 @@ def test_wheel_drag_and_z_zoom_and_move_the_pictures_of_a_case(blank):
     assert moved["x"] == image["x"] + 50 and moved["y"] == image["y"]
     blank.keyboard.press("z")
     assert blank.evaluate(scale) == 1
+    blank.evaluate(
+        "window.heard = 0; window.addEventListener('keydown', () => { window.heard += 1; })"
+    )
+    blank.keyboard.press("z")
+    for n_heard in (0, 1):  # Escape leaves the zoom, and only then closes the drawer
+        blank.evaluate("window.heard = 0")
+        blank.keyboard.press("Escape")
+        assert (blank.evaluate(scale), blank.evaluate("window.heard")) == (1, n_heard)
     blank.mouse.wheel(0, -100)
     blank.wait_for_function(f"() => ({scale})() === 1.5")
     blank.evaluate("window.draw('another case')")
@@ -290,6 +298,33 @@ def test_wheel_drag_and_z_zoom_and_move_the_pictures_of_a_case(blank):
     blank.evaluate("window.leave()")
     blank.keyboard.press("z")
     assert blank.evaluate(scale) == 1
+
+
+def test_j_and_k_press_the_buttons_of_the_next_and_the_previous_case(blank):
+    with another(blank) as page:
+        mount(page, "keys", {"ways": []})
+        page.evaluate("""() => { window.turned = [];
+          for (const name of ["next", "previous"]) {
+            const box = Object.assign(document.createElement("div"), { className: `st-key-case_${name}` });
+            box.append(document.createElement("button"));
+            box.firstChild.addEventListener("click", () => window.turned.push(name));
+            document.body.append(box);
+          } }""")
+        for key in "jkJ":
+            page.keyboard.press(key)
+        assert page.evaluate("window.turned") == ["next", "previous", "next"]
+
+
+def test_a_click_on_a_mark_is_sent_once_after_the_map_was_mounted_again(blank):
+    data = {"chart": "map", "mark": -1, "source": ""}
+    mount(blank, "points", data)
+    blank.evaluate("""() => {
+      document.body.insertAdjacentHTML("beforeend", "<div class='st-key-map'><p class='js-plotly-plot'>map</p></div>");
+      document.querySelector("p")._hoverdata = [{ customdata: [7] }]; }""")
+    for mounts, sent in (("window.leave()", []), ("window.draw(data)", [["open", 7]])):
+        blank.evaluate(f"(data) => {{ {mounts} }}", data)
+        blank.locator("p").click()
+        assert [each for each in blank.evaluate("window.sent") if each[0] == "open"] == sent
 
 
 def test_a_word_after_an_arrow_wraps_to_the_next_line_before_it_is_broken(blank):

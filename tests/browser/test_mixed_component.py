@@ -39,6 +39,7 @@ def component_props(
         is_won = share < 80
         return {
             "share": share,
+            "heading": f"{text} {share}",
             "stays": f"{share} %",
             "part": f"{100 - share} % of this one",
             "right": [["found ", ""], [text, "strong"]],
@@ -100,7 +101,7 @@ def tab(blank) -> Iterator:
 
 def draw(tab, data: dict) -> None:
     tab.evaluate(
-        """data => window.draw({ data, parentElement: document.getElementById('parent'),
+        """data => window.leave = window.draw({ data, parentElement: document.getElementById('parent'),
              setTriggerValue: (name, value) => window.sent.push([name, value]) })""",
         data,
     )
@@ -130,8 +131,10 @@ def test_the_slider_updates_picture_words_line_and_strip_by_keyboard(tab):
     assert opacity(tab) == pytest.approx(0.1) and order(tab) == ["mixture", "right", "mixture"]
     left, fooled = tab.locator(".now").evaluate("e => e.style.left"), border(tab)
     slider.focus()
+    assert tab.get_by_role("heading", name="one 90").is_visible()
     tab.keyboard.press("ArrowRight")
     assert opacity(tab) == pytest.approx(0.2)
+    assert tab.get_by_role("heading", name="one 80").is_visible()
     assert tab.locator(".now").evaluate("e => e.style.left") == "40%" != left
     tab.keyboard.press("End")
     assert opacity(tab) == pytest.approx(0.4) and order(tab) == ["right", "mixture", "mixture"]
@@ -163,6 +166,18 @@ def test_after_the_slider_was_dragged_the_keys_of_the_drawer_work_and_z_enlarges
     tab.keyboard.press("z")
     larger = [frame.bounding_box()["width"] for frame in frames.all()]
     assert larger == pytest.approx([3 * width for width in widths])
+    for n_heard in (0, 1):  # Escape leaves the zoom, and only then closes the drawer
+        tab.evaluate("window.heard = 0")
+        tab.keyboard.press("Escape")
+        assert tab.evaluate("window.heard") == n_heard
+        assert frames.first.bounding_box()["width"] == pytest.approx(widths[0])
+    tab.evaluate("window.leave()")  # Streamlit mounts it again
+    for key, size in (("z", 1), ("", 1), ("z", 3)):
+        if not key:
+            draw(tab, component_props("eight"))
+        else:
+            tab.keyboard.press(key)
+        assert frames.first.bounding_box()["width"] == pytest.approx(size * widths[0])
     draw(tab, component_props("eight and another case"))
     assert frames.first.bounding_box()["width"] == pytest.approx(widths[0])
 

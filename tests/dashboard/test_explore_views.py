@@ -24,7 +24,7 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     question_set,
     store,
 )
-from vlprobe import views
+from vlprobe import registry, views
 from vlprobe.dashboard import decks, embeddings
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.lab import suspects as lab_suspects
@@ -108,6 +108,20 @@ def test_a_link_with_a_search_shows_its_text_in_the_field(show_page, bundled, sc
     assert at.run().text_input("shows").value == ""
 
 
+def test_a_selection_and_a_search_hold_together_and_go_one_by_one(show_page, bundled, scenes_key):
+    every = Filter("demo:softmax", "flip", outcome="all")
+    numbers = views.cases.passing(views.runs.question_set(bundled, scenes_key), every)[0]
+    selected = region_text("2 pictures on the map", numbers[:6])
+    searched = region_text("pictures like “a boat” by Tiny CLIP", numbers[3:9], True)
+    query = {"set": scenes_key, "model": "demo:softmax", "kind": "flip", "outcome": "all"}
+    query |= {"sort": "likeness", "cards": "every"}
+    at = show_page(bundled, "explore", **query, region=[selected, searched])
+    assert len(card_ids(at)) == 3 and at.text_input("shows").value == "a boat"
+    assert at.selectbox(key="sort").value == "likeness"
+    at.button("chip_0").click().run()
+    assert "".join(at.query_params["region"]) == searched and len(card_ids(at)) == 6
+
+
 @pytest.mark.full  # embeds 500 scenes
 def test_a_search_by_content_finds_pictures_and_marks_them_on_the_map(
     show_page, bundled, scenes_key
@@ -148,15 +162,14 @@ def test_the_marks_of_a_map_carry_numbers_that_json_can_hold():
 @pytest.mark.parametrize(
     "marks, label", [((0, 2), "3 pictures on the map"), ((1,), "1 picture on the map")]
 )
-def test_a_lasso_on_the_map_of_embeddings_selects_the_cases_of_its_points(
-    marks, label, monkeypatch
-):
+def test_a_lasso_selects_the_cases_of_its_points_and_keeps_the_search(marks, label, monkeypatch):
     mark_of, cases = np.array([0, 1, 2, 2]), np.arange(10, 16)
     points = views.points.Points((), (), cases, np.array([0, 0, 1, 2, 3, 3]), *[np.zeros(4)] * 3)
     written = {}
     searched = region_text("pictures like “a boat” by Tiny CLIP", cases, is_ordered=True)
-    page = SimpleNamespace(session_state={}, query_params={"region": searched})
-    monkeypatch.setattr(embeddings, "st", page)
+    before = [region_text("5 pictures on the map", cases), searched]
+    address = SimpleNamespace(get_all=lambda name: before)
+    monkeypatch.setattr(embeddings, "st", SimpleNamespace(query_params=address))
     monkeypatch.setattr(embeddings, "selected", lambda key: ([[mark] for mark in marks], True))
     monkeypatch.setattr(embeddings, "write_choice", written.update)
     embeddings._select("points", points, mark_of, "picture")
@@ -165,11 +178,9 @@ def test_a_lasso_on_the_map_of_embeddings_selects_the_cases_of_its_points(
         for case, point in zip(cases, points.point_of, strict=True)
         if mark_of[point] in marks
     ]
-    assert region_label(written["region"]) == label
-    assert region_cases(written["region"]).tolist() == inside
-    assert page.session_state["toast"] == (
-        "The selection on the map replaces the filter: pictures like “a boat” by Tiny CLIP"
-    )
+    selection, kept = written["region"]
+    assert region_label(selection) == label and kept == searched
+    assert region_cases(selection).tolist() == inside
 
 
 def test_the_mark_of_the_shown_suspect_opens_no_case(monkeypatch):
@@ -198,7 +209,25 @@ def test_a_damaged_selection_in_a_link_is_dropped_with_a_warning(show_page, bund
 
 def test_without_an_encoder_the_map_view_explains_how_to_get_a_map(show_page, store: Store):  # noqa: F811
     at = show_page(store, "explore", view="map")
-    assert any("Run an encoder on them" in each.value for each in at.info)
+    assert any("run another one on the same questions" in each.value for each in at.info)
+
+
+def test_a_case_tagged_under_one_model_says_that_another_is_not_fooled(
+    show_page, bundled, scenes_key
+):
+    only_one = Filter("demo:softmax", "flip", held=("demo:scvc",))
+    questions = views.runs.question_set(bundled, scenes_key)
+    number = int(views.cases.passing(questions, only_one)[0][0])
+    case_id = views.rows.questions(questions, [number])["id"].iloc[0]
+    tagged = annotations.Annotation(number, case_id, ("mine",))
+    annotations.write(bundled, scenes_key, tagged)
+    query = {"set": scenes_key, "model": "demo:scvc", "kind": "flip", "tagged": "mine"}
+    at = show_page(bundled, "explore", **query)
+    assert "Mix-tuned is not fooled by any of the tagged cases." in words(at)
+    assert "mine :gray[0 of 1]" in at.button_group(key="facet_tagged").options
+    at.button("drop_nearest").click().run()
+    assert card_ids(at) == [case_id] and "of 1 tagged case" in wall(at)["note"]
+    annotations.write(bundled, scenes_key, replace(tagged, tags=()))
 
 
 @pytest.fixture
@@ -206,6 +235,13 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """Return the bundled results and the published ones of other authors."""
     monkeypatch.delenv(shipped.SETTING)
     return shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER, shipped.FOLDER)
+
+
+def test_the_map_of_published_answers_names_a_command_that_runs(show_page, published: Store):
+    at = show_page(published, "explore", set=published_key(published), view="map")
+    begin = "vlprobe run --probe eqben --dataset bundled:SugarCrepe+available --model "
+    assert any(each.value.startswith(begin) for each in at.code)
+    registry.check_name("datasets", "bundled:SugarCrepe+available")
 
 
 def published_key(above: Store) -> str:
@@ -427,7 +463,7 @@ def test_selected_cards_can_be_tagged_saved_as_a_slice_added_to_the_slides_and_f
     for damaged in ("ids", {"ids": 3}, sent | {"ids": ["unknown"]}):
         assert not send(at, "wall", "chosen", damaged).toast
     at = send(at, "wall", "chosen", sent | {"act": "show"})
-    assert card_ids(at) == ids and at.button("chip_1").label == "3 selected cases"
+    assert card_ids(at) == ids and at.button("chip_0").label == "3 selected cases"
 
 
 def test_the_cases_behind_a_selected_card_are_tagged_too(show_page, bundled, scenes_key):
@@ -597,7 +633,7 @@ def test_the_explanation_names_the_missing_weights_or_the_missing_picture(
     query = {"set": questions.key, "model": chosen.model, "kind": "foil", "case": card.id}
     at = show_page(published, "explore", **query)
     name = model_name(chosen.model)
-    assert f"needs the weights of {name}, which are not on this computer. No model" in words(at)
+    assert f"needs the weights of {name}, which are not on this computer. The view Map" in words(at)
     assert "case_why" not in {button.key for button in at.button}
     without = views.cases.passing(questions, Filter(chosen.model, "foil"))[0]
     hidden = views.rows.pictured(questions, "foil")

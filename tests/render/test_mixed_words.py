@@ -66,6 +66,23 @@ def test_the_heading_states_that_a_mixture_won_only_if_it_did(case: MixedCase, h
 @pytest.mark.parametrize(
     ("standing", "said"),
     [
+        (Standing(100, False, 2, 1, ()), "The mixture is the right picture itself"),
+        (
+            Standing(80, False, 2, 1, ()),
+            "A fifth of another picture is enough to lose the right one",
+        ),
+        (Standing(70, True, 1, 2, ()), "Tiny still finds the right picture"),
+        (Standing(70, True, 2, 3, ()), "Another mixture outranks the right picture"),
+        (Standing(70, None, 0, 0, ()), "Not tested at this share"),
+    ],
+)
+def test_the_heading_follows_the_slider(standing: Standing, said: str):
+    assert mixed.heading(search(), "m0", "Tiny", standing) == said
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
         (Standing(90, False, 2, 1, ()), ("Ranked 1st instead", "lie")),
         (Standing(90, False, 3, 2, ()), ("Ranked 2nd", "lie")),
         (Standing(90, False, 9, 0, ()), ("Above the right picture", "lie")),

@@ -2,7 +2,13 @@
 
 import pytest
 
-from vlprobe.views.changes import changed_words, word_runs
+from vlprobe.views.changes import change_in_words, changed_words, word_runs
+
+
+def test_a_word_that_only_moved_is_not_shown_as_a_change_of_itself():
+    texts = "A snowy hill with a lift", "A hill with a snowy lift"
+    assert changed_words(*texts) == ("snowy", "snowy")
+    assert change_in_words(*texts, "several places") == "several places"
 
 
 @pytest.mark.parametrize(

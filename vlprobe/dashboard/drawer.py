@@ -236,7 +236,7 @@ def _draw_why(subject: PageSubject, model: str, described: CaseCard) -> None:
         quiet("To show which words and parts matter, vlprobe needs the picture on this computer.")
         return
     if model not in encoders:
-        instead = "Choose another model." if encoders else embeddings.HOW_TO_GET
+        instead = "Choose another model." if encoders else "The view Map says how to add one."
         lacks = f"an encoder, and {model_name(model)} cannot be used as one here"
         if model.startswith(f"{published.PREFIX}:"):
             lacks = f"the weights of {model_name(model)}, which are not on this computer"

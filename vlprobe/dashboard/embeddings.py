@@ -42,7 +42,13 @@ from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
-from vlprobe.views.filter import Filter, is_ordered, region_cases, region_label, region_text
+from vlprobe.views.filter import (
+    Filter,
+    is_ordered,
+    region_cases,
+    region_label,
+    region_text,
+)
 from vlprobe.views.points import MOST_POINTS, Points, Side, hexagons, project
 
 LEAST_POINTS = 3  # of a map
@@ -59,10 +65,6 @@ LEAST_CASES, LEAST_RATIO, MOST_VALUES = 5, 1.5, 4  # of a value that is more fre
 EYE = (
     "A region picked by eye can look unusual by chance. Check the pattern on other pictures "
     "before you report it."
-)
-HOW_TO_GET = (
-    "No model in this question set can be loaded here to embed its pictures and captions. Run an "
-    "encoder on them, for example with vlprobe run --model openclip:ViT-B-32/openai."
 )
 # 500 drawn scenes take 10 s of CPU on a busy machine, 2.3 s if stored, and each press draws the page again
 _embeddings = SingleFlightCache(256 << 20, lambda array: array.nbytes)
@@ -167,7 +169,13 @@ def show_nearest(
     similarities = [*np.repeat(scores[nearest], list(map(len, cases_of))), np.median(scores)]
     label = f"{label} by {shorten(model_name(encoder), MODEL_LENGTH)}"
     region = region_text(label, np.concatenate(cases_of), True, similarities)
-    write_choice({**changes, "region": region, "sort": "likeness"})
+    regions = [region] if "region" in changes else [*linked_regions(is_search=False), region]
+    write_choice({**changes, "region": regions, "sort": "likeness"})
+
+
+def linked_regions(*, is_search: bool) -> list[str]:
+    """Return the search or the selection that the URL names. A new one of one sort leaves the other, and both hold."""
+    return [text for text in st.query_params.get_all("region") if is_ordered(text) == is_search]
 
 
 def draw_search(subject: PageSubject) -> None:
@@ -178,14 +186,13 @@ def draw_search(subject: PageSubject) -> None:
 
     def find() -> None:
         if text := st.session_state["shows"].strip():
-            _say_replaced("The search", is_search=True)
             attempt(show_nearest, subject, encoder, SEARCHED.format(text[:SEARCH_LENGTH]), text)
         else:
-            write_choice({"region": None})
+            write_choice({"region": linked_regions(is_search=False)})
 
-    region = st.query_params.get("region", "")
+    region = "".join(linked_regions(is_search=True))
     if st.session_state.get(REGION) != region or "shows" not in st.session_state:
-        # A link has a search, or the search was removed, or another selection replaced it
+        # A link has a search, or the search was removed
         before, after = SEARCHED.split("{}")
         label = region_label(region)
         text = label.removeprefix(before).rpartition(after)[0] if label.startswith(before) else ""
@@ -227,7 +234,7 @@ def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str
     is_grouped = len(places) > MOST_POINTS
     centers, mark_of = hexagons(places) if is_grouped else (places, np.arange(len(places)))
     # Another key for each region, so that only the URL's region is drawn and none is left over from the mouse
-    key = f"points_{zlib.crc32(case_filter.region.encode())}"
+    key = f"points_{zlib.crc32(''.join(case_filter.region).encode())}"
     selectable_chart(
         partial(_figure, subject, points, centers, mark_of, color, case_filter.region),
         key,
@@ -256,7 +263,7 @@ def _figure(
     centers: np.ndarray,
     mark_of: np.ndarray,
     color: str,
-    region: str,
+    regions: Sequence[str],
 ) -> go.Figure:
     """Draw the map. `mark_of` is the mark of each point: itself or a hexagon, whose value is the mean of its points."""
     values = getattr(points, color)
@@ -273,8 +280,10 @@ def _figure(
         name = f"{size:,} points" if is_grouped else points.labels[mark]
         texts.append(f"{name} · {'unknown' if math.isnan(mean) else value}")
     inside = None
-    if region:
-        cases_inside = np.isin(points.cases, region_cases(region))
+    if regions:
+        cases_inside = np.all(
+            [np.isin(points.cases, region_cases(region)) for region in regions], axis=0
+        )
         inside = np.bincount(mark_of[points.point_of[cases_inside]], minlength=len(centers)) > 0
     most = max(float(np.nanmax(values, initial=0)), 1.0) if color == "n_models" else MOST_SHARE
     return charts.points.point_map(
@@ -340,15 +349,7 @@ def _filter_to(marks: Sequence[int], points: Points, mark_of: np.ndarray, side: 
     numbers = points.cases[is_inside[points.point_of]]
     n_inside = np.count_nonzero(is_inside)
     label = f"{n_inside:,} {side}{'' if n_inside == 1 else 's'} on the map"
-    _say_replaced("The selection on the map", is_search=False)
-    write_choice({"region": region_text(label, numbers)})
-
-
-def _say_replaced(new: str, is_search: bool) -> None:
-    """Say that a search replaces a selection on the map, or a selection a search."""
-    region = st.query_params.get("region", "")
-    if region and is_ordered(region) != is_search:
-        st.session_state["toast"] = f"{new} replaces the filter: {plain(region_label(region))}"
+    write_choice({"region": [region_text(label, numbers), *linked_regions(is_search=True)]})
 
 
 def _draw_frequent(subject: PageSubject, case_filter: Filter) -> None:

@@ -3,6 +3,7 @@
 The wall is drawn before *Share* and before the facets, because counting the facets takes longer.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -45,6 +46,7 @@ from vlprobe.dashboard.state import (
     write_choice,
 )
 from vlprobe.dashboard.widgets import draw_row, draw_styles, draw_toast, link_page, press
+from vlprobe.datasets.sources import AVAILABLE
 from vlprobe.errors import InvalidInput
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
@@ -56,6 +58,7 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import (
     ANY_ENDING,
     Filter,
+    ordered_region,
     region_cases,
     region_similarities,
     region_text,
@@ -115,12 +118,7 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
     """Draw a map of the filtered cases next to the wall. Selecting an area or points in the map filters the wall."""
     names = embeddings.encoders(subject)
     if not names:
-        st.info(plain(embeddings.HOW_TO_GET), icon=":material/info:")
-        for row in view(views.runs.question_set_rows):
-            if embeddings.encoders(page_subject(row.case_key)):
-                label = f"Open the map of {plain(dataset_name(row.dataset))}"
-                link_page("explore", label, {"set": row.case_key, "view": "map"}, icon="map")
-                break
+        _draw_no_map(subject)
         return
     options = {"picture": "Pictures", "caption": "Captions"}
     with draw_row("map_options"):
@@ -136,6 +134,28 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
         embeddings.draw_map(subject, case_filter, side, encoder)
     with right:
         draw_wall(subject, case_filter)
+
+
+def _draw_no_map(subject: PageSubject) -> None:
+    """Draw the command that adds a model with embeddings to a question set without one, and a link to another map."""
+    st.info(NO_ENCODER, icon=":material/info:")
+    dataset = subject.question_set.runs[0].dataset
+    n_here, n_cases = view(views.rows.with_pictures, subject.question_set, subject.kind)
+    only = f"+{AVAILABLE}" if views.rows.keeps_unpictured(subject.question_set) else ""
+    only *= n_here < n_cases
+    words = ["vlprobe", "run", "--probe", subject.probe, "--dataset", f"{dataset}{only}"]
+    st.code(shlex.join([*words, "--model", ENCODER]), language="bash", wrap_lines=True)
+    if only:
+        quiet(
+            f"{only}: only the {n_here:,} of {n_cases:,} cases with a picture on this machine, as a question set of "
+            "its own. Without it, all cases; download their pictures first."
+        )
+        draw_download(subject, "map_download")
+    for row in view(views.runs.question_set_rows):
+        if embeddings.encoders(page_subject(row.case_key)):
+            label = f"Open the map of {plain(dataset_name(row.dataset))}"
+            link_page("explore", label, {"set": row.case_key, "view": "map"}, icon="map")
+            break
 
 
 def draw_suspects(subject: PageSubject, case_filter: Filter) -> None:
@@ -161,6 +181,11 @@ PAIRS_PAGE_SIZE = 30  # cards per page, for cards with two pictures
 SUSPECT = (
     "At least two thirds of the strong models get such a case wrong, so its label may be wrong. "
     "Some of them are only hard. Rates count them, hidden or not."
+)
+ENCODER = "openclip:ViT-B-32/openai"
+NO_ENCODER = (
+    "A map and similar pictures need a model that embeds pictures and captions on this machine. The models here only "
+    "have stored answers. In a terminal, run another one on the same questions:"
 )
 VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the same cases
 
@@ -209,9 +234,12 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     counted["all"] = counts(subject, case_filter.any_outcome())["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
-    if n_chosen < counted["all"]:
+    if n_chosen < counted["all"] or case_filter.tagged:
         # The facets show shares of the cases, which are the counts unless cases in one order count as half
-        text = f"of {counted['all']:,} {'case' if counted['all'] == 1 else 'cases'}"
+        tagged = "tagged " * bool(
+            case_filter.tagged
+        )  # a rate of cases that a person chose means nothing
+        text = f"of {counted['all']:,} {tagged}{'case' if counted['all'] == 1 else 'cases'}"
         halved = views.facets.halved_models(subject.question_set, case_filter)
         if case_filter.suspects or not halved:
             return text
@@ -250,7 +278,7 @@ def _draw_cards(
         # In place of a missing picture, the card shows the caption
         if any(frame["source"] for frame in shown["frames"]) and reasons.get(card.case):
             shown["notes"].insert(0, reasons[card.case])
-    if len(similarities := region_similarities(case_filter.region)):
+    if len(similarities := region_similarities(ordered_region(case_filter.region))):
         median = f"median picture {similarities[-1]:.2f}"
         notes.append(f"No.: rank among all pictures by cosine similarity ({median})")
     lacks = not all(frame["source"] for card in values["cards"] for frame in card["frames"])
@@ -330,9 +358,10 @@ def _reasons(
     captions with a searched word.
     """
     reasons = {}
-    similarities = region_similarities(case_filter.region)[:-1]
+    search = ordered_region(case_filter.region)
+    similarities = region_similarities(search)[:-1]
     if len(similarities):
-        numbers, codes = region_cases(case_filter.region), subject.question_set.cases.picture_codes
+        numbers, codes = region_cases(search), subject.question_set.cases.picture_codes
         is_known = numbers < len(codes)  # a link may have any numbers
         numbers, similarities = numbers[is_known], similarities[is_known]
         _, first, pictures = np.unique(codes[numbers], return_index=True, return_inverse=True)
@@ -397,7 +426,7 @@ def _use_selected(
     elif name:
         st.session_state["toast"] = drawer.toggle_tag(subject.key, ids, name)
     else:
-        write_choice({"region": region})
+        write_choice({"region": [region, *embeddings.linked_regions(is_search=True)]})
 
 
 def _pictures_here(subject: PageSubject, case_filter: Filter, n_pictured: int) -> str:
@@ -416,6 +445,8 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     any_outcome = case_filter.any_outcome()
     asked = n_passing(subject, any_outcome) or not filters.active_filters(any_outcome)
     nothing = _nothing(case_filter, kind) if asked else "No questions match these filters."
+    if asked and case_filter.tagged and case_filter.outcome == "fooled" and not case_filter.other:
+        nothing = f"{model_name(case_filter.model)} is not fooled by any of the tagged cases."
     if case_filter.suspects and n_passing(subject, replace(case_filter, suspects=False)):
         nothing = "All of these cases are hidden because of their suspect labels."
     st.html(tag("h1", nothing, class_="vp-nothing"))

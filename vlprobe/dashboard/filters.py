@@ -59,6 +59,7 @@ from vlprobe.views.filter import (
     Filter,
     Slice,
     facet_field,
+    is_ordered,
     lure_bins,
     parse_corners,
     region_cases,
@@ -170,7 +171,7 @@ def _read_filter(subject: PageSubject) -> Filter:
         fooled=linked("Model", "fooled", others),
         held=linked("Model", "held", others),
         agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
-        region=_linked_region(),
+        region=_linked_regions(),
         named_slice="".join(
             linked("Slice", "slice", view(views.named_slices.applicable, subject.key)[0])[:1]
         ),
@@ -205,16 +206,17 @@ def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
     return known
 
 
-def _linked_region() -> str:
-    """Return the selected cases that the URL names. An invalid selection is reported and removed from the URL."""
-    text = st.query_params.get("region", "")
-    try:
-        region_cases(text)
-    except InvalidInput:
-        report_missing("Selection", "region", region_label(text))
-        del st.query_params["region"]
-        return ""
-    return text
+def _linked_regions() -> tuple[str, ...]:
+    """Return the selection and the search that the URL names. An invalid one is reported, and removes both."""
+    regions = {is_ordered(text): text for text in st.query_params.get_all("region")}
+    for text in regions.values():
+        try:
+            region_cases(text)
+        except InvalidInput:
+            report_missing("Selection", "region", region_label(text))
+            del st.query_params["region"]
+            return ()
+    return tuple(filter(None, regions.values()))
 
 
 def _bin(subject: PageSubject) -> str:
@@ -276,10 +278,11 @@ def _outcomes(subject: PageSubject, case_filter: Filter) -> Filter:
 def _outcome(subject: PageSubject, case_filter: Filter) -> str:
     counted = counts(subject, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
+    options["tied"] = f"of them tied {counted['tied']:,}"
     help_ = f"{TIES} Tied: both scores are equal. Not fooled: the true one scores higher."
     run = subject.question_set.run(case_filter.model)
     if run.n_orders == 2:
-        options["tied"] = f"In one order {counted['tied']:,}"
+        options["tied"] = f"of them in one order {counted['tied']:,}"
         help_ = (
             "The model saw each pair of captions twice, in both orders. Fooled: the model "
             "chose the wrong caption in one order or in both. Not fooled: it chose the true one in both."
@@ -303,7 +306,6 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
         ("agreement", AGREEMENTS.get(case_filter.agreement), {"agreement": ""}),
         ("slice", named and f"in the slice {named}", {"named_slice": ""}),
-        ("region", region_label(case_filter.region), {"region": ""}),
     )
     several = []
     for name, field, label in SEVERAL:
@@ -326,7 +328,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("held", "held", lambda model: f"{model_name(model)} not fooled"),
     ("type", "subtype", partial(value_text, "subtype")),
     ("rule", "rule", partial(value_text, "rule")),
-    ("tag", "tag", ": ".join),
+    ("tag", "tag", lambda tag: value_text(f"tag:{tag.name}", tag.value)),
     ("pair", "pair", lambda key: shorten(value_text("pair", key), NAMED)),
     (
         *("bin", "bin"),
@@ -338,6 +340,7 @@ SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         lambda name: f"{'with' if name[0] == ' ' else 'tagged'} {value_text('tagged', name)}",
     ),
     ("unseen", "unseen_by", partial(value_text, "unseen_by")),
+    ("region", "region", region_label),
     ("not", "excluded", lambda each: shorten(excluded_text(*each), NAMED + len("not "))),
 )
 
@@ -355,7 +358,7 @@ def _pair_label(case_filter: Filter) -> str:
 def drop(parameter: str, value: str = "") -> None:
     """Remove a filter, or one of its values, from the URL."""
     kept = [other for other in st.query_params.get_all(parameter) if value and other != value]
-    write_choice({parameter: "all" if parameter == "bucket" else kept})
+    write_choice({parameter: "all" if parameter in ("bucket", "outcome") else kept})
 
 
 def nearest_to_drop(
@@ -363,9 +366,9 @@ def nearest_to_drop(
 ) -> Sequence[tuple[ActiveFilter, int]]:
     """Return the filter whose removal shows the fewest cases, but at least one, and their number, or an empty list."""
     narrowing = active_filters(case_filter)
-    if case_filter.outcome in ("tied", "held") and not case_filter.other:
+    if case_filter.outcome != "all" and not case_filter.other:
         label = f"{OUTCOMES[case_filter.outcome].lower()} only"
-        narrowing.append(ActiveFilter("outcome", label, replace(case_filter, outcome="fooled")))
+        narrowing.append(ActiveFilter("outcome", label, replace(case_filter, outcome="all")))
     helpful = [(active, n_passing(subject, active.without)) for active in narrowing]
     return sorted((pair for pair in helpful if pair[1]), key=lambda pair: pair[1])[:1]
 
@@ -582,7 +585,9 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
         if value in excluded:
             label = f"not {label}" if is_tag else excluded_text(facet.name, value)
         count = f"{row.n_asked:,}"
-        if row.n_asked and not is_movement:
+        if facet.name == "tagged" and not is_movement:
+            count = f"{row.n_fooled:,} of {count}"
+        elif row.n_asked and not is_movement:
             count = f"{100 * row.share:.1f}\u00a0% of {count}"
         return f"{plain(label)} :gray[{count}]"
 

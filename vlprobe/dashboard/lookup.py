@@ -48,7 +48,7 @@ LOSSES = ("EqSim · EqBen's fine-tuning loss", "SC+VC (SCVC) · RoCOCO's fine-tu
 KEYS = {
     "/": "search",
     "?": "this list",
-    "← → Esc": "in a case: previous, next, close",
+    "← → Esc": "in a case: previous (or K), next (or J), leave the zoom or close",
     "1 2 3 4": f"in a case: {', '.join(annotations.SUGGESTED)}",
     "T Z D": "in a case: other tags and a note, zoom, add to the deck",
     "L P": "in a case: copy link, Try it",

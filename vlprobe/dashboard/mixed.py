@@ -28,7 +28,6 @@ from vlprobe.datasets import drawn
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.render import mixed as render_mixed
 from vlprobe.render.attribution import credits_line
-from vlprobe.render.html.elements import tag
 from vlprobe.scoring import mixtures, pictures, thumbnails
 from vlprobe.scoring.mixtures import ShareScores
 from vlprobe.storage import access, containers
@@ -51,7 +50,6 @@ def draw_search(subject: PageSubject, model: str, case: MixedCase) -> None:
         case: The search.
     """
     question_set = subject.question_set
-    st.html(tag("p", render_mixed.heading(case, model, model_name(model)), class_="vp-part"))
     loaded_names = loaded_here()
     shares = shares_at_hand(case, question_set, model, sorted(loaded_names))
     answers = render_mixed.MixedAnswers(

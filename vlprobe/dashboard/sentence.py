@@ -35,7 +35,7 @@ from vlprobe.render import wall
 from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import count_word, every_model, shorten
 from vlprobe.render.words import distinct, movement_kinds, presentations, probe_name
-from vlprobe.views.filter import SUSPECTS_LAST, Filter, is_ordered
+from vlprobe.views.filter import SUSPECTS_LAST, Filter, ordered_region
 from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # width of a picker in pixels
@@ -344,7 +344,7 @@ def orders(subject: PageSubject, case_filter: Filter) -> dict[str, str]:
     of_kind = subject.question_set, case_filter.kind
     if not case_filter.suspects and view(views.suspects.has_suspects, *of_kind):
         single = {SUSPECTS_LAST: "Suspect labels last"} | single
-    if is_ordered(case_filter.region):
+    if ordered_region(case_filter.region):
         single |= {"likeness": "Most similar pictures first"}
     if case_filter.other and (is_movement or is_scored):
         return {"difference": "Largest difference first"} | single

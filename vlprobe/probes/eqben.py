@@ -70,6 +70,10 @@ PRESENTATION = Presentation(
         "coreference-standard": "A wrong yes or no",
         "coreference-hard": "A wrong yes or no (clean set)",
         "foil-it": "A wrong noun",
+        "coco2017": "COCO 2017 (plurals)",  # two names of one dataset, each of one phenomenon
+        "coco_2017": "COCO 2017 (relations)",
+        "VisDial_v1.0": "VisDial 1.0",
+        "visual7w": "Visual7W",
     },
     kinds={
         "pair": KindPresentation(

@@ -60,15 +60,24 @@ def is_patched(case: MixedCase) -> bool:
     return case.subtype.startswith("patch:")
 
 
-def heading(case: MixedCase, model: str, name: str) -> str:
-    """Return the outcome of the search in one line. A mixture is called the winner only if it ranks first."""
+def heading(case: MixedCase, model: str, name: str, standing: Standing | None = None) -> str:
+    """Return the outcome of the search in one line, in the run or at the share of a `standing`. A mixture is called the
+    winner only if it ranks first.
+    """
     ranks = case.ranks_of(model)
-    if case.is_lost_to_own:
-        part = amount(case.share)
+    share, rank, is_lost = case.share, ranks.with_mixtures, case.is_lost_to_own
+    if standing and standing.share != case.share and ranks.clean == 1:
+        share, rank, is_lost = standing.share, standing.right_rank, standing.own_rank == 1
+        if share == SHARES[0]:
+            return "The mixture is the right picture itself"
+        if standing.is_won is None:
+            return "Not tested at this share"
+    if is_lost:
+        part = amount(share)
         if is_patched(case):
             return f"A patch of another picture over {part} of the right one is enough to lose it"
         return f"{capitalized(part)} of another picture is enough to lose the right one"
-    if ranks.clean == 1 and ranks.with_mixtures == 1:
+    if ranks.clean == 1 and rank == 1:
         return f"{name} still finds the right picture"
     if ranks.clean == 1:
         return "Another mixture outranks the right picture"
@@ -102,8 +111,10 @@ def own_text(standing: Standing) -> tuple[str, str]:
     return place or "Above the right picture", "lie"
 
 
-def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
-    """Return the texts for the slider, which has a step for each mixing share that was or can be evaluated."""
+def steps(case: MixedCase, answers: MixedAnswers, name: str) -> list[dict]:
+    """Return the texts for the slider, which has a step for each mixing share that was or can be evaluated. `name` is
+    the display name of the selected model.
+    """
     known = {standing.share: standing for standing in answers.standings}
     shares = sorted({*SHARES, *known} if answers.is_waiting else known, reverse=True)
     ranks = case.ranks_of(answers.model)
@@ -117,6 +128,7 @@ def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
         built.append(
             {
                 "share": share,
+                "heading": heading(case, answers.model, name, standing),
                 "stays": f"{share} %",
                 "part": part,
                 "right": right,
@@ -142,7 +154,7 @@ def component_data(
         source: Function that stores a picture and returns its index in the list of sources.
         size: Size of the right picture in pixels, which determines the position of a patch.
     """
-    built = steps(case, answers)
+    built = steps(case, answers, name_of(answers.model))
     shares = [step["share"] for step in built]
     caption = shorten(case.caption)
     partner = shorten(case.partner_caption)

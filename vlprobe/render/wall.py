@@ -67,13 +67,13 @@ def value_text(facet: str, value: str) -> str:
 
     >>> value_text("pair", "four>five"), value_text("pair", "type:color")
     ('four → five', 'Color')
-    >>> value_text("tag:background", "sea"), value_text("subtype", "color")
-    ('background: sea', 'Color')
+    >>> value_text("tag:background", "sea"), value_text("tag:dataset", "coco2017")
+    ('background: sea', 'dataset: COCO 2017 (plurals)')
     """
     if facet == "pair":
         return " → ".join(filter(None, pattern_words(value)))
     if facet.startswith("tag:"):
-        return f"{facet[4:]}: {value}"
+        return f"{facet[4:]}: {value_label(value)}"
     if facet == "tagged":
         return {annotations.ANY: "any tag", annotations.NOTE: "a note"}.get(value, value)
     return causes.LABELS[value] if facet == "unseen_by" else value_label(value)

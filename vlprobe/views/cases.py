@@ -17,7 +17,7 @@ from vlprobe.views.filter import (
     SORTS,
     SUSPECTS_LAST,
     Filter,
-    is_ordered,
+    ordered_region,
     region_cases,
 )
 from vlprobe.views.mixed import case as mixed_case
@@ -98,9 +98,10 @@ def order_values(
             keys = np.sign(of_model) * (len(question_set.rated_models) + 1) - n_fooled
         is_doubted = suspects.are_doubted(question_set, case_filter.kind, numbers)
         return moved_last(keys, is_doubted)
-    if case_filter.sort != "likeness" or not is_ordered(case_filter.region):
+    search = ordered_region(case_filter.region)
+    if case_filter.sort != "likeness" or not search:
         return np.zeros(len(numbers))
-    listed, first = np.unique(region_cases(case_filter.region), return_index=True)
+    listed, first = np.unique(region_cases(search), return_index=True)
     ranks = first[np.searchsorted(listed, numbers)]
     pictures = question_set.cases.picture_codes[numbers]
     rank_of_picture = np.full(np.max(pictures, initial=-1) + 1, len(first))
@@ -147,8 +148,7 @@ def passing(
         table = causes.causes(question_set, runs[0].model, case_filter.kind)
         is_chosen = table["cause"].isin(case_filter.unseen_by).to_numpy()
         chosen.append(table.index[is_chosen].to_numpy(np.int32))
-    if case_filter.region:
-        chosen.append(np.unique(region_cases(case_filter.region)))
+    chosen += [np.unique(region_cases(region)) for region in case_filter.region]
     if case_filter.pictured:
         chosen.append(pictured(question_set, case_filter.kind))
     if case_filter.suspects:

@@ -122,8 +122,14 @@ def changed_words(original: str, edited: str) -> tuple[str, str]:
 
 
 def is_in_several_places(source: str, target: str) -> bool:
-    """Return whether words were changed in several places of a caption, given both results of `changed_words`."""
-    return "," in source + target
+    """Return whether words were changed in several places of a caption, given both results of `changed_words`. A word
+    that only moved is missing in one place and added in another.
+
+    >>> is_in_several_places("red", "blue"), is_in_several_places("grilled", "grilled")
+    (False, True)
+    """
+    is_moved = source.casefold() == target.casefold() != ""
+    return is_moved or "," in source + target
 
 
 def change_in_words(original: str, edited: str, otherwise: str) -> str:

@@ -91,7 +91,7 @@ SWITCHES = {
     "suspects": "hide",
 }  # on-off fields, and the word for "on"
 # Fields that can have several values
-SEVERAL = ("subtype", "rule", "tag", "bin", "caption", "unseen_by", "tagged", "excluded")
+SEVERAL = ("subtype", "rule", "tag", "bin", "caption", "unseen_by", "tagged", "region", "excluded")
 # Facets that are fields of a filter
 PLAIN_FACETS = ("subtype", "rule", "pair", "unseen_by", "tagged")
 MOST_EXCLUDED = 200
@@ -104,7 +104,7 @@ class Filter:
     invalid filter cannot be created.
 
     If a field has several values, a case passes if it has one of them. If the values are slices with
-    several names, the case needs one value for each name.
+    several names, the case needs one value for each name. A case must be in every region.
 
     Raises:
         NotFound: A field has a value that does not exist.
@@ -139,7 +139,7 @@ class Filter:
             not. Controls do not count.
         named_slice: Name of a saved slice (`views.named_slices`).
         unseen_by: Causes of the failure: which of the two towers did not see the difference (`views.causes`).
-        region: Cases that were selected one by one, such as on a map, as in `region_text`.
+        region: Cases that were selected one by one, such as on a map or by a search, as in `region_text`.
         excluded: Values that no selected case may have, each with the name of its facet (`views.facets`).
     """
 
@@ -167,12 +167,12 @@ class Filter:
     agreement: str = ""
     named_slice: str = ""
     unseen_by: tuple[str, ...] = ()
-    region: str = ""
+    region: tuple[str, ...] = ()
     excluded: tuple[Slice, ...] = ()
 
     def __post_init__(self) -> None:
         # A string means one value, as before several were allowed
-        for name in ("subtype", "rule", "unseen_by", "tagged"):
+        for name in ("subtype", "rule", "unseen_by", "tagged", "region"):
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,) if value else ())
         # Tags in links of older versions
@@ -211,7 +211,8 @@ class Filter:
             raise InvalidInput(
                 f"The selection has {len(self.within)} corners. Expected 3 to {CORNERS}."
             )
-        region_cases(self.region)
+        for region in self.region:
+            region_cases(region)
         if len(self.pair) > MOST_PAIRS:
             raise InvalidInput(
                 f"{len(self.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
@@ -241,13 +242,13 @@ class Filter:
             NotFound, InvalidInput: See `Filter`.
         """
         values = dict(words)
-        sorts = [name for name in SORTS if name != LIKENESS or is_ordered(words.get("region", ""))]
+        has_order = ordered_region(_texts(words.get("region", "")))
+        sorts = [name for name in SORTS if name != LIKENESS or has_order]
         if words.get("sort", "worst") not in sorts:
             raise NotFound("sort", words["sort"], sorts)
         for name in (*SEVERAL, *SLICES):
             if name in words:
-                texts = [words[name]] if isinstance(words[name], str) else words[name]
-                chosen = tuple(dict.fromkeys(filter(None, texts)))
+                chosen = tuple(dict.fromkeys(filter(None, _texts(words[name]))))
                 if name in SLICES:
                     chosen = tuple(_parse_slice(name, text) for text in chosen)
                 values[name] = chosen if name in SEVERAL else next(iter(chosen), None)
@@ -420,6 +421,11 @@ def values_by_name(slices: Iterable[Slice]) -> dict[str, tuple[str, ...]]:
     return by_name
 
 
+def _texts(value: str | Sequence[str]) -> Sequence[str]:
+    """Return the texts of a field with one or several of them."""
+    return [value] if isinstance(value, str) else value
+
+
 def _parse_slice(field: str, text: str) -> Slice:
     name, equals, value = text.partition("=")
     if not equals:
@@ -533,8 +539,8 @@ def region_similarities(text: str) -> np.ndarray:
     return _read_region(text)[1]
 
 
-# A page makes up to 30 filters: 24 ms each for 100,000 of 1.5 million cases. With and without a region.
-@functools.lru_cache(maxsize=2)
+# A page makes up to 30 filters: 24 ms each for 100,000 of 1.5 million cases. None, a selection and a search.
+@functools.lru_cache(maxsize=3)
 def _read_region(text: str) -> tuple[np.ndarray, np.ndarray]:
     label, _, packed = text.rpartition("~")
     numbers, similarities = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
@@ -566,6 +572,11 @@ def _read_region(text: str) -> tuple[np.ndarray, np.ndarray]:
 def is_ordered(region: str) -> bool:
     """Return whether a `region_text` keeps the order of its cases."""
     return region.endswith(ORDERED)
+
+
+def ordered_region(regions: Sequence[str]) -> str:
+    """Return the first of several `region_text`s that keeps the order of its cases, which is a search, or ""."""
+    return next(filter(is_ordered, regions), "")
 
 
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:

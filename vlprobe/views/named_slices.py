@@ -72,7 +72,8 @@ class NamedSlice:
     def caveat(self) -> str:
         """A warning that the slice's numbers are biased because answers selected its cases, or ""."""
         names = BY_ANSWERS & self.filter.keys()
-        if is_ordered(str(self.filter.get("region", ""))):
+        regions = self.filter.get("region", ())
+        if all(map(is_ordered, [regions] if isinstance(regions, str) else regions)):
             names -= {"region"}  # a search for pictures by their embeddings
         excluded = self.filter.get("excluded", ())
         excluded = [excluded] if isinstance(excluded, str) else excluded

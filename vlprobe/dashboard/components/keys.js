@@ -1,5 +1,5 @@
 // The keys of the drawer, as a line of buttons: T opens the tags, Z zooms, D adds the case to the deck, L copies the link, P opens
-// Try it, ? lists all keys.
+// Try it, ? lists all keys. J and K open the next and the previous case, as the arrows do.
 //
 // data: ways (which of zoom, deck and play this case has), opened (a key while words and parts are shown). Keys click the drawer's buttons. Letters do nothing while the user types.
 
@@ -9,7 +9,8 @@ const SETTLED = 3; // frames for which a field keeps the focus before letters ar
 const KEYS = [["T", "tags, note", "tag"], ["Z", "zoom", "zoom"], ["D", "deck", "deck"], ["L", "link", "copy"], ["P", "try it", "play"],
   ["?", "all keys", "list"]];
 
-const CLICKED = { deck: ".st-key-case_deck button", play: ".st-key-case_try a", list: ".st-key-lookup button" };
+const CLICKED = { deck: ".st-key-case_deck button", play: ".st-key-case_try a", list: ".st-key-lookup button",
+  J: ".st-key-case_next button", K: ".st-key-case_previous button" };
 
 class Line {
   constructor(root) {
@@ -53,9 +54,10 @@ class Line {
     if (isChord(event)) return;
     if (this.typed !== null) return this.wait(event);
     if (isTyping()) return;
-    const found = this.shown.find(([key]) => key === event.key.toUpperCase());
-    if (!found || ["zoom", "list"].includes(found[2])) return; // keys of the picture and the page
-    this.run(found[2]);
+    const pressed = event.key.toUpperCase();
+    const act = pressed in CLICKED ? pressed : this.shown.find(([key]) => key === pressed)?.[2];
+    if (!act || ["zoom", "list"].includes(act)) return; // keys of the picture and the page
+    this.run(act);
     event.preventDefault();
   }
 

@@ -1,6 +1,6 @@
 // One search among mixed pictures: right + partner = mixture, a slider, both galleries, and the share at which each model changes its answer.
 //
-// data: id, query, sources [address, ...], right, partner {source, alt}, alt, steps [{share, stays, part, right, own,
+// data: id, query, sources [address, ...], right, partner {source, alt}, alt, steps [{share, heading, stays, part, right, own,
 // style, order}], start, boxes [[left, top, right, bottom], ...] of a patch, strips {clean, whole}, chart, note, pending.
 // A source is an index into `sources`, or -1 if the picture is missing. A step's `right` is a list of runs [text, style].
 // Triggers: ask (the case's id), once for each case that is pending. Z or a click enlarges the pictures of the sum around the pointer.
@@ -27,7 +27,12 @@ class Mixed {
     this.asked = "";
     this.step = 0;
     this.zoom = (event) => {
-      if (!isChord(event) && !isTyping() && event.key.toUpperCase() === "Z") root.classList.toggle("near");
+      if (isChord(event) || isTyping()) return;
+      if (event.key.toUpperCase() === "Z") root.classList.toggle("near");
+      else if (event.key === "Escape" && root.classList.contains("near")) {
+        root.classList.remove("near");
+        event.stopPropagation(); // the next one closes the drawer
+      }
     };
     root.addEventListener("click", (event) => event.target.closest(".sum .square") && root.classList.toggle("near"));
     root.addEventListener("pointermove", (event) => this.follow(event));
@@ -42,12 +47,12 @@ class Mixed {
   }
 
   leave() {
-    document.removeEventListener("keydown", this.zoom);
+    document.removeEventListener("keydown", this.zoom, true);
     clearTimeout(this.timer);
   }
 
   draw(data, send) {
-    document.addEventListener("keydown", this.zoom); // again after `leave`
+    document.addEventListener("keydown", this.zoom, true); // again after `leave`
     const share = this.data && this.id === data.id ? this.data.steps[this.step].share : null;
     const focused = this.root.contains(this.root.getRootNode().activeElement);
     this.data = data;
@@ -60,7 +65,8 @@ class Mixed {
     this.step = kept < 0 ? data.start : kept;
     this.overlays = [];
     const top = make("div", "top", this.sum(), this.chart(data.chart));
-    this.root.replaceChildren(this.query(), top, this.strips());
+    this.heading = make("h2", "heading");
+    this.root.replaceChildren(this.heading, this.query(), top, this.strips());
     this.show();
     if (focused) this.slider.focus();
     clearTimeout(this.timer);
@@ -142,7 +148,10 @@ class Mixed {
       this.show();
     });
     slider.addEventListener("keydown", (event) => MOVES.test(event.key) && event.stopPropagation()); // the arrows turn to the next case
-    slider.addEventListener("pointerup", () => slider.blur()); // the keys of the drawer work again
+    slider.addEventListener("pointerup", () => { // the keys of the drawer work again
+      slider.blur();
+      this.root.getRootNode().host?.closest("[role=dialog]")?.focus({ preventScroll: true });
+    });
     this.slider = slider;
     this.live = make("p", "hidden");
     this.live.setAttribute("aria-live", "polite");
@@ -215,6 +224,7 @@ class Mixed {
     this.slider.value = String(step);
     this.slider.style.setProperty("--done", `${(100 * step) / Math.max(1, data.steps.length - 1)}%`);
     this.slider.setAttribute("aria-valuetext", `${now.stays} stays. ${now.own}`);
+    this.heading.textContent = now.heading;
     this.part.textContent = now.part;
     this.own.label.textContent = now.own;
     this.own.mark.className = `mark ${now.style}`;

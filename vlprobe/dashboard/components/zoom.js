@@ -1,4 +1,4 @@
-// Zoom for a case's pictures: the wheel and Z enlarge, dragging moves, the last button fills the window.
+// Zoom for a case's pictures: the wheel and Z enlarge, Escape ends it, dragging moves, the last button fills the window.
 //
 // data: case (its id; a new case starts at full view). It moves all pictures next to it together; the page draws them.
 
@@ -12,7 +12,7 @@ class Zoom {
     this.root = root;
     this.box = root.getRootNode().host.closest(".st-key-case_pictures");
     this.stop = new AbortController();
-    const listen = (target, name, act) => target.addEventListener(name, act, { signal: this.stop.signal, passive: false });
+    const listen = (target, name, act) => target.addEventListener(name, act, { signal: this.stop.signal, passive: false, capture: true });
     listen(document, "keydown", (event) => this.key(event));
     listen(this.box, "wheel", (event) => this.wheel(event));
     listen(this.box, "pointerdown", (event) => this.hold(event));
@@ -76,10 +76,12 @@ class Zoom {
   }
 
   key(event) {
-    if (isChord(event) || isTyping() || event.key.toUpperCase() !== "Z") return;
-    if (this.scale > 1) this.reset();
+    const isZoomed = this.scale > 1;
+    if (isChord(event) || isTyping() || !(event.key.toUpperCase() === "Z" || (isZoomed && event.key === "Escape"))) return;
+    if (isZoomed) this.reset();
     else this.by(2 * STEP);
     event.preventDefault();
+    event.stopPropagation(); // Escape closes the drawer only at full view
   }
 
   // Only above a picture. At full view, scrolling down still scrolls the drawer.
