@@ -81,7 +81,7 @@ def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str):
     page.wait_for_url("**job=*")
     page.reload()
     page.locator("[class*=st-key-job_]").get_by_role("button", name="Cancel").click()
-    page.locator("[class*=st-key-job_]").get_by_text("Cancelled", exact=False).first.wait_for(
+    page.locator("[class*=st-key-job_]").get_by_text("Canceled", exact=False).first.wait_for(
         timeout=120_000
     )
     page.reload()
