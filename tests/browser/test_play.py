@@ -31,6 +31,7 @@ def component_props(text: str, **changes: object) -> dict:
         "place": text, "heading": text, "status": text, "picture": PIXEL, "ahead": "", "alt": text,
         "captions": [caption, caption], "question": 0, "open": True, "next": "", "keys": True,
         "scores": [score], "note": text, "voter": "", **changes,
+        "join": {"code": text, "address": text, "picture": PIXEL},
     }  # fmt: skip
 
 
@@ -42,9 +43,9 @@ def test_text_stays_text_and_fits(blank, text: str, width: int):
     blank.set_viewport_size({"width": width, "height": 844})
     for picture in (PIXEL, "", "https://example.org/x.png", 'data:image/svg+xml,<svg onload="1">'):
         data = component_props(text, picture=picture)
-        data["captions"][0]["own"] = text
+        data["captions"][0]["own"], data["join"]["picture"] = text, picture
         mount(blank, "quiz", data)
-        assert blank.evaluate(COUNT, "img") == (picture == PIXEL)
+        assert blank.evaluate(COUNT, "img") == 2 * (picture == PIXEL)
         assert blank.evaluate(COUNT, "script, iframe, a") == 0
     assert blank.evaluate(TEXT).count(text) >= 10
     blank.wait_for_timeout(50)
@@ -156,7 +157,8 @@ def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_cr
     row = component_props("A")["scores"][0] | {"pips": ["tied", "right"]}
     row |= {"path": "M0 0 H9 V9 Z", "total": "1", "unit": "of 2"}
     end = {"detail": "", "pictures": ["", ""], "rows": [row]}
-    end |= {"credits": [credit], "source": "From X."}
+    second = credit | {"page": "https://a.example/2"}
+    end |= {"credits": [credit, second], "source": "From X."}
     blank.set_viewport_size({"width": 390, "height": 844})
     mount(blank, "quiz", component_props("a", end=end))
     cells = blank.locator("tbody td").all_inner_texts()
@@ -172,7 +174,9 @@ def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_cr
     with blank.expect_download():
         blank.get_by_text("Save as a picture").click()
     drawn = blank.evaluate("() => window.drawn")
-    assert "From X." in drawn and "Photos: https://a.example/1 CC BY 2.0" in drawn
+    photos = "Photos: https://a.example/1, https://a.example/2 CC BY 2.0"
+    assert "From X." in drawn and photos in drawn
+    assert blank.locator(".credit").inner_text() == "Photos: 1, 2 CC BY 2.0"
 
 
 def test_a_phone_shows_the_picture_the_verdict_and_the_button_after_a_vote(blank):

@@ -286,11 +286,12 @@ def test_two_people_play_in_one_room(
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
     assert screen.told["next"] == "Reveal" and "<b>No one has joined yet.</b>" in bodies(host)
-    assert f'<span class="vp-code">{code}</span>' in bodies(host)
+    assert screen.told["join"]["code"] == code
     guest = show_quiz()
     guest.text_input(key="room_code").set_value(f" {code[:3].lower()} {code[3:]}")
     next(button for button in guest.button if button.label == "Join").click().run()
     assert parameter(guest, "room") == code and not screen.told["next"]
+    assert "join" not in screen.told
     question = rooms.quiz(code).questions[0]
     vote(guest, question.true_index, 0, page.ROOM_KEY)
     assert screen.told["heading"] == "Your vote is in." and screen.told["open"]
@@ -303,6 +304,7 @@ def test_two_people_play_in_one_room(
     vote(host, 1 - question.true_index, 0, page.ROOM_KEY)
     send(host, page.ROOM_KEY, next=0)
     assert screen.told["heading"].startswith("Wrong") and screen.told["next"] == "Next question"
+    assert screen.told["join"]["code"] == code  # for those who come late
     guest.run()
     assert screen.told["heading"].startswith("Right") and not screen.told["open"]
     of_room = [one["more"] for one in screen.told["captions"]]
@@ -498,24 +500,28 @@ def test_former_addresses_redirect_to_the_quiz_and_to_try_it(
 def test_a_room_that_others_can_reach_has_a_qr_code(
     show_quiz, screen, rooms, monkeypatch, host: str, is_open: bool
 ):
+    options = {"server.port": 8640}
     if is_open:  # the person who opens the room may use the address that works only there
-        options = {"server.address": "::" if "::" in host else "0.0.0.0"}
-        monkeypatch.setattr(page.st, "get_option", lambda name: options.get(name, ""))
+        options["server.address"] = "::" if "::" in host else "0.0.0.0"
         monkeypatch.setattr(page, "_own_address", lambda: "10.0.0.7")
+    monkeypatch.setattr(page.st, "get_option", lambda name: options.get(name, ""))
     here = f"http://{host}:8501/present"
     monkeypatch.setattr("streamlit.runtime.context.ContextProxy.url", property(lambda _: here))
     at = show_quiz()
     commands = [code.value for code in at.code]
     assert bool(commands) == ("10.0.0.7" not in here and not is_open)  # before a room is opened
+    assert all(command.endswith("--address 0.0.0.0 --port 8640") for command in commands)
     at.button(key="open_room").click().run()
     if is_open:
         here = "http://10.0.0.7:8501/present"
     room = f"{here}?room={parameter(at, 'room')}"
     assert room in [code.value for code in at.code]
     sources = [image.url for grid in at.get("image") for image in grid.proto.imgs]
+    join = screen.told["join"]
     if "10.0.0.7" not in here:
-        assert f"{parameter(at, 'room')}</span></p>" in bodies(at)  # an audience sees the code only
-        assert not sources and "works only on this computer" in words(at)
-    else:
-        # In the menu, and above the first question
-        assert sources == 2 * [segno.make(room, error="m").png_data_uri(scale=8)]
+        assert join == {"code": parameter(at, "room"), "address": "", "picture": ""}
+        assert not sources and page.NO_PHONES in words(at)
+    else:  # in the menu, and next to the question
+        picture = segno.make(room, error="m").png_data_uri(scale=8)
+        assert sources == [picture]
+        assert join == {"code": parameter(at, "room"), "address": room, "picture": picture}

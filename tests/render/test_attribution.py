@@ -114,6 +114,8 @@ def test_a_credit_of_html_has_both_links():
     line = str(attribution.credit_line(name))
     assert 'href="https://cocodataset.org/#explore?id=724"' in line
     assert "license not recorded" in line and not credits.picture_credit(name)
+    several = str(attribution.credits_line([name, name.replace("724", "139"), name]))
+    assert several.count("license not recorded") == 1 and several.count("<a ") == 2
 
 
 def test_home_and_slides_have_the_credit():

@@ -80,7 +80,8 @@ def _credits(name: str) -> tuple[Credit | None, ...]:
 
 
 def credits_line(names: Iterable[str]) -> htpy.Element | None:
-    """Return the credits for several pictures as one line of HTML, or None if there are none.
+    """Return the credits for several pictures as one line of HTML, or None if there are none. Consecutive photographs
+    with the same license share its name.
 
     Args:
         names: Stored names of the pictures, in display order.
@@ -88,9 +89,11 @@ def credits_line(names: Iterable[str]) -> htpy.Element | None:
     if not (credits := distinct_credits(names)):
         return None
     parts: list[htpy.Node] = []
-    for number, credit in enumerate(credits, 1):
-        license_ = _link(credit.license_url, credit.license)
-        parts += [", " if parts else "Photos: ", _link(credit.page, str(number)), " ", license_]
+    following = [*(credit.license for credit in credits[1:]), None]
+    for number, (credit, license_) in enumerate(zip(credits, following, strict=True), 1):
+        parts += [", " if parts else "Photos: ", _link(credit.page, str(number))]
+        if license_ != credit.license:
+            parts += [" ", _link(credit.license_url, credit.license)]
     return htpy.p(".vp-quiet.vp-small.vp-credit")[parts]
 
 

@@ -3,6 +3,7 @@
 // data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
 // (the button's label, "" without one), keys, scores [{name, path, color, total, unit, pips [state]}],
+// join {code, address ("": only this computer reaches it), picture} (of the room, on its host's screen),
 // end {back (whether it leads to the slides), detail, others (where other photographs come from), pictures [source], rows [score], credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before),
 // slides (the last screen's way back to the slides).
@@ -30,6 +31,9 @@ function wrapped(draw, text, width) {
   }
   return text ? lines : [];
 }
+
+// Return whether a photograph is the last of a series with the same license, which is named once.
+const ends = (credits, place) => credits[place].license !== credits[place + 1]?.license;
 
 const sign = (path) => outline(path, "shape");
 
@@ -137,7 +141,7 @@ class Quiz {
     return [this.heading, make("p", "detail quiet", detail), region("scroll", "Answers by question", table),
       make("div", "foot", ...buttons), make("p", "note small quiet", data.note, ` ${data.end.others}`),
       make("p", "credit small quiet", ...credits.flatMap((credit, place) => [place ? ", " : "Photos: ",
-        outside(credit.page, String(place + 1)), " ", outside(credit.licenseUrl, credit.license)]))];
+        outside(credit.page, String(place + 1)), ...ends(credits, place) ? [" ", outside(credit.licenseUrl, credit.license)] : []]))];
   }
 
   // Save the last screen as a PNG file in the page's colors.
@@ -159,7 +163,7 @@ class Quiz {
       draw.fillText(words, x, y);
     };
     write("", 0, 0, 15, "quiet");
-    const photos = credits.map(({ page, license }, place) => `${place ? "" : "Photos: "}${page} ${license}`);
+    const photos = credits.map(({ page, license }, place) => `${place ? "" : "Photos: "}${page} ${ends(credits, place) ? license : ""}`.trim());
     const fine = [data.note, source, photos.join(", ")].flatMap((text) => wrapped(draw, text, sheet.width - 80));
     sheet.height = 270 + high * rows.length + line * fine.length;
     draw.fillStyle = color("var(--vp-bg)");
@@ -197,8 +201,14 @@ class Quiz {
     const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), sign(ARROW));
     const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
       ...data.captions.map((caption, index) => option(caption, index, data, this)),
-      make("div", "foot", next, data.keys && this.keys(data)));
+      make("div", "foot", next, data.keys && this.keys(data)), data.join && this.join(data.join));
     return make("div", data.captions.some((caption) => caption.state) ? "grid told" : "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
+  }
+
+  // Make the lines that say how people join the room, with a QR code if phones can.
+  join({ code, address, picture }) {
+    const image = isPicture(picture) && Object.assign(make("img"), { src: picture, alt: "QR code of the room" });
+    return make("p", "join", image, make("span", "", make("span", "quiet", "Room "), make("b", "", code), make("span", "", address)));
   }
 
   // Keep the element while the picture is the same, so that it does not flicker.

@@ -390,11 +390,15 @@ def participants(
 
 
 ROOM_KEY = "room_quiz"  # of the component
-QR_SIDE, SMALL_QR_SIDE = 280, 180  # pixels
+QR_SIDE = 280  # pixels of the QR code in the menu of a room
 LOOK = 1.5  # seconds between two refreshes of a room
 _rooms = Rooms()  # not in a Streamlit cache, because a message from any visitor clears those
 REVEALS = "The person who opened the room reveals the answer. Until then, you can change your vote."
-NO_PHONES = "This address works only on this computer. To let phones join, restart with:"
+NO_PHONES = (
+    "Phones cannot join yet: this dashboard listens on this computer only. Stop it, and start it "
+    "with this command, which lets visitors vote and read, but not run or upload anything:"
+)
+DEFAULT_PORT = "8501"  # of `vlprobe dashboard`
 EVERY_INTERFACE = ("0.0.0.0", "::")  # addresses of a server that other computers can reach
 ABOUT_ROOMS = (
     "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's "
@@ -450,12 +454,14 @@ def draw_door(quiz: QuizRound | None) -> None:
     if not access.quiz():
         _draw_phones("In a room, a group votes with phones. To open rooms, restart with:")
         return
-    quiet(ABOUT_ROOMS)
-    if is_local(_room_address("")):
+    is_here = is_local(_room_address(""))
+    if is_here:
         _draw_phones(NO_PHONES)
     is_empty = quiz is None or not quiz.questions
-    look = {"icon": "add", "type": "primary", "key": "open_room"}
-    press("Open a room", _enter, all_rooms().open, quiz, disabled=is_empty, **look)
+    look = {"icon": "add", "type": "secondary" if is_here else "primary", "key": "open_room"}
+    label = "Open a room on this computer only" if is_here else "Open a room"
+    press(label, _enter, all_rooms().open, quiz, disabled=is_empty, **look)
+    quiet(ABOUT_ROOMS)
     with st.form("join_room", border=False):
         st.text_input("Code of a room", key="room_code", max_chars=20, placeholder="K7DP2M")
         st.form_submit_button(
@@ -523,17 +529,17 @@ def _own_address() -> str:
 def _draw_room_address(code: str) -> None:
     """Draw the address of a room and, if others can reach it, its QR code."""
     room = _room_address(code)
-    _draw_qr_code(room, QR_SIDE)
+    if picture := _qr_code(room):
+        st.image(picture, width=QR_SIDE, alt=f"QR code of {room}")
     st.code(room, language=None, wrap_lines=True)
     if is_local(room):
         _draw_phones(NO_PHONES)
 
 
-def _draw_qr_code(room: str, width: int) -> None:
-    """Draw the QR code of a room's address, if others can reach it."""
-    if st.context.url and not is_local(room):
-        picture = segno.make(room, error="m").png_data_uri(scale=8)
-        st.image(picture, width=width, alt=f"QR code of {room}")
+def _qr_code(room: str) -> str:
+    """Return the QR code of a room's address as a data URL, or "" if others cannot reach it."""
+    is_reached = st.context.url and not is_local(room)
+    return segno.make(room, error="m").png_data_uri(scale=8) if is_reached else ""
 
 
 def _draw_phones(remark: str) -> None:
@@ -542,6 +548,8 @@ def _draw_phones(remark: str) -> None:
     cache = ["--cache", store().address] * is_own
     quiet(remark)
     command = ["vlprobe", *cache, "dashboard", "--quiz", "--read-only", "--address", "0.0.0.0"]
+    port = str(st.get_option("server.port") or DEFAULT_PORT)
+    command += ["--port", port] * (port != DEFAULT_PORT)
     st.code(shlex.join(command), language=None, wrap_lines=True)
 
 
@@ -575,8 +583,7 @@ def _draw_room_question(code: str) -> None:
         return
     # Drawn outside the component, which is sent again with its picture whenever a value changes
     if not tally.is_revealed:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            _draw_votes(code, tally)
+        _draw_votes(tally)
     draw_question(
         subject,
         quiz,
@@ -584,30 +591,26 @@ def _draw_room_question(code: str) -> None:
         tally.own_vote,
         tally.is_revealed,
         tally.votes,
-        _room_values(subject, quiz, tally),
+        _room_values(subject, quiz, tally, code),
         key=ROOM_KEY,
     )
     frame.say_strangers(subject)
 
 
-def _draw_votes(code: str, tally: Tally) -> None:
-    """Draw how many people have voted and, for the host, how others join: with a QR code while the first question is
-    open.
-    """
+def _draw_votes(tally: Tally) -> None:
+    """Draw how many people have voted, and what a guest waits for."""
     voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
     voted = tag("b", voted if tally.n_people else "No one has joined yet.")
-    leads = tag("span", REVEALS)
-    if tally.is_host:
-        room = _room_address(code)
-        where = "" if is_local(room) else tag("b", room)  # the menu of the room says the rest
-        leads = tag("span", code, class_="vp-code") + where
-        if not tally.number:
-            _draw_qr_code(room, SMALL_QR_SIDE)
-    st.html(f'<p class="vp-voted">{voted}{leads}</p>')
+    waits = "" if tally.is_host else tag("span", REVEALS)
+    st.html(f'<p class="vp-voted">{voted}{waits}</p>')
 
 
-def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
-    """Build the data about the room that the quiz component receives with a question."""
+def _room_values(
+    subject: PageSubject, quiz: QuizRound, tally: Tally, code: str
+) -> dict[str, object]:
+    """Build the data about the room that the quiz component receives with a question. The host's screen shows how
+    others join, also after the answer.
+    """
     is_last = tally.question + 1 == len(quiz.questions)
     values: dict[str, object] = {
         "question": tally.number,
@@ -620,6 +623,9 @@ def _room_values(subject: PageSubject, quiz: QuizRound, tally: Tally) -> dict[st
     if tally.is_host:
         following = "See the result" if is_last else "Next question"
         values["next"] = following if tally.is_revealed else "Reveal"
+        room = _room_address(code)
+        address = "" if is_local(room) else room  # the menu of the room says the rest
+        values["join"] = {"code": code, "address": address, "picture": _qr_code(room)}
     return values
 
 
