@@ -295,6 +295,24 @@ def test_a_new_slide_with_text_is_typed_at_once_and_its_preview_follows(blank):
     blank.keyboard.press("Tab")
     (title,) = blank.evaluate("() => window.sent.at(-1)")[1]["titles"].values()
     assert title == "What models see"
+    blank.get_by_role("button", name="Add a title slide before all others").click()
+    assert blank.evaluate("() => window.sent.at(-1)")[1]["order"][0].startswith("text:")
+    blank.keyboard.type("A talk")
+    assert blank.locator(".small .title").first.text_content() == "A talk"
+
+
+def test_another_deck_opens_with_its_first_slide_in_its_own_order(blank):
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "", "editable": True}
+    sent = hostile_file()[1] | page | {"deck": "one"}
+    mount(blank, "slides", sent)
+    blank.locator("button.small").nth(1).click()
+    blank.keyboard.press("Alt+ArrowDown")
+    other = sent | {"deck": "two", "slides": sent["slides"][::-1]}
+    blank.evaluate("(data) => window.draw(data)", other)
+    titles = ["".join(text for text, _ in slide["heading"]) for slide in other["slides"]]
+    assert blank.locator(".large .title").text_content() == titles[0]
+    assert blank.locator(".strip .title").all_text_contents() == titles
+    assert blank.locator(".small").first.get_attribute("aria-pressed") == "true"
 
 
 def test_a_visitors_browser_stores_the_deck_and_sends_it_after_a_reload(page, url: str):

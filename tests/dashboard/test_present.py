@@ -99,7 +99,10 @@ def test_each_tab_shows_its_content_when_selected_again(show_page, compared: Sto
 def test_another_kind_has_another_talk(show_page, compared: Store):
     at = show_page(compared, "present", kind="flip")
     believed = talk(at)["slides"]
-    at.selectbox(key="kind").set_value("paraphrase").run()
+    subjects = at.selectbox(key="about")
+    assert subjects.value == f"{case_key_of(compared)} flip"
+    assert any(label.endswith(": a rewording") for label in subjects.options)
+    subjects.set_value(f"{case_key_of(compared)} paraphrase").run()
     moved = talk(at)["slides"]
     assert believed[1]["options"] and {one["style"] for one in believed[1]["options"]} == {
         "true",

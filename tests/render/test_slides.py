@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -16,13 +17,16 @@ from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, he
 from tests.render.scenes import TRAINS
 from tests.surfaces.test_report import Page
 from tests.views.believed_scenes import run_row
+from vlprobe import storage
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import components
 from vlprobe.models.published import NOTE
+from vlprobe.registry import is_control
 from vlprobe.render import charts, findings
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.case import case_slides
+from vlprobe.render.slides.models import MODELS
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text, slides_file
@@ -34,6 +38,7 @@ from vlprobe.views.wall import ModelVerdict, WallCard
 
 A, B, C, D = "demo:eqsim", "demo:softmax", "demo:sigmoid", "demo:weak"
 COIN = "control:random"
+STORAGE = Path(storage.__file__).parent
 NAMES = {A: "Pair-tuned", B: "Tiny CLIP", C: "Tiny SigLIP", D: "Half-trained", COIN: "Coin flip"}
 
 
@@ -122,6 +127,58 @@ def test_the_answer_of_a_search_has_the_task_and_both_captions():
     assert [picture.name for picture in answer.pictures] == ["/nowhere/x.png"]
 
 
+@pytest.mark.parametrize("case_id", ["a/b", "a/c"])  # one of them is turned
+def test_people_guess_before_the_answer_of_a_search_a_pair_and_a_triplet(case_id: str):
+    def both(probe: str, name: str, **changes: object) -> tuple[Slide, Slide]:
+        shown = card(ANSWERS, "A red bus.", "A red car.")
+        shown = replace(shown, id=case_id, kind=name, **changes)
+        question, answer = case_slides((A, B), shown, presentations()[probe].kind(name), NAMES)[:2]
+        assert not question.tag and not any(option.style for option in question.options)
+        return question, answer
+
+    def captions(slide: Slide) -> list[str]:
+        return ["".join(text for text, _ in option.caption) for option in slide.options]
+
+    question, answer = both("rococo", "i2t")
+    assert question.title == "Which caption is true?"
+    assert [text in whole for text, whole in zip(*map(captions, (question, answer)), strict=True)]
+    question, answer = both("rococo", "t2i", wrong_image="/nowhere/y.png")
+    assert question.title == "Which picture fits “A red bus” best?"
+    names = [picture.name for picture in question.pictures]
+    assert names == [picture.name for picture in answer.pictures] and len(names) == 2
+    assert not any(picture.label or picture.style for picture in question.pictures)
+    images = ("/nowhere/x.png", "/nowhere/y.png")
+    question, answer = both("eqben", "pair", images=images)
+    (picture,) = question.pictures
+    assert captions(question)[images.index(picture.name)] == picture.alt
+    texts = ("A red bus.", "A bus that is red.", "A bus that is new.")
+    question, answer = both("visla", "t2t", texts=texts, roles=("original", "same", "different"))
+    assert question.title == "Which sentence means the same as “A red bus”?"
+    assert set(captions(question)) == set(texts[1:]) and not question.pictures
+    assert [text.partition(": ")[2] for text in captions(answer)] == captions(question)
+    question, _ = both("prsm", "ranking")
+    assert question.title == "Do both searches find the same pictures?"
+    assert question.detail == "“A red bus.”\n“A red car.”"
+
+
+def test_a_slide_says_what_a_model_is_and_who_made_it_and_uses_plain_names():
+    clip, ours = "published:CLIP ViT-B/32", "hf:/models/ours"
+    told = make_story(held_against([contestant(clip, 0.2), contestant(ours, 0.1)]))
+    slide = next(slide for slide in deck.slides(told) if slide.id == "models")
+    assert slide.title == "A model is a program that judges how well a text fits a picture."
+    expected = "- CLIP (OpenAI): learned from 400 million pictures of the web.\n- ours"
+    assert slide.detail == expected
+    renamed = next(slide for slide in deck.slides(told, {clip: "Mine"}) if slide.id == "models")
+    assert renamed.detail.startswith("- Mine (OpenAI)")
+
+
+def test_each_bundled_model_has_a_plain_line():
+    folders = "shipped_results", "published_results"
+    files = [file for folder in folders for file in (STORAGE / folder).glob("runs/*/*.json")]
+    names = {json.loads(file.read_text())["run"]["model"] for file in files}
+    assert names and {name for name in names if not is_control(name)} == set(MODELS)
+
+
 def test_notes_say_a_change_in_several_places_as_two_sentences():
     kind = presentations()["prsm"].kind("ranking")
     true, wrong = "The black bird is below the pink truck", "A black bird and a lorry"
@@ -134,7 +191,7 @@ def test_notes_say_a_change_in_several_places_as_two_sentences():
         question = case_slides(
             (A, B, C), replace(shown, source=source, target=target), kind, NAMES
         )[0]
-        assert question.notes[1] == note
+        assert question.notes[-1] == note
         assert {style for _, style in question.heading} == {""}  # one text, so nothing to compare
 
 
@@ -143,7 +200,7 @@ def test_bars_of_a_case_follow_its_answer_and_come_before_another_case():
     begins = make_story(held_against(FOUR), first)
     second = Opener(replace(first, id=f"{first.id}-2"), "a/b")
     ids = [one.id for one in deck.slides(replace(begins, more=second))]
-    assert ids[:3] == ["vote", "reveal", "said"] and ids.index("more") > 2
+    assert ids[:4] == ["vote", "reveal", "models", "said"] and ids.index("more") > 3
 
 
 def test_notes_mention_a_remainder_only_if_some_pairs_do_not_differ():
@@ -226,14 +283,12 @@ def test_halves_are_only_in_the_notes_and_each_type_has_an_example_with_its_pict
     (label, _) = (one.label for one in deck.slides(whole)[-2].pictures)
     assert label == "white bowl of many green → green bowl of many white"
     text_only = {**examples, "color": replace(first, images=())}
-    for some in (text_only, {"color": first}):  # without a picture of each kind, bars
-        bars = deck.slides(replace(told, examples=some))[-2]
-        assert not bars.pictures and not bars.figures
-        assert [(bar.model, bar.text) for bar in bars.bars] == [
-            ("a wrong number", "35.5 %"),
-            ("a wrong color", "10.0 %"),
-        ]
-        assert bars.limit_label == "guessing, 50 %"
+    slide = deck.slides(replace(told, examples=text_only))[-2]
+    assert [picture.name for picture in slide.pictures] == ["", "/nowhere/x.png"]
+    assert slide.pictures[0].alt == "Three yellow dogs."
+    sent = values.talk_values([slide], charts.styles.styles([A]), {}, NAMES, "", "")
+    assert list(sent["pictures"].values()) == [""]  # one picture; the other is a text
+    assert sent["slides"][0]["pictures"][0]["name"] == ""
 
 
 def test_bars_without_guessing_end_at_a_round_number_and_the_title_has_the_range():
@@ -300,7 +355,7 @@ def test_a_slide_credits_published_answers_in_one_line_and_the_last_has_the_sour
     slides = {slide.id: slide for slide in deck.slides(told)}
     assert slides["better"].note.endswith(f"Drawn scenes. {NOTE}: Miranda et al., BiVLC (MIT).")
     assert not any("https" in text for text in (slides["better"].note, *slides["better"].notes))
-    assert slides["better"].notes[-1] == "If someone asks: Pair-tuned: About."
+    assert slides["models"].notes[-1] == "If someone asks: Pair-tuned: About."
     assert "https" not in slides["closing"].note and "BiVLC (MIT)" in slides["closing"].note
     assert "https://a.example/b (MIT license)" in slides["closing"].notes[-1]
 
@@ -363,7 +418,7 @@ def test_a_slide_on_types_needs_enough_answers_to_two_types():
         SubtypeShare("number", 29, 9, 0.3, 0, 1),
     )
     ids = [one.id for one in deck.slides(make_story(held_against(FOUR, shares=rows)))]
-    assert ids == ["better", "closing"]
+    assert ids == ["models", "better", "closing"]
 
 
 def test_only_the_best_model_is_colored_and_a_control_is_only_in_the_note():

@@ -15,7 +15,7 @@ from tests.render.test_slides import ANSWERS, NAMES, A, B, C, card, make_story
 from vlprobe.errors import MissingDependency
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.values import Slide, SlidePicture
+from vlprobe.render.slides.values import Slide, SlideBar, SlidePicture
 from vlprobe.scoring.thumbnails import data_address, encode
 from vlprobe.surfaces import powerpoint
 from vlprobe.views.paired_tests import SubtypeShare
@@ -94,6 +94,18 @@ def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong
     assert len(heights) == 1  # although the labels differ in length
     texts = {run.text for run in runs_of(pages["often"])}
     assert {"35.0 %", "a wrong number", "of 100 answers"} <= texts
+
+
+def test_a_whisker_that_ends_at_0_begins_at_the_end_of_its_bar():
+    bars = (SlideBar(A, 0.0, 0.2, "20 %", 0.0, 0.4), SlideBar(B, 0.0, 0.0, "0 %", 0.0, 0.1))
+    talk = read([Slide("better", (("Bars", ""),), bars=bars, scale=0.5)])
+    (chart,) = (shape.chart for shape in talk.slides[0].shapes if shape.has_chart)
+    lines = chart.plots[0].series[0].format.element.find("{*}errBars")
+    plus, minus = (
+        [float(each.text) for each in lines.find(f"{{*}}{name}").iter("{*}v")]
+        for name in ("plus", "minus")
+    )
+    assert plus == pytest.approx([0.4, 0.2]) and minus == pytest.approx([0.4, 0.0])
 
 
 def test_hostile_names_and_captions_are_plain_text_in_a_powerpoint_file():

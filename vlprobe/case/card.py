@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from vlprobe.registry import is_control
 from vlprobe.render import exchanged
+from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import CHANGES, LONGEST, capitalized, count_word, shorten
 from vlprobe.render.words import NOT_RENAMED, model_name, value_label
 from vlprobe.types import Picture
@@ -65,41 +66,27 @@ class Role:
 
 ROLES = {
     "true": Role("True", "true", "✓", "True", "true", "This is true", "true"),
-    "lie": Role("False", "lie", "✕", "The lie", "lie", "This is a lie", "lie"),
-    "first": Role("False", "lie", "✕", "{name}'s first", "lie", "This is a lie", "lie"),
+    "lie": Role("False", "lie", "✕", "The lie", "lie"),
+    "first": Role("False", "lie", "✕", "{name}'s first", "lie"),
     "same": Role("Also true", "same", "✓"),
     "different": Role("Also wrong", "lie", "✕"),
-    "asked": Role("True", "true", "✓", "Asked", "plain", "This is true"),
+    "asked": Role("True", "true", "✓", "Asked", "plain"),
     "reworded": Role(
         "Reworded", "quiet", "↻", "Asked again", "plain", "Same meaning, different words"
     ),
-    "left": Role(
-        "Left", "true", "✓", "Left picture", "plain", "One picture and its caption", "true"
-    ),
-    "right": Role(
-        "Right",
-        "true",
-        "✓",
-        "Right picture",
-        "plain",
-        "The near-identical picture and its caption",
-        "true",
-    ),
-    "meaning": Role(
-        "A caption", "true", "✓", "Means the same", "true", "These two mean the same thing", "true"
-    ),
+    "left": Role("Left", "true", "✓", "Left picture", "plain"),
+    "right": Role("Right", "true", "✓", "Right picture", "plain"),
+    "meaning": Role("A caption", "true", "✓", "Means the same", "true"),
     "same meaning": Role("Means it", "same", "✓", "Means the same", "true"),
-    "lookalike": Role(
-        "False", "lie", "✕", "Only looks similar", "lie", "This one only looks similar", "lie"
-    ),
-    "wanted": Role("Asked for", box="Searched for", tag="Query and result", tag_style="true"),
-    "mixture": Role("", tag="Another picture is mixed in", tag_style="lie"),
-    "wish": Role("Asked for", box="Asked", tag="One search"),
+    "lookalike": Role("False", "lie", "✕", "Only looks similar", "lie"),
+    "wanted": Role("Asked for", box="Searched for"),
+    "mixture": Role(""),
+    "wish": Role("Asked for", box="Asked"),
     "wording": Role("", icon="↻", box="Asked again", tag="The same search in other words"),
     "before": Role("Before", icon="1", box="Before", tag="Before"),
-    "after": Role("After", icon="2", box="After", tag="After"),
+    "after": Role("After", icon="2", box="After"),
     "query": Role("Asked for", box="Asked for", tag="Asked for"),
-    "edit": Role("Its edit", icon="↻", box="Its edit", tag="With one change"),
+    "edit": Role("Its edit", icon="↻", box="Its edit"),
 }
 
 
@@ -219,6 +206,8 @@ class CaseCard:
     wrong_role: ClassVar[str] = "lie"
     speaker_notes: ClassVar[tuple[str, str]] = ("", "")  # notes below the slides for the two sides
     task = ""  # what a model has to do, on slides whose captions do not show it
+    # What people guess on the slide before the answer, with the first {text}; "": nothing
+    guess: ClassVar[str] = ASKED
 
     # Texts.
 
@@ -529,6 +518,10 @@ class CaptionSearchCard(SearchCard):
     )
     fooled = ("ranks a wrong caption first", "rank a wrong caption first")
     chose = "put a wrong caption first"
+    speaker_notes = (
+        "",
+        "An altered caption is a true one of this or another picture, with one word replaced.",
+    )
     wrong_role = "first"
     group = "caption"
 
@@ -556,9 +549,10 @@ class PictureSearchCard(SearchCard):
     fooled = ("prefers a mixture", "prefer a mixture")
     chose = "put {lie} first"
     shows_query = True
+    guess = "Which picture fits “{text}” best?"
     speaker_notes = (
-        "The caption is the query, and its own picture is one of many candidates.",
-        "The mixture is an additional candidate and should not rank first.",
+        "One picture belongs to the caption. The other one is a mixture: a little of another picture is in it.",
+        "The model searches many pictures for the caption. The mixture is one of them and should not come first.",
     )
 
     @property
@@ -676,7 +670,7 @@ class PairCard(CaseCard):
     counts_pictures = False
     has_picture_per_side = True
     speaker_notes = (
-        "Both captions are true, each for its own picture.",
+        "The other caption is true of the picture on the next slide.",
         "Both captions are true, each for its own picture.",
     )
 
@@ -720,6 +714,7 @@ class TripletCard(CaseCard):
     chose = "put the lookalike closer"
     wrong_role = "lookalike"
     task = "A model compares the three sentences, without a picture."
+    guess = "Which sentence means the same as “{text}”?"
     speaker_notes = ("", "The lookalike has nearly the same words but a different meaning.")
 
     @property
@@ -753,6 +748,11 @@ class RankingsCard(CaseCard):
     """A query that was searched for in several wordings, with the pictures ranked first for each wording."""
 
     shows_query = True
+    guess = "Do both searches find the same pictures?"
+    speaker_notes = (
+        "",
+        "Both wordings ask for the same thing, so they should find the same pictures.",
+    )
 
     @property
     def sides(self) -> list[CaseText]:
@@ -834,6 +834,7 @@ class SeriesCard(CaseCard):
     believed = "missed"
     winner = "another place"
     fooled = ("chooses {lie}", "choose {lie}")
+    guess = ""
     chose = "chose {lie}"
     is_neutral = True
     has_large_pictures = False

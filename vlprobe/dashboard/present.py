@@ -19,26 +19,30 @@ from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
     choose,
+    linked_choice,
     mark_picked,
     page_subject,
+    pick,
     renamed,
     short_set_labels,
     store,
     view,
+    write_choice,
 )
 from vlprobe.dashboard.widgets import draw_row, link_page, press
 from vlprobe.errors import MissingDependency
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, TEXT, Arrangement, arrange, parse
 from vlprobe.render.slides.case import question_and_answer
+from vlprobe.render.slides.models import slide_names
 from vlprobe.render.slides.values import Slide
-from vlprobe.render.words import value_label
+from vlprobe.render.words import distinct, presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.surfaces import powerpoint
 from vlprobe.surfaces.page import slides_file
+from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.story import (
     Opener,
     Story,
@@ -55,6 +59,8 @@ MANY_PICTURES = 24  # a page with more shows thumbnails, and large pictures near
 IN_A_ROW = 5  # pictures; a slide with more has small ones in rows (slides.js)
 NEAR = 6  # slides from the open one on, with large pictures
 MOST_SUGGESTIONS = 5
+MOST_LISTED = 30  # question sets whose kinds are listed
+ABOUT = "about"  # session key of the picker
 SLIDES_KEY = "slides"  # of the component
 RESET = "deck_before_reset"  # session key: name and arrangement of the deck that was reset last
 SHARED = " All browsers on this computer share your changes."
@@ -84,14 +90,8 @@ def _draw_slides(bar: DeltaGenerator) -> None:
         st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
         link_page("run", "Run a test", icon="play_arrow")
         st.stop()
-    labels = short_set_labels(rows)
     with bar, st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
-        key = choose("About", "set", labels, next(iter(labels)), always=True, width=320)
-        subject = page_subject(key)
-        kind = view(views.runs.default_kind, subject.question_set)
-        if len(kinds := list_kinds(subject)) > 1:
-            options = {name: subject.presentation.kind(name).wrong_side for name in kinds}
-            kind = choose("Fooled by", "kind", options, kind, width=220)
+        subject, kind = _pick_subject(rows)
         name = f"{subject.key} {kind}"
         arrangement = decks.read(name)
         talk_story = _story(subject, kind, arrangement)
@@ -100,6 +100,33 @@ def _draw_slides(bar: DeltaGenerator) -> None:
         download, reset = (st.container(width="content") for _ in range(2))
     frame.say_strangers(subject)
     _draw_editor(subject, talk_story, arrangement, download, reset)
+
+
+def _pick_subject(rows: Sequence[QuestionSetRow]) -> tuple[PageSubject, str]:
+    """Draw a picker for the question set and the kind of cases, and return both. A set beyond the first ones, whose
+    kinds would take long to list, is offered with its default kind.
+    """
+    labels = short_set_labels(rows)
+    subject = page_subject(linked_choice("About", "set", labels, rows[0].case_key, always=True))
+    kind = view(views.runs.default_kind, subject.question_set)
+    if len(kinds := list_kinds(subject)) > 1:
+        kind = linked_choice("Fooled by", "kind", dict.fromkeys(kinds, ""), kind)
+    subjects = {}
+    for position, row in enumerate(rows):
+        names = [""]
+        if position < MOST_LISTED or row.case_key == subject.key:
+            names = view(views.runs.list_kinds, row.case_key, row.probe)
+        for name in names:
+            wrong = f": {presentations()[row.probe].kind(name).wrong_side}" * (len(names) > 1)
+            subjects[f"{row.case_key} {name}"] = labels[row.case_key] + wrong
+    pick("About", ABOUT, distinct(subjects), f"{subject.key} {kind}", _open_subject, width=440)
+    return subject, kind
+
+
+def _open_subject() -> None:
+    """Write the chosen question set and kind to the URL."""
+    key, _, kind = st.session_state[ABOUT].partition(" ")
+    write_choice({"set": key, "kind": kind or None})
 
 
 def _draw_editor(
@@ -199,7 +226,7 @@ def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) ->
     out.
     """
     kind = subject.presentation.kind(talk_story.standings.kind)
-    names = sentence_names(subject.models, renamed())
+    names = slide_names(subject.models, renamed())
     # Read at once: one `opener` a case, which orders all candidates, took minutes for 200 cases
     cards = view(added_cards, subject.question_set, talk_story.standings.kind, arrangement.cases)
     cases = []
@@ -297,7 +324,7 @@ def _talk(
     shown = [name for name in single if not is_large or name in values.picture_names(near)]
     large = {name: large_picture(name, SIDE) for name in shown if name not in figures}
     sources |= {**large, **figures}
-    names = sentence_names(subject.models, renamed())
+    names = slide_names(subject.models, renamed())
     heading = findings.ranking(talk_story.standings, names)
     detail = deck.describe_questions(talk_story, kind, renamed())
     if is_large:

@@ -397,6 +397,20 @@ def choose(
         suffix: Suffix of the widget's key, for a second picker with the same name on a page.
         on_change: Function that is called after the choice has changed, before it is written to the URL.
     """
+    value = linked_choice(label, name, options, default, always=always)
+    settings: dict[str, Any] = {"help": help_, "segments": segments}
+    if not segments:
+        settings["width"] = width
+    is_written = always or name in CARRIED
+    arguments = name, "" if is_written else default, suffix, on_change
+    labels = words.distinct(options)
+    return pick(label, name + suffix, labels, value, _write, *arguments, bare=bare, **settings)
+
+
+def linked_choice(
+    label: str, name: str, options: Mapping[str, str], default: str, *, always: bool = False
+) -> str:
+    """Return the value of a picker in the URL, else the one on the previous page, else the default; see `choose`."""
     linked = st.query_params.get(name, "")
     if name in CARRIED:
         always, default = True, carried(name, options, default)
@@ -408,12 +422,7 @@ def choose(
         carry(name, value)
     if always and linked != value:
         st.query_params[name] = value
-    settings: dict[str, Any] = {"help": help_, "segments": segments}
-    if not segments:
-        settings["width"] = width
-    arguments = name, "" if always else default, suffix, on_change
-    labels = words.distinct(options)
-    return pick(label, name + suffix, labels, value, _write, *arguments, bare=bare, **settings)
+    return value
 
 
 def pick(

@@ -195,8 +195,8 @@ def examples(
     question_set: QuestionSet, kind: str, used: Sequence[WallCard] = ()
 ) -> dict[str, WallCard]:
     """Return a case for each type of edit: if possible a candidate for the opening case, whose picture and change are
-    on no other slide and, except for swaps, with words that changed in one place. Types without a picture on this
-    machine are left out.
+    on no other slide and, except for swaps, with words that changed in one place. Cases of types without a picture
+    on this machine have no images.
 
     Args:
         used: Cases on other slides.
@@ -215,16 +215,16 @@ def examples(
         pictures = {card.images for card in taken}
         changes = {(card.source, card.target) for card in taken}
         of_type = [card for card in cards if card.subtype == subtype]
-        if of_type := [card for card in of_type if views_rows.are_here(card.images[:1])]:
-            chosen[subtype] = min(
-                of_type,
-                key=lambda card: (
-                    card.images in pictures,
-                    (card.source, card.target) in changes,
-                    "swap" not in subtype and not _is_one_change(card),
-                    len(card.wrong_text),
-                ),
-            )
+        here = [card for card in of_type if views_rows.are_here(card.images[:1])]
+        chosen[subtype] = min(
+            here or [replace(card, images=()) for card in of_type],
+            key=lambda card: (
+                bool(card.images) and card.images in pictures,
+                (card.source, card.target) in changes,
+                "swap" not in subtype and not _is_one_change(card),
+                len(card.wrong_text),
+            ),
+        )
     return chosen
 
 

@@ -35,7 +35,7 @@ const inShow = (slides) => slides.filter(isShown).flatMap((slide) => (slide.ques
 function picture(shown, pictures) {
   const source = pictures[shown.key] || "";
   const figure = make("figure", shown.style && `as-${shown.style}`);
-  const image = imageOf(source, shown.alt, "image", () => make("span", "image missing", `${shown.name} is missing. ${shown.alt}`));
+  const image = imageOf(source, shown.alt, "image", () => make("span", "image missing", `${shown.name && `${shown.name} is missing. `}${shown.alt}`));
   image.addEventListener("load", () => {
     image.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1);
     const slide = image.closest(":is(.large, .stage) .slide");
@@ -412,10 +412,12 @@ class Show {
     const row = make("div", "actions",
       press("act", "Move this slide up", () => this.move(slide.id, place() - 1), "↑"),
       press("act", "Move this slide down", () => this.move(slide.id, place() + 1), "↓"));
-    row.append(press("act", "Add a slide with text after this one", () => {
-      this.add(`text:${Date.now()}`, "Your title");
-      this.page.querySelector(".properties textarea").focus();
-    }, "+ Text"));
+    for (const [label, hint, isFirst] of [["+ Title", "Add a title slide before all others", true], ["+ Text", "Add a slide with text after this one", false]]) {
+      row.append(press("act", hint, () => {
+        this.add(`text:${Date.now()}`, "Your title", isFirst);
+        this.page.querySelector(".properties textarea").focus();
+      }, label));
+    }
     if (/^(case|figure|text):/.test(slide.id)) {
       row.append(press("act", "", () => {
         this.chosen = this.data.slides[place() ? place() - 1 : 1]?.id;
@@ -465,11 +467,11 @@ class Show {
   }
 
   // The new slide is inserted at once, so that the next one follows it. The server then sends its content.
-  add(id, title) {
+  add(id, title, isFirst = false) {
     const { slides } = this.data;
     if (slides.some((one) => one.id === id)) return;
     const slide = { ...BLANK, id, key: id, heading: [[title, ""]], spoken: title };
-    let place = slides.findIndex((one) => one.id === this.chosen) + 1;
+    let place = isFirst ? 0 : slides.findIndex((one) => one.id === this.chosen) + 1;
     const question = slides[place - 1];
     // A case between a question and its answer would get the question's votes
     if (id.startsWith("case:") && /^(vote|truth)$/.test(question.id) && slides[place]?.case === question.case) place += 1;

@@ -14,7 +14,6 @@ from vlprobe.case.card import (
     case_card,
     verdict_word,
 )
-from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import (
     alike,
     capitalized,
@@ -49,7 +48,7 @@ SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 def case_slides(
     models: Sequence[str], shown: WallCard, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[Slide]:
-    """Return the slides about a case: a question and its answer. People can vote if the question is one for people. The
+    """Return the slides about a case: a question that people answer first, and its answer. The
     last slide shows how clearly each model answered, and is left out until someone includes it.
 
     Args:
@@ -62,6 +61,8 @@ def case_slides(
     question, answer = _question(card), _answer(card, verdicts, names)
     if is_vote:
         question, answer = vote_slides(card, (question, answer), verdicts, names)
+    elif card.guess and len(card.sides) > 1:
+        question, answer = _guess(card, question, answer)
     return [
         replace(slide, case=card.case.id)
         for slide in (question, answer, *_said(card, verdicts, names))
@@ -105,17 +106,10 @@ def vote_slides(
     held = tuple(mark for mark in answer.marks if mark.verdict == "held")
     fooled = tuple(mark for mark in answer.marks if mark.verdict in ("fooled", "tied"))
     options = [SlideOption(true_words, "true", held), SlideOption(false_words, "lie", fooled)]
-    if sum(card.case.id.encode()) % 2:  # the true caption is not always the first
+    if _is_turned(card):
         options.reverse()
-    plain_options = (((("".join(text for text, _ in each.caption), ""),)) for each in options)
-    vote = replace(
-        question,
-        id="vote",
-        tag="",
-        heading=((ASKED, ""),),
-        options=tuple(SlideOption(caption) for caption in plain_options),
-        notes=(question.notes[0], "Count the hands for each caption.", *question.notes[1:]),
-    )
+    captions = ["".join(text for text, _ in each.caption) for each in options]
+    vote = replace(_asked(card, question, captions), id="vote")
     reveal = replace(
         answer,
         id="reveal",
@@ -131,6 +125,53 @@ def vote_slides(
         ),
     )
     return vote, reveal
+
+
+def _is_turned(card: CaseCard) -> bool:
+    """Return whether the wrong side of a case comes first, so that people cannot learn the place of the true one."""
+    return bool(sum(card.case.id.encode()) % 2)
+
+
+def _asked(card: CaseCard, question: Slide, captions: Sequence[str]) -> Slide:
+    """Return a question with what people guess, and captions that they vote for."""
+    heading = card.guess.format(text=shorten(card.sides[0].text, LONGEST).removesuffix("."))
+    count = "Count the hands for each caption." if captions else "Ask for a show of hands."
+    return replace(
+        question,
+        tag="",
+        heading=((heading, ""),),
+        detail="",
+        options=tuple(SlideOption(((caption, ""),)) for caption in captions),
+        notes=(question.notes[0], count, *question.notes[1:]),
+    )
+
+
+def _guess(card: CaseCard, question: Slide, answer: Slide) -> tuple[Slide, Slide]:
+    """Return a question that people answer before they see what the models did, and the answer with captions and
+    pictures in the same order.
+    """
+    texts = [shorten(side.text, LONGEST) for side in card.sides]
+    if card.kind.is_movement:
+        both = "\n".join(f"“{text}”" for text in texts)
+        return replace(_asked(card, question, ()), detail=both), answer
+    order = -1 if _is_turned(card) else 1
+    if body_of(card.kind).ranks == "pictures":
+        if len(answer.pictures) < 2:
+            return question, answer
+        pictures = answer.pictures[::order]
+        plain = tuple(replace(each, label="", style="") for each in pictures)
+        question = replace(_asked(card, question, ()), pictures=plain)
+        return question, replace(answer, pictures=pictures)
+    if (
+        card.has_picture_per_side
+    ):  # the captions keep their places, and one of the pictures is shown
+        question = replace(question, pictures=side_pictures(card, int(_is_turned(card))))
+        order = 1
+    elif len(texts) > 2:  # the question names the first text, and no model sees the picture
+        question = replace(question, pictures=(), layout="stacked")
+        answer = replace(answer, detail=f"“{texts[0]}” {answer.detail}")
+    options = answer.options[-2:][::order]
+    return _asked(card, question, texts[-2:][::order]), replace(answer, options=options)
 
 
 def _question(card: CaseCard) -> Slide:

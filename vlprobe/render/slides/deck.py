@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from vlprobe.case.card import CaseCard, card_type, case_card
 from vlprobe.metrics.blind import SHORT_METHODS, BlindAccuracy
+from vlprobe.registry import is_control
 from vlprobe.render import findings
 from vlprobe.render.attribution import published_by, published_text
 from vlprobe.render.mixed import amount
@@ -17,9 +18,9 @@ from vlprobe.render.sentences import (
     halves_note,
     joined,
     listed,
-    sentence_names,
     shorten,
     some_models,
+    unbroken,
 )
 from vlprobe.render.slides.case import (
     MOST_BARS,
@@ -28,6 +29,7 @@ from vlprobe.render.slides.case import (
     question_and_answer,
     side_pictures,
 )
+from vlprobe.render.slides.models import PLAIN_NAMES, models_slide, slide_names
 from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
@@ -37,7 +39,7 @@ from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
-LONGEST_EXAMPLE = 70  # characters below a picture
+LONGEST_EXAMPLE, LONGEST_TEXT = 70, 110  # characters below a picture, and in its place
 
 
 def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slide, ...]:
@@ -48,8 +50,11 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     """
     kind = presentations()[story.probe].kind(story.standings.kind)
     models = [contestant.model for contestant in story.standings.contestants]
-    names = sentence_names(models, renamed)
+    renamed = {**PLAIN_NAMES, **renamed}
+    names = slide_names(models, renamed)
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
+    if not all(map(is_control, story.models)):
+        deck.insert(2, models_slide(story.models, story.runs, names))
     dataset = dataset_name(story.dataset, renamed)
     sources = published_text(story.runs, renamed)
     asked_twice = {run.model for run in story.runs if run.n_orders == 2}
@@ -63,13 +68,24 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     closing = Slide(
         id="closing",
         layout="beside" if pictures else "stacked",
-        heading=((findings.ranking(story.standings, names), ""),),
+        heading=((_takeaway(story.standings, kind, names), ""),),
         detail=_advice(story.standings, kind),
         pictures=pictures,
         note=joined(f"Cases: {dataset}.", published_by(story.runs)),
-        notes=(sources,),
+        notes=(findings.ranking(story.standings, names), sources),
     )
     return (*deck, *_mixed(story.mixture, renamed), closing)
+
+
+def _takeaway(standings: PairedTests, kind: KindPresentation, names: Mapping[str, str]) -> str:
+    """Return the sentence for people to remember: how often even the best model is fooled, if that is known."""
+    fit = [each for each in standings.fit if each.share > 0]
+    is_better = standings.is_movement or any(each.may_win for each in fit)
+    if not is_better or not 1 < len(fit) == len(standings.fit):
+        return findings.ranking(standings, names)
+    headline = _headline([min(fit, key=lambda each: each.share)], standings, kind)
+    best = "steadiest" if standings.is_movement else "best"
+    return unbroken(f"Even with the {best} model here, {headline[0].lower()}{headline[1:]}")
 
 
 def _advice(standings: PairedTests, kind: KindPresentation) -> str:
@@ -98,8 +114,8 @@ def describe_questions(
 
 
 def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]:
-    """Return a slide that shows how often each type of edit fools the models: a few types with a picture each, the
-    least effective first, or bars, the most effective first, if a picture of a type is missing.
+    """Return a slide that shows how often each type of edit fools the models: a few types with an example each, the
+    least effective first.
 
     Args:
         halves: A note on answers that count as half, for the exact counts in the speaker notes; "" without any.
@@ -114,52 +130,47 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
         return []
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
     title = _worst_subtypes(rows)  # from all types
-    few = _mildest_and_worst(rows, MOST_FIGURES)
-    examples = [story.examples[row.subtype] for row in few if row.subtype in story.examples]
-    pictures = tuple(_example(case_card(each, kind)) for each in examples if each.images)
-    is_pictured = len(pictures) == len(few)
-    shown = few if is_pictured else _mildest_and_worst(rows, MOST_BARS)
+    shown = [row for row in _mildest_and_worst(rows) if row.subtype in story.examples]
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
     left_out = len(standings.shares) - len(shown)
     remainder = f"{capitalized(counted(left_out, 'more kind'))} not shown." if left_out else ""
-    worst, best = (
-        f"{_count(row.n_believed, row.n_answers)}, {_share(row)}" for row in (rows[-1], rows[0])
-    )
-    slide = Slide(
-        id="often",
-        heading=((title, ""),),
-        note=joined(f"How often each kind is {card_type(kind).believed}, by {whose}.", remainder),
-        notes=(
-            "Before you show this slide, ask which kind of mistake is the hardest to notice.",
-            f"{capitalized(wrong(rows[-1].subtype))}: {worst}. {capitalized(wrong(rows[0].subtype))}: {best}.",
-            halves,
-        ),
-    )
-    if is_pictured:
-        figures = tuple(
-            Figure(number(row.share, "rate"), wrong(row.subtype), f"of {row.n_answers:,} answers")
-            for row in shown
+    ends = [
+        f"{capitalized(wrong(row.subtype))}: {_count(row.n_believed, row.n_answers)}, {_share(row)}."
+        for row in (shown or rows)[:: max(len(shown or rows) - 1, 1)]
+    ]
+    return [
+        Slide(
+            id="often",
+            heading=((title, ""),),
+            pictures=tuple(_example(case_card(story.examples[row.subtype], kind)) for row in shown),
+            figures=tuple(
+                Figure(
+                    number(row.share, "rate"), wrong(row.subtype), f"of {row.n_answers:,} answers"
+                )
+                for row in shown
+            ),
+            note=joined(
+                f"How often each kind is {card_type(kind).believed}, by {whose}.", remainder
+            ),
+            notes=(
+                "Before you show this slide, ask which kind of mistake is the hardest to notice.",
+                " ".join(reversed(ends)),
+                halves,
+            ),
         )
-        return [replace(slide, pictures=pictures, figures=figures)]
-    scale, limit, label = _scale(shown, standings)
-    bars = tuple(
-        SlideBar(
-            wrong(row.subtype),
-            0.0,
-            row.share * scale,
-            number(row.share, "rate"),
-            row.low * scale,
-            row.high * scale,
-        )
-        for row in reversed(shown)
-    )
-    return [replace(slide, bars=bars, scale=scale, limit=limit * scale, limit_label=label)]
+    ]
 
 
-def _mildest_and_worst(rows: list[SubtypeShare], most: int) -> list[SubtypeShare]:
-    """Return the first row and the last ones, `most` in all."""
-    return rows if len(rows) <= most else [rows[0], *rows[1 - most :]]
+def _mildest_and_worst(rows: Sequence[SubtypeShare]) -> list[SubtypeShare]:
+    """Return the first row and the last ones, `MOST_FIGURES` in all. If there are more, two sets of one kind count as
+    one, of which the more general is kept.
+    """
+    if len(rows) > MOST_FIGURES:
+        general = sorted(rows, key=lambda row: ("(" in wrong(row.subtype), -row.share))
+        heads = {wrong(row.subtype).partition(" (")[0]: row for row in reversed(general)}
+        rows = [row for row in rows if row in heads.values()]
+    return [*rows] if len(rows) <= MOST_FIGURES else [rows[0], *rows[1 - MOST_FIGURES :]]
 
 
 def _example(card: CaseCard) -> SlidePicture:
@@ -176,6 +187,8 @@ def _example(card: CaseCard) -> SlidePicture:
     change = ""
     if source and target:
         change = " → ".join(shorten(words, LONGEST_EXAMPLE // 2) for words in (source, target))
+    if not card.case.images:
+        return SlidePicture("", shorten(card.case.wrong_text, LONGEST_TEXT), change)
     shot = card.front[0]
     return SlidePicture(shot.name, shot.alt, change or tuple(card.wrong_runs(LONGEST_EXAMPLE)))
 
@@ -338,9 +351,12 @@ def _bars(
 def _measured(standings: PairedTests, kind: KindPresentation) -> str:
     counts = f"{standings.n_cases:,} {kind.lies}."
     if standings.is_movement:
-        return f"How far each model moves: {counts} Lines: 95 % intervals."
+        moved = (
+            "Share of the top pictures that change" if kind.is_share else "How far a score moves"
+        )
+        return f"{moved} when only the words change: {counts} Thin lines: margin of error (95 %)."
     happened = card_type(kind).believed
-    return f"Share of the {kind.lies} that are {happened}: {counts} Lines: 95 % intervals."
+    return f"Share of the {kind.lies} that are {happened}: {counts} Thin lines: margin of error (95 %)."
 
 
 def _ranking_notes(
@@ -349,7 +365,7 @@ def _ranking_notes(
     kind: KindPresentation,
     names: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Say what a bar is, what the best and the worst model did, what the line means, and what the models are."""
+    """Say what a bar is, what the best and the worst model did, and what the line means."""
     standings = story.standings
     lines = ["Each bar is a model: a shorter bar is better."]
     if not standings.is_movement:
@@ -358,6 +374,10 @@ def _ranking_notes(
             f" {names[each.model]} is fooled by "
             f"{_count(round(2 * each.share * each.n_cases) / 2, each.n_cases)} {kind.lies}."
             for each in ends
+        )
+    if kind.is_share:
+        lines.append(
+            "The share is of up to 100 pictures per search. The searches on slides are among the worst."
         )
     if story.guess:
         blind = number(1 - story.guess.accuracy.value, "rate")
@@ -368,21 +388,11 @@ def _ranking_notes(
     n_pairs = len(standings.rows)
     if n_pairs:
         clear = sum(pair.verdict in ("fewer", "more") for pair in standings.rows)
-        differ = "all differ clearly"
-        if clear < n_pairs:
+        differ = "all differ clearly" if clear else "none differs clearly"
+        if 0 < clear < n_pairs:
             differ = f"{clear:,} differ clearly; the rest are tied or unknown"
         lines.append(f"Of {counted(n_pairs, 'pair')} of models, {differ}.")
-    abouts = {run.model: run.publication.about for run in story.runs if run.publication}
-    models = [
-        f"{names[each.model]}: {abouts[each.model]}."
-        for each in contestants
-        if abouts.get(each.model)
-    ]
-    return (
-        *lines,
-        findings.unbeaten(standings, names),
-        " ".join(["If someone asks:", *models] * bool(models)),
-    )
+    return (*lines, findings.unbeaten(standings, names))
 
 
 # Mixed pictures.

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from vlprobe.case.card import Run
-from vlprobe.render.attribution import credit_values
+from vlprobe.render.attribution import NOT_RECORDED, credit_values
 from vlprobe.render.charts.styles import GREY, Look, Looks, mark_values
+from vlprobe.render.sentences import joined
 from vlprobe.types import Picture
 from vlprobe.views.wall import Verdict
 
@@ -22,9 +23,9 @@ Layout = Literal["beside", "stacked", "figure"]
 
 @dataclass(frozen=True, slots=True)
 class SlidePicture:
-    """A picture with its alternative text."""
+    """A picture with its alternative text, which is shown in place of a picture that is not on this machine."""
 
-    name: str  # as in tables of cases
+    name: str  # as in tables of cases; "" without a picture
     alt: str
     label: str | tuple[Run, ...] = ""
     style: str = ""  # "true", "lie" or ""
@@ -119,7 +120,7 @@ def picture_names(slides: Sequence[Slide]) -> tuple[str, ...]:
     """Return the names of all pictures on the given slides, without repeats."""
     questions = [slide.question for slide in slides if slide.question]
     names = (picture.name for slide in [*slides, *questions] for picture in slide.pictures)
-    return tuple(dict.fromkeys(names))
+    return tuple(filter(None, dict.fromkeys(names)))
 
 
 def talk_values(
@@ -162,11 +163,11 @@ def _slide_values(
         "detail": slide.detail,
         "pictures": [
             {
-                "key": keys[picture.name],
+                "key": keys.get(picture.name, ""),
                 "alt": picture.alt,
                 "label": picture.label,
                 "style": picture.style,
-                "name": Picture.from_name(picture.name).path.name,
+                "name": picture.name and Picture.from_name(picture.name).path.name,
                 "credit": _credit(picture),
             }
             for picture in slide.pictures
@@ -186,7 +187,7 @@ def _slide_values(
         "scale": slide.scale,
         "limit": slide.limit,
         "limitLabel": slide.limit_label,
-        "note": slide.note,
+        "note": _note(slide),
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
         "question": slide.question and _slide_values(slide.question, model_looks, names, keys),
@@ -194,12 +195,23 @@ def _slide_values(
 
 
 def _credit(picture: SlidePicture) -> Values | None:
-    """Return the credit of a picture. A photograph of COCO has its number, so that a printed slide names it."""
-    credit = credit_values(picture.name, picture.author)
+    """Return the credit of a picture. A photograph of COCO has its number, so that a printed slide names it. That no
+    license is recorded is in the note of the slide, once for all pictures (`_note`).
+    """
+    credit = credit_values(picture.name, picture.author) if picture.name else None
     path = Picture.from_name(picture.name).path
     if credit and credit["license"] and "coco" in path.parts and path.stem.isdigit():
-        return credit | {"label": f"COCO {int(path.stem)}"}
+        license_ = credit["license"] * (credit["license"] != NOT_RECORDED)
+        return credit | {"label": f"COCO {int(path.stem)}", "license": license_}
     return credit
+
+
+def _note(slide: Slide) -> str:
+    """Return the small text below a slide, which says that the license of a photograph is not recorded."""
+    credits = [credit_values(picture.name) for picture in slide.pictures if picture.name]
+    if any(credit and credit["license"] == NOT_RECORDED for credit in credits):
+        return joined(slide.note, "Photographs: COCO, license per photo not recorded.")
+    return slide.note
 
 
 def _mark_rows(

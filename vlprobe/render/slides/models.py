@@ -1,0 +1,77 @@
+"""Descriptions of the models on slides, for an audience that has never heard of them."""
+
+from collections.abc import Mapping, Sequence
+
+from vlprobe.render.sentences import listed, sentence_names
+from vlprobe.render.slides.values import Slide
+from vlprobe.views.records import RunRow
+
+SALESFORCE = " (Salesforce): learned from 4 to 129 million pictures"
+PEVL = " (Tsinghua University): learned where things are in pictures"
+CLIPCAP = " (Tel Aviv University): made to write captions"
+TOYS = ": small teaching models of vlprobe, which learned from drawn scenes"
+TUNED = ": Tiny CLIP, trained again to avoid such mistakes"
+# Plain name ("" keeps the name), and words after it that say who made the model and how it differs, by stored name
+MODELS = {
+    "published:CLIP ViT-B/32": ("CLIP", " (OpenAI): learned from 400 million pictures of the web"),
+    "published:CLIP_COCO": ("CLIP + captions", ": CLIP, trained again on true captions"),
+    "published:CLIP_TROHN-Text": (
+        "CLIP + wrong captions",
+        ": CLIP, trained again on wrong captions",
+    ),
+    "published:CLIP_TROHN-Img": (
+        "CLIP + wrong pictures",
+        ": CLIP, trained again on wrong captions and pictures",
+    ),
+    "published:GPT-4V": ("", " (OpenAI): a chat program that also looks at pictures"),
+    "published:ALBEF 4M": ("", SALESFORCE),
+    "published:ALBEF 14M": ("", SALESFORCE),
+    "published:BLIP 129M": ("BLIP", SALESFORCE),
+    "published:BLIP CapFilt-L": ("BLIP filtered", SALESFORCE),
+    "published:BLIP ViT-L": ("BLIP large", SALESFORCE),
+    "published:BLIP-2 ITM": ("BLIP-2", SALESFORCE),
+    "published:X-VLM 16M": ("X-VLM", " (ByteDance): learned from 16 million pictures"),
+    "published:PEVL pretraining": ("PEVL", PEVL),
+    "published:PEVL VRD": ("PEVL tuned", PEVL),
+    "published:ClipCap CC": ("ClipCap web", CLIPCAP),
+    "published:ClipCap COCO": ("", CLIPCAP),
+    "demo:softmax": ("", TOYS),
+    "demo:sigmoid": ("", TOYS),
+    "demo:weak": ("", ": Tiny CLIP, trained for a shorter time"),
+    "demo:plain": ("", ": Tiny CLIP, trained for a longer time"),
+    "demo:eqsim": ("", TUNED),
+    "demo:scvc": ("", TUNED),
+}
+PLAIN_NAMES = {model: name for model, (name, _) in MODELS.items() if name}
+
+
+def slide_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
+    """Return the name of each model on slides: the name that a user gave, or else a plain one."""
+    return sentence_names(models, {**PLAIN_NAMES, **renamed})
+
+
+def models_slide(models: Sequence[str], runs: Sequence[RunRow], names: Mapping[str, str]) -> Slide:
+    """Return the slide that says what a model is, and who made these.
+
+    Args:
+        models: The models of the talk.
+        runs: Their runs, whose descriptions are in the speaker notes.
+        names: Names by model.
+    """
+    lines: dict[str, list[str]] = {}
+    for model in models:
+        lines.setdefault(MODELS.get(model, ("", ""))[1], []).append(names[model])
+    unknown = lines.pop("", [])
+    known = [f"- {', '.join(each)}{line}." for line, each in lines.items()]
+    known += [f"- {listed(unknown)}"] * bool(unknown)
+    abouts = {run.model: run.publication.about for run in runs if run.publication}
+    exact = [f"{names[model]}: {abouts[model]}." for model in models if model in abouts]
+    return Slide(
+        id="models",
+        heading=(("A model is a program that judges how well a text fits a picture.", ""),),
+        detail="\n".join(known),
+        notes=(
+            "A model learns from pictures with their captions. No one writes rules for it.",
+            " ".join(["If someone asks:", *exact] * bool(exact)),
+        ),
+    )
