@@ -393,20 +393,21 @@ def test_show_groups_tied_models_for_papers(dealt_store):
             if how == "latex"
             else row[column].strip()
             for row in rows
-            if len(row) > 2 and row[2].replace("\\_", "_") == "positive_rate"
+            if len(row) > 2 and {"positive_rate", "Positive rate"} & {row[1], row[2]}
         }
-        assert {model: shown[model] for model in letters} == letters
-        assert all(not shown[model] for model in shown if model not in letters)
+        names = {model: model.partition(":")[2] if how == "latex" else model for model in letters}
+        assert {model: shown[name] for model, name in names.items()} == letters
+        assert all(not shown[model] for model in shown if model not in names.values())
     assert "group" not in head
     is_clear = sum("a" in each for each in letters.values()) == 1
-    (best,) = [row for row in rows if row[0] == groups[0][0] and row[2] == r"positive\_rate"]
+    (best,) = [row for row in rows if row[:2] == [names[groups[0][0]], "Positive rate"]]
     assert best[column].startswith(r"\textbf{") == is_clear
 
 
 def test_the_caption_of_a_latex_table_names_the_question_set_and_the_intervals(cache):
     key = keys(cache)["control:random"]
     shown = call(cache, "show", key, "--format", "latex").stdout
-    assert "caption{Metrics, with 95 \\% intervals of values (low to high)." in shown
+    assert "caption{Metrics (micro averages) with 95 \\% intervals of values, resampled" in shown
     assert re.search(r"n = [\d,]+ cases, [\d,]+ items\. Run with vlprobe\.", shown)
 
 
@@ -416,11 +417,11 @@ def test_text_is_escaped_in_latex():
     start, *lines = latex_lines(table, caption="50 % of a/b", label="x")
     assert "booktabs" in start and lines[:2] == [r"\begin{table}[tbp]", r"\centering"]
     assert lines[2:4] == [r"\caption{50 \% of a/\allowbreak b}", r"\label{tab:vlprobe-x}"]
-    assert lines[4].startswith(r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.8")
-    assert lines[5] == r"\begin{tabular}{lr}"
+    assert lines[5].startswith(r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.8")
+    assert lines[6] == r"\begin{tabular}{lr}"
     assert lines[-3:] == [r"\end{tabular}", r"\end{adjustbox}", r"\end{table}"]
-    assert lines[6:9] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
-    assert lines[9:-4] == [
+    assert lines[7:10] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
+    assert lines[10:-4] == [
         r"{[}a] \textbackslash{}input\{b\} & 1.0000 \\",
         r"50 \% \& c\_d & $-$2.0000 \\",
         r"\$x\textasciicircum{}2\$ \textasciitilde{} \#1 & - \\",

@@ -97,5 +97,5 @@ def test_the_exported_table_has_the_rows_of_the_comparison(every_probe, keys):
     names = {model: model for model in question_set.models}
     table = rows_table(tests, question_set.presentation.kind("flip"), names)
     assert table["difference"].tolist() == [row.difference for row in tests.rows]
-    assert formatted(table, "latex").splitlines()[7] == r"\toprule"
+    assert formatted(table, "latex").splitlines()[8] == r"\toprule"
     assert formatted(table, "markdown").startswith("| baseline | kind |")

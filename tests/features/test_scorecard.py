@@ -12,7 +12,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from tests.conftest import case_key_of, question_set_of
+from tests.conftest import call, case_key_of, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import dashboard, views
 from vlprobe.dashboard import export
@@ -915,13 +915,18 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
     for how in ("latex", "markdown"):
         for text in (rows(how), scores(how)):
             assert "Differences from GPT-4V" in text and "95" in text and "Holm" in text
-            assert "Hsieh et al., SugarCrepe, MIT license (GPT-4V)" in text
-            plain = text.replace(r"\allowbreak ", "")
-            assert re.search(r"results of [\d-]+\. https:", plain)  # addresses are last
+            assert "Hsieh et al., SugarCrepe" in text and "MIT license" in text
+            assert "https://github.com/RAIVNLab/sugar-crepe" in text.replace("\\", "")
             assert "GPT-4V saw the captions in both orders; a case" in text
         assert "paired permutation test by picture" in rows(how)
         assert "Two of the columns can be solved without the picture" in scores(how)
         assert "“Fewer words” counts captions of equal length as wrong." in scores(how)
+    for latex in (rows("latex"), scores("latex")):
+        (caption,) = re.findall(r"\\caption{(.*)}", latex)
+        assert len(caption.split()) < 65 and "http" not in caption
+        entries = latex.partition("% @misc{hsieh-sugarcrepe,")[2]
+        assert "%   howpublished = {\\url{https://github.com/RAIVNLab/sugar-crepe/" in entries
+        assert "%   note = {MIT license. Published answers: GPT-4V}," in entries
 
 
 def test_a_figure_for_print_does_not_change_the_figure_of_the_page(question_set):
@@ -1099,8 +1104,9 @@ def test_latex_and_markdown_have_the_table_on_the_page_and_csv_one_row_for_each_
 
 @pytest.mark.parametrize("text_columns", ["onecolumn", "twocolumn"])
 def test_latex_files_of_both_tabs_fit_a_paper_as_they_are(
-    question_set, columns, tmp_path, text_columns
+    monkeypatch, question_set, columns, tmp_path, text_columns
 ):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
     latex = shutil.which("pdflatex")
     if latex is None:
         pytest.skip("needs pdflatex")
@@ -1109,6 +1115,8 @@ def test_latex_files_of_both_tabs_fit_a_paper_as_they_are(
     tables = card(columns).text("latex") + rows_text(tests, question_set, kind, {}, "latex")
     assert tables.count(r"\begin{table*}") == 2  # across both columns of text
     ranks = formatted_table(leaderboard(question_set), {}, "latex")
+    for command in (("show", GPT), ("show", GPT, "--by", "subtype"), ("compare", GPT, TROHN)):
+        ranks += call(tmp_path, *command, "--format", "latex").stdout
     assert r"\begin{table}" in ranks  # in one column of text
     assert "{\\scriptsize (6.0 to 7.3 \\%), $-$1.2}" in tables  # interval and difference
     packages = r"\usepackage{booktabs}\usepackage{adjustbox}"

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -12,6 +12,7 @@ import click
 from vlprobe import views
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.render.text_tables import folded, formatted, markdown_text, terminal_width, text_lines
+from vlprobe.render.words import value_label
 from vlprobe.runs.request import Progress
 
 if TYPE_CHECKING:
@@ -49,23 +50,20 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         ) from None
 
 
-def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING, caption: str = "") -> None:
+def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     """Print a table as text, csv, json, Markdown or LaTeX. Unknown numbers are "-", except in csv and json.
 
     Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, the terminal does not
     interpret it, and Markdown and LaTeX do not treat it as markup. On a terminal, a text table is fitted to the width.
-    The caption is for LaTeX; without one, it names the command.
+    The caption of a LaTeX table names the command.
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
 
     if how != "table":
-        context, command = click.get_current_context(silent=True), []
-        while context and context.parent:
-            command.insert(0, str(context.info_name))
-            context = context.parent
-        note = (caption or f"Output of vlprobe {' '.join(command)}.") if how == "latex" else ""
-        click.echo(formatted(table, how, note=note, label="-".join(command) or "table"), nl=False)
+        note = f"Output of vlprobe {' '.join(_command())}." if how == "latex" else ""
+        label = "-".join(_command()) or "table"
+        click.echo(formatted(table, how, note=note, label=label), nl=False)
     elif table.empty:
         inform(empty)
     else:
@@ -82,6 +80,15 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING, caption: 
             inform(f"Rows without an interval are based on {TOO_FEW}.")
 
 
+def _command() -> list[str]:
+    """Return the name of the command that runs, such as ["jobs", "cancel"]."""
+    context, command = click.get_current_context(silent=True), list[str]()
+    while context and context.parent:
+        command.insert(0, str(context.info_name))
+        context = context.parent
+    return command
+
+
 def print_rows(
     columns: str, rows: Iterable[Sequence[object]], how: str, empty: str = NOTHING
 ) -> None:
@@ -91,16 +98,21 @@ def print_rows(
     print_table(pd.DataFrame(list(rows), columns=pd.Index(columns.split())), how, empty)
 
 
-def print_metrics(table: "pd.DataFrame", how: str, runs: "Sequence[RunRow]") -> None:
+def print_metrics(
+    table: "pd.DataFrame", how: str, question_set: "QuestionSet", unit: str = "cosine"
+) -> None:
     """Print a table of metrics. Metrics without a value in any row are omitted, except in csv and json.
 
     A line printed to stderr tells how many metrics were omitted.
 
     Args:
         table: One row per metric and model, with `metric`, `value` and, in comparisons, `base`.
-        runs: The runs that the caption of a LaTeX table names as the source.
+        question_set: The source that the caption of a LaTeX table names.
+        unit: "cosine" or "spread".
     """
-    from vlprobe.render.attribution import source_line
+    from vlprobe.render.attribution import with_source
+    from vlprobe.render.sentences import listed, sentence_names
+    from vlprobe.storage import display_names
 
     if how in READ and "metric" in table:
         columns = [name for name in ("value", "base") if name in table]
@@ -113,10 +125,56 @@ def print_metrics(table: "pd.DataFrame", how: str, runs: "Sequence[RunRow]") -> 
                 f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no "
                 "value for these questions. To list all metrics, use --format json."
             )
-    measured = "differences from base" if "difference" in table else "values"
-    of_interval = f", with 95 % intervals of {measured} (low to high)" if "low" in table else ""
-    letters = " Models that share a letter are tied." if "group" in table else ""
-    print_table(table, how, caption=f"Metrics{of_interval}.{letters} {source_line(runs)}")
+    if how != "latex" or not {"metric", "model", "value", "low"} <= {*table}:
+        print_table(table, how)
+        return
+    renamed = display_names.read(question_set.store)
+    names = sentence_names(question_set.models, renamed)
+    measured = "values"
+    if "difference" in table:
+        compared = listed([names[model] for model in dict.fromkeys(table["model"])])
+        base = names[table["baseline"].iloc[0]]
+        measured = f"differences of {compared} from {base} (shares: in points)"
+    letters = " Models that share a letter are tied." * ("group" in table)
+    averages = "/".join(dict.fromkeys(table["averaging"]))
+    caption = (
+        f"Metrics ({averages} averages) with 95 % intervals of {measured}, resampled by picture."
+        f"{letters}"
+    )
+    paper, label = _paper_columns(table, question_set, unit, names), "-".join(_command())
+    sources = question_set.runs, renamed
+    click.echo(with_source(paper, how, *sources, None, caption, label=label), nl=False)
+
+
+def _paper_columns(
+    table: "pd.DataFrame", question_set: "QuestionSet", unit: str, names: "Mapping[str, str]"
+) -> "pd.DataFrame":
+    """Return the columns of a table of metrics that a paper needs, with the names and numbers of the pages. The other
+    columns are in the CSV file.
+    """
+    from vlprobe.render.numbers import between, chance, interval, number, signed, unit_of
+
+    metrics = question_set.metrics
+    units = [unit_of(metrics[name], unit) for name in table["metric"]]
+    is_compared = "difference" in table
+    paper = table[["model", "metric"]].copy()
+    paper["model"] = [names[model] for model in table["model"]]
+    paper["metric"] = [metrics[name].label for name in table["metric"]]
+    if "slice" in table and any(table["slice"]):
+        paper["slice"] = [value_label(name) or "All" for name in table["slice"]]
+    for name, write in {"base": number, "value": number, "difference": signed}.items():
+        if name in table:
+            texts = map(write, table[name], units)
+            paper[name] = [text.removesuffix(" points") for text in texts]
+    ends = zip(table["low"], table["high"], units, strict=True)
+    paper["interval"] = [(between if is_compared else interval)(*each) or "-" for each in ends]
+    if is_compared:
+        ps = [chance(p).removeprefix("p ").removeprefix("= ") for p in table["p_holm"]]
+        paper["p (Holm)"] = ps
+    paper["pictures"] = [f"{n:,}" for n in table["n_items"]]
+    if is_compared:  # the caption has what is the same in all rows
+        paper = paper.drop(columns=[n for n in ("model", "pictures") if paper[n].nunique() == 1])
+    return paper.assign(group=table["group"]) if "group" in table else paper
 
 
 def print_words(sentences: Sequence[str], how: str) -> None:

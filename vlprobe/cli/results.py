@@ -42,6 +42,7 @@ GROUPS = (
     "models that failed a check have no letter."
 )
 SHOWN_FORMATS = click.Choice([*FORMATS.choices, "model-index"])
+IN_PRINT = ("model", "dataset", "probe", "n_items", "n_cases", "finished")  # in a LaTeX table
 NO_MATCH = "No cases match these filters."
 
 
@@ -83,7 +84,10 @@ def show(
             "A model-index describes one run. Pass its KEY; `vlprobe show` lists the keys."
         )
     if key is None:
-        print_folded(views.runs.runs(store), ("options", "note"), how)
+        table = views.runs.runs(store)
+        if how == "latex":
+            table = table[list(IN_PRINT)].assign(finished=table["finished"].str[:10])
+        print_folded(table, ("options", "note"), how)
         if n_shipped := sum(row.shipped for row in views.runs.run_rows(store)):
             inform(
                 f"{n_shipped} of these runs are bundled with vlprobe. To hide bundled "
@@ -115,7 +119,7 @@ def show(
             table.insert(list(table).index("high") + 1, "group", column)
             if any(column):
                 print_words([GROUPS], how)
-        print_metrics(table, how, question_set.runs)
+        print_metrics(table, how, question_set, unit)
         print_notes(question_set.runs)
         for model in question_set.models:
             for comparison in views.totals.compare(store, model, question_set.key):
@@ -265,7 +269,8 @@ def leaderboard(
         if by == "edit":
             for each in question_sets:
                 print_slice_notes(store, each.key)
-        print_words(describe_columns(columns, renamed), how)
+        if how != "latex":  # which has them below the tables
+            print_words(describe_columns(columns, renamed), how)
         if how == "table":
             print_table(in_words(columns, renamed), how)
         else:
@@ -388,7 +393,7 @@ def steps(
     question_set, models = views.training_steps.find_training(store, name, probe)
     if not cases:
         table = views.training_steps.curves(question_set, models, slice_by, averaging, unit)
-        print_metrics(table, how, question_set.runs)
+        print_metrics(table, how, question_set, unit)
         return
     if outcome not in ("", *views.training_steps.OUTCOMES):
         raise NotFound("outcome", outcome, views.training_steps.OUTCOMES)

@@ -25,10 +25,9 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.widgets import draw_toast
-from vlprobe.render.attribution import source_line
+from vlprobe.render.attribution import bibliography, source_line, with_source
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import joined
-from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import probe_name
 from vlprobe.surfaces import paper
 from vlprobe.surfaces.paper import can_render
@@ -91,13 +90,16 @@ def draw_menu(
             draw_part("Table")
             with st.container(horizontal=True):
                 for how, (label, suffix, mime) in TEXTS.items():
-                    contents = partial(_text, table, how, facts, key)
+                    contents = partial(_text, table, how, runs, caption, key)
                     if text and how != "csv":
                         contents = partial(text, how)
                     file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
         if figure is not None and facts:  # last, so that its length hides no button
             draw_part("Caption")
             st.code(facts, language=None, wrap_lines=True)
+            if entries := "\n".join(bibliography(runs, renamed())):
+                draw_part("Sources (BibTeX)")
+                st.code(entries, language=None)
 
 
 def _draw_images(
@@ -123,9 +125,15 @@ def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], cap
         st.rerun()
 
 
-def _text(table: pd.DataFrame | Callable[[], pd.DataFrame], how: str, note: str, label: str) -> str:
+def _text(
+    table: pd.DataFrame | Callable[[], pd.DataFrame],
+    how: str,
+    runs: Sequence[RunRow],
+    caption: str,
+    label: str,
+) -> str:
     table = table if isinstance(table, pd.DataFrame) else table()
-    return formatted(table, how, note=note, label=label)
+    return with_source(table, how, runs, renamed(), caption=caption, label=label)
 
 
 def draw_part(title: str) -> None:

@@ -3,9 +3,11 @@
 If a picture of a bundled question set is not bundled itself, the credit line says so and links to its public page.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import htpy
 
@@ -13,13 +15,18 @@ from vlprobe import __version__
 from vlprobe.datasets import bundled, photographs
 from vlprobe.datasets.credits import Credit, picture_credits
 from vlprobe.models.published import NOTE
-from vlprobe.render.sentences import joined, sentence_names, shorten
+from vlprobe.render.sentences import joined, listed, sentence_names, shorten
+from vlprobe.render.text_tables import formatted, latex_text
 from vlprobe.render.words import NOT_RENAMED, dataset_name, model_name, probe_name
 from vlprobe.types import Picture
 from vlprobe.views.records import RunRow
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 LONGEST_AUTHOR = 80  # characters
 NOT_BUNDLED, NOT_RECORDED = "Picture not bundled", "license not recorded"
+MOST_IN_CAPTION = 2  # question sets with their sizes
 SECURE = "https://"  # other addresses are shown as plain text
 
 
@@ -121,13 +128,22 @@ def published_text(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENA
     return f"{NOTE}. {'; '.join(parts)}." if parts else ""
 
 
-def source_line(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Return the source of a figure or table, for its caption: question sets with their size, published answers with
-    authors and license, the date of the results, and addresses; "" without runs. Models are named if some have another
-    source.
+def source_line(
+    runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED, is_full: bool = False
+) -> str:
+    """Return the source of a figure or table, for its caption: question sets with their size, the authors of published
+    answers, and the date of the results; "" without runs.
+
+    Args:
+        is_full: Whether to add what `bibliography` has: the licenses and addresses of published answers, and their
+            models.
     """
     if not runs:
         return ""
+    return joined(_sizes(runs, renamed), _origin(runs, renamed, is_full))
+
+
+def _sizes(runs: Sequence[RunRow], renamed: Mapping[str, str]) -> str:
     sets = {run.case_key: run for run in runs}.values()
     counts = [
         f"{dataset_name(run.dataset, renamed)}, {probe_name(run.probe, run.dataset)}: "
@@ -135,23 +151,59 @@ def source_line(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED
         + (f"{run.n_units:,} pictures" if run.n_units < run.n_items else f"{run.n_items:,} items")
         for run in sets
     ]
-    sources = _sources(runs)
+    return f"{'; '.join(counts)}."
+
+
+def _origin(runs: Sequence[RunRow], renamed: Mapping[str, str], is_full: bool) -> str:
     computed = dict.fromkeys(run.model for run in runs if not run.publication)
-    is_mixed = bool(sources) and len(sources) + bool(computed) > 1
-    names = ", ".join(sentence_names(list(computed), renamed).values()) if is_mixed else ""
-    published = [
-        f"{authors}, {license_} license"
-        + (f" ({', '.join(model_name(model, renamed) for model in models)})" if is_mixed else "")
-        for (authors, _, license_), models in sources.items()
-    ]
-    day = max(run.finished for run in runs)[:10]
+    authors = [authors for authors, _, _ in _sources(runs)]
+    models = listed(list(sentence_names(list(computed), renamed).values())) if authors else ""
+    published = f"{NOTE}: {'; '.join(authors)}." if authors else ""
     return joined(
-        f"{'; '.join(counts)}.",
-        f"Run with vlprobe{names and f': {names}'}." if computed else "",
-        f"{NOTE}: {'; '.join(published)}." if published else "",
-        f"vlprobe {__version__}, results of {day}.",
-        ", ".join(dict.fromkeys(address for _, address, _ in sources)),
+        f"Run with vlprobe{models and f': {models}'}." if computed else "",
+        published_text(runs, renamed) if is_full else published,
+        f"vlprobe {__version__}, results of {max(run.finished for run in runs)[:10]}.",
     )
+
+
+def with_source(
+    table: "pd.DataFrame",
+    how: str,
+    runs: Sequence[RunRow],
+    renamed: Mapping[str, str] = NOT_RENAMED,
+    tie_letters: Mapping[str, Sequence[str]] | None = None,
+    caption: str = "",
+    details: str = "",
+    label: str = "table",
+) -> str:
+    """Format a table for a paper as "csv", "latex" or "markdown", with the source of its runs (see `formatted`)."""
+    sources = source_line(runs, renamed, is_full=how != "latex")
+    if len({run.case_key for run in runs}) > MOST_IN_CAPTION:
+        sources = _origin(runs, renamed, is_full=how != "latex")
+        details = joined(details, _sizes(runs, renamed))
+    note = joined(caption, sources)
+    return formatted(table, how, tie_letters, note, label, details, bibliography(runs, renamed))
+
+
+def bibliography(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> list[str]:
+    """Return the lines of BibTeX entries for the sources of published answers: authors, name, address, license and
+    models. There are no lines if vlprobe computed all answers.
+    """
+    lines: list[str] = []
+    for (authors, address, license_), models in _sources(runs).items():
+        names = ", ".join(model_name(model, renamed) for model in models)
+        author, _, title = authors.partition(", ")
+        url = re.sub(r"[^\w:/.?=&~+-]", "", address)
+        fields = {
+            "author": latex_text(author).replace("et al.", "and others"),
+            "title": f"{{{latex_text(title or author)}}}",
+            "howpublished": rf"\url{{{url}}}",
+            "note": latex_text(f"{license_} license. Published answers: {names}"),
+        }
+        key = "-".join(re.findall(r"\w+", authors.replace("et al.", "").lower(), re.ASCII))
+        lines += [f"@misc{{{key},", *(f"  {name} = {{{text}}}," for name, text in fields.items())]
+        lines.append("}")
+    return lines
 
 
 def published_by(runs: Sequence[RunRow]) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.case.card import wrong_captions
-from vlprobe.render.attribution import source_line
+from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
@@ -25,7 +25,6 @@ from vlprobe.render.sentences import (
     sentence_names,
     shortened,
 )
-from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.named_slices import PREFIX
@@ -447,28 +446,19 @@ def rows_text(
     runs = [question_set.run(contestant.model) for contestant in comparison.contestants]
     names = sentence_names([run.model for run in runs], renamed)
     twice = [names[run.model] for run in runs if run.n_orders == 2]
-    note = joined(table_note(comparison, names, twice), source_line(runs, renamed))
-    return formatted(in_columns(comparison, kind, names), how, note=note, label="differences")
-
-
-def table_note(
-    comparison: PairedTests, names: Mapping[str, str], both_orders: Sequence[str]
-) -> str:
-    """Return the note below the exported rows: baseline, intervals, test, correction and halves.
-
-    Args:
-        names: Display names of models.
-        both_orders: Display names of the models that were asked in both orders of the captions.
-    """
     unit = "points" if comparison.unit == "rate" else UNIT_WORDS[comparison.unit]
     family = correction((row.subtype, row.n_tests) for row in comparison.rows)
-    return joined(
+    caption = (
         f"Differences from {names[comparison.baseline.model]} in {unit}, with 95 % intervals "
-        "of each comparison, resampled by picture.",
-        "p: paired permutation test by picture (McNemar's exact test if each picture has one answer), "
-        f"{', '.join(filter(None, [f'{comparison.correction}-adjusted', family]))}.",
-        halves_note(both_orders),
+        f"of each comparison and {comparison.correction}-adjusted p-values."
     )
+    details = joined(
+        "Intervals: resampled by picture. p: paired permutation test by picture (McNemar's exact test if each "
+        f"picture has one answer){family and f', {family}'}.",
+        halves_note(twice),
+    )
+    table = in_columns(comparison, kind, names)
+    return with_source(table, how, runs, renamed, None, caption, details, "differences")
 
 
 CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can be clicked

@@ -1,11 +1,11 @@
 """The leaderboard as a table of text, with one row per model and one column per question set."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vlprobe.render.attribution import source_line
+from vlprobe.render.attribution import with_source
 from vlprobe.render.numbers import (
     TOO_FEW,
     WAYS,
@@ -16,7 +16,7 @@ from vlprobe.render.numbers import (
     with_interval,
 )
 from vlprobe.render.sentences import joined, sentence_names
-from vlprobe.render.text_tables import BELOW, formatted
+from vlprobe.render.text_tables import BELOW
 from vlprobe.render.words import dataset_name, value_label
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
@@ -28,24 +28,49 @@ def formatted_table(
 ) -> str:
     """Format the leaderboard as "markdown" or "latex", with tie letters, clearly best values in bold, and the source.
 
+    Question sets that have no model in common are tables below each other.
+
     Args:
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
     """
-    models = ranked_models(columns)
-    table = in_words(columns, renamed, how)
-    groups = [[column.cell(model).group for model in models] for column in columns]
-    measured: Collection[str] = {
-        f"{column.metric.label} ({column.metric.name}), {WAYS[column.metric.direction]}."
-        for column in columns
-    }
-    if len(measured) > 1:
-        measured = describe_columns(columns, renamed)
-    columns_in_words = measured if how == "latex" else []
-    runs = [run for column in columns for run in column.question_set.runs if run.model in models]
-    note = joined(*columns_in_words, LEGEND, source_line(runs, renamed))
-    letters = dict(zip(table.columns[1:], groups, strict=True))
-    return formatted(table, how, letters, note, "leaderboard")
+    parts = _parts(columns)
+    tables = []
+    for number_of_part, part in enumerate(parts, 1):
+        models = ranked_models(part)
+        table = in_words(part, renamed, how, models)
+        groups = [[column.cell(model).group for model in models] for column in part]
+        measured: dict[str, list[str]] = {}
+        for column, head in zip(part, table.columns[1:], strict=True):
+            measure = f"{column.metric.label}, {WAYS[column.metric.direction]}"
+            measured.setdefault(measure, []).append(head)
+        *others, (most, heads) = sorted(measured.items(), key=lambda entry: len(entry[1]))
+        of_most = "" if not others else f": {heads[0] if len(heads) == 1 else 'all other columns'}"
+        caption = joined(f"{most}." if not others else "", LEGEND)
+        details = joined(*(f"{name}: {'; '.join(where)}." for name, where in others))
+        details = joined(details, f"{most}{of_most}.") if others else ""
+        runs = [run for column in part for run in column.question_set.runs if run.model in models]
+        letters = dict(zip(table.columns[1:], groups, strict=True))
+        label = "leaderboard" + f"-{number_of_part}" * (len(parts) > 1)
+        details = details if how == "latex" else ""  # the command prints them above the tables
+        tables.append(with_source(table, how, runs, renamed, letters, caption, details, label))
+    return "\n".join(tables)
+
+
+def _parts(columns: Sequence[LeaderboardColumn]) -> list[list[LeaderboardColumn]]:
+    """Split columns into parts without a common model, in the order of their first columns."""
+    parts: list[list[LeaderboardColumn]] = []
+    for column in columns:
+        linked = [
+            part
+            for part in parts
+            if any(not each.cells or column.cells.keys() & each.cells for each in part)
+            or not column.cells
+        ]
+        joint = [*(each for part in linked for each in part), column]
+        parts = [joint if part in linked[:1] else part for part in parts if part not in linked[1:]]
+        parts += [joint] * (not linked)
+    return parts
 
 
 def in_words(

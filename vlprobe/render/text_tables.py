@@ -122,9 +122,14 @@ def formatted(
     tie_letters: Mapping[str, Sequence[str]] | None = None,
     note: str = "",
     label: str = "table",
+    details: str = "",
+    sources: Sequence[str] = (),
 ) -> str:
-    """Format a table as "csv", "json", "markdown" or "latex", for commands and for the pages' *Export* menus. A note is
-    a paragraph below a table in Markdown, and the caption in LaTeX, where the label is "tab:vlprobe-" and `label`.
+    """Format a table as "csv", "json", "markdown" or "latex", for commands and for the pages' *Export* menus.
+
+    A note and its details are a paragraph below a table in Markdown. In LaTeX, the note is the caption, the details are
+    small text below the table, the sources (lines of BibTeX) are comments after it, and the label is "tab:vlprobe-" and
+    `label`.
 
     Text in cells is untrusted. It is escaped so that a spreadsheet does not run it as a formula, and Markdown and LaTeX
     do not treat it as markup.
@@ -134,9 +139,11 @@ def formatted(
     if how == "json":
         return f"{table.to_json(orient='records', indent=1, date_format='iso')}\n"
     if how == "latex":
-        lines = latex_lines(table, tie_letters, note, label)
+        lines = latex_lines(table, tie_letters, note, label, details)
+        lines += ["% Sources, as BibTeX:"] * bool(sources) + [f"% {line}" for line in sources]
     else:
-        lines = [*markdown_lines(table, tie_letters), *(["", markdown_text(note)] if note else [])]
+        paragraph = markdown_text(f"{details} {note}")
+        lines = [*markdown_lines(table, tie_letters), *(["", paragraph] if paragraph else [])]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -163,6 +170,7 @@ def latex_lines(
     tie_letters: Mapping[str, Sequence[str]] | None = None,
     caption: str = "",
     label: str = "table",
+    details: str = "",
 ) -> list[str]:
     """Format a table as a LaTeX float with a caption, and with all commands in its text escaped (see `formatted`).
 
@@ -192,14 +200,15 @@ def latex_lines(
     has_small = any(BELOW in text for column in texts.values() for text in column)
     n_lines = len(parts) * len(table) * (1 + has_small)
     floats = [parts] if n_lines <= LONG else [[part] for part in parts]
-    height = max(0.3, 0.88 - len(caption) / CAPTION_LETTERS * (1 if is_wide else 2))
+    n_letters = len(caption) + len(details)
+    height = max(0.3, 0.88 - n_letters / CAPTION_LETTERS * (1 if is_wide else 2))
     height /= len(floats[0])
     room = rf"max width=\linewidth, max totalheight={height:.2f}\textheight"
     lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
     for (start, end), together in product(_pages(columns[parts[0][0]]), floats):
         if len(lines) > 1:
             lines.append("")
-        lines += [rf"\begin{{{kind}}}[tbp]", r"\centering", *captions]
+        lines += [rf"\begin{{{kind}}}[tbp]", r"\centering", *captions, r"\smallskip"]
         for names in together:
             sides = {
                 name: "r" if all(map(NUMBER.fullmatch, texts[name])) else "l" for name in names
@@ -221,6 +230,13 @@ def latex_lines(
                 *rows[start:end],
                 *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
             ]
+        if details:
+            lines += [
+                "",
+                r"\smallskip",
+                rf"\parbox{{\linewidth}}{{\footnotesize {latex_text(details)}}}",
+            ]
+            details = ""  # below the first part only
         lines.append(rf"\end{{{kind}}}")
         captions = [rf"\caption{{Continued from Table~\ref{{{label}}}.}}"]
     return lines

@@ -17,7 +17,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from vlprobe.render.attribution import source_line
+from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import (
     LEAST_LETTERS,
@@ -44,7 +44,6 @@ from vlprobe.render.sentences import (
     joined,
     listed,
 )
-from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import dataset_name, probe_name, value_label, wrong
 from vlprobe.views.estimates import LEAST_DIFFERENT
 from vlprobe.views.leaderboard import (
@@ -177,9 +176,9 @@ class Scorecard:
             }
             baseline = self.baseline if self.baseline in rows else ""
             part = replace(self, columns=[self.columns[i] for i in here], sort=0, baseline=baseline)
-            note = joined(part._facts(), source_line(part.runs, self.renamed))
             label = "scorecard" + f"-{number_of_table}" * (len(models) > 1)
-            tables.append(formatted(whole, how, letters, note, label))
+            sources = part.runs, self.renamed
+            tables.append(with_source(whole, how, *sources, letters, *part._facts(), label))
         return "\n".join(tables)
 
     @property
@@ -220,22 +219,24 @@ class Scorecard:
         run = column.question_set.runs[0]
         return f"{self._dataset(column)}, {probe_name(run.probe, run.dataset)}"
 
-    def _facts(self, is_figure: bool = False) -> str:
-        """Return the facts for the caption of the table, or of the figure, which has no differences."""
+    def _facts(self, is_figure: bool = False) -> tuple[str, str]:
+        """Return the facts for the caption of the table, or of the figure, which has no differences, and details."""
         base, line = self.names.get(self.baseline, ""), ""
         if is_figure:
             base, line = line, base
         measured = self._measured.replace("fooled", "share of cases that fool a model")
         measured = measured.replace("right", "share of cases in which a model is right")
         measured = measured.replace(" or m", ", or (columns of that name) mean m")
-        return joined(
+        caption = joined(
             f"{capitalized(measured)}, with 95 % intervals.",
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
-            f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             "Models that share a letter are tied." if self._has_letters else "",
             "Bold: clearly best.",
             "Each panel has its own axis." if is_figure else "",
             f"Dashed line and bold name: {line}, the baseline." if line else "",
+        )
+        return caption, joined(
+            f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             halves_note(self._both_orders),
             self.note(),
             "" if is_figure else self._rule_note,
@@ -254,7 +255,7 @@ class Scorecard:
 
     def caption(self) -> str:
         """Return the facts for the caption of `figure`: the finding and what the letters mean."""
-        return joined(self.finding()[0], self._facts(is_figure=True), RESAMPLED)
+        return joined(self.finding()[0], *self._facts(is_figure=True), RESAMPLED)
 
     def figure(self, width: int = PAGE[0]) -> go.Figure:
         """Draw a panel for each column, with one row per model: its share with 95 % interval, in print next to the mark

@@ -15,12 +15,12 @@ import plotly.graph_objects as go
 from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.render import findings
-from vlprobe.render.attribution import source_line
+from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
 from vlprobe.render.numbers import TOO_FEW, as_printed, number, unit_of, with_interval
-from vlprobe.render.sentences import capitalized, joined, listed
+from vlprobe.render.sentences import capitalized, joined
 from vlprobe.render.symbols import heading
 from vlprobe.render.words import value_label
 from vlprobe.types import POOLED, Metric
@@ -43,6 +43,7 @@ SIDES = {
 BETTER = "better ↗"
 WIDE_ONLY = "wide only"  # the name of annotations without room in a narrow figure
 PUBLISHED = "published models, on other pictures, averaged per caption"
+PUBLISHED_SOURCE = "values that the LGIP paper prints (Lee, arXiv 2511.13494), on other pictures, averaged per caption"
 FRONT = "no other model is better on both counts"
 # Words for the axes, by the unit of the y axis
 UP_WORDS = {"rate": "wrong captions rejected", "cosine": "how far a wrong caption lowers the score"}
@@ -340,33 +341,15 @@ def _with_metric_names(rows: list[dict], trade_off: TradeOffData) -> pd.DataFram
 def in_columns(
     question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`.
-
-    The values of an axis are "" in rows of types if they do not depend on the type of any model.
-    """
+    """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`."""
     figures = {"All": trade_off}
     if trade_off.other:
         figures[f"All, {trade_off.other.changed}"] = trade_off.other
     by_type = trade_offs_by_type(question_set, trade_off)
-    labels = {capitalized(value_label(name)): each for name, each in by_type.items()}
-    figures |= labels
-    overall = {point.model: point for point in trade_off.points}
-
-    def facts(point: PointRow | None, axis: str) -> list[object]:
-        return [getattr(point, f"{axis}{end}", None) for end in ("", "_low", "_high", "_n")]
-
-    apart = {
-        axis
-        for axis in ("x", "y")
-        for figure in labels.values()
-        for point in figure.points
-        if facts(point, axis) != facts(overall.get(point.model), axis)
-    }
+    figures |= {capitalized(value_label(name)): each for name, each in by_type.items()}
 
     def cell(name: str, point: PointRow | PrintedRow, axis: str, unit: str) -> str:
         value = getattr(point, axis)
-        if name in labels and len(labels) > 1 and axis not in apart:
-            return ""
         if isinstance(point, PrintedRow):
             column = [getattr(row, axis) for row in figures[name].printed]
             return f"{as_printed(value, unit, column)} (published)"
@@ -385,17 +368,19 @@ def in_columns(
     )
 
 
-def table_note(data: TradeOffData, question_set: QuestionSet, names: Mapping[str, str]) -> str:
-    """Return the note below the exported values: intervals, averages and sources."""
-    return joined(
-        f"{data.up.label} and {_in_sentence(data.down)}, with 95 % intervals, resampled by picture.",
-        f"Averages: {data.averaging}.",
-        "A value that does not depend on the type is only in the rows of all types.",
-        "Published: values that the LGIP paper prints, on other pictures, averaged per caption."
-        if data.printed
-        else "",
-        source_line(question_set.runs, names),
+def table_text(
+    question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str], how: str
+) -> str:
+    """Format the values of the trade-off figures as "latex" or "markdown", with intervals, averages and sources."""
+    down = _in_sentence(trade_off.down)
+    details = joined(
+        f"Intervals: resampled by picture. Averages: {trade_off.averaging}.",
+        "A value that does not depend on the type is repeated.",
+        f"Published: {PUBLISHED_SOURCE}." if trade_off.printed else "",
     )
+    caption = f"{trade_off.up.label} and {down}, with 95 % intervals."
+    table = in_columns(question_set, trade_off, names)
+    return with_source(table, how, question_set.runs, names, None, caption, details, "tradeoff")
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
@@ -701,7 +686,7 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
         if rings := [ring for ring in data.printed if data.side(ring) == side]:
             low, high = (number(end(map(value, rings)), unit) for end in (min, max))
             between = low if low == high else f"{low.removesuffix(' %')} to {high}"
-            ring_names = listed([short_name(ring.model) for ring in rings])
+            ring_names = ", ".join(short_name(ring.model) for ring in rings)
             phrases.append(f"{ring_names}, as published, {between}")
         if phrases:
             notes.append(f"{words}: {' · '.join(phrases)}".replace(" %", "\u00a0%"))

@@ -56,7 +56,6 @@ from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
-from vlprobe.render.text_tables import formatted
 from vlprobe.render.words import AVERAGED, presentations, probe_name, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types import AS_PAPER, Metric, Picture
@@ -318,12 +317,7 @@ def _draw_figure(
         lambda: _select(page_subject(subject.key).models),
         BETWEEN.join(sorted(named)),
         table=partial(data.figure_table, *arguments),
-        text=lambda how: formatted(
-            data.in_columns(*arguments),
-            how,
-            note=data.table_note(trade_off, subject.question_set, subject.names),
-            label="tradeoff",
-        ),
+        text=partial(data.table_text, *arguments),
         printed=figure_of,
         caption=data.caption(trade_off, subject.names),
         runs=subject.question_set.runs,
