@@ -157,7 +157,7 @@ def _paper_columns(
     metrics = question_set.metrics
     units = [unit_of(metrics[name], unit) for name in table["metric"]]
     is_compared = "difference" in table
-    paper = table[["model", "metric"]].copy()
+    paper = table.loc[:, ["model", "metric"]]
     paper["model"] = [names[model] for model in table["model"]]
     paper["metric"] = [metrics[name].label for name in table["metric"]]
     if "slice" in table and any(table["slice"]):
@@ -173,8 +173,10 @@ def _paper_columns(
         paper["p (Holm)"] = ps
     paper["pictures"] = [f"{n:,}" for n in table["n_items"]]
     if is_compared:  # the caption has what is the same in all rows
-        paper = paper.drop(columns=[n for n in ("model", "pictures") if paper[n].nunique() == 1])
-    return paper.assign(group=table["group"]) if "group" in table else paper
+        paper = paper.drop(columns=[n for n in ("model", "pictures") if len(set(paper[n])) == 1])
+    if "group" in table:
+        paper["group"] = table["group"]
+    return paper
 
 
 def print_words(sentences: Sequence[str], how: str) -> None:

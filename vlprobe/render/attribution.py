@@ -187,7 +187,7 @@ def with_source(
 
 def bibliography(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> list[str]:
     """Return the lines of BibTeX entries for the sources of published answers: authors, name, address, license and
-    models. There are no lines if vlprobe computed all answers.
+    models. The list is empty if vlprobe computed all answers.
     """
     lines: list[str] = []
     for (authors, address, license_), models in _sources(runs).items():
