@@ -25,7 +25,7 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     store,
 )
 from vlprobe import registry, views
-from vlprobe.dashboard import decks, embeddings
+from vlprobe.dashboard import decks, drawer, embeddings
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.lab import suspects as lab_suspects
 from vlprobe.dashboard.loaded import load_player
@@ -602,6 +602,7 @@ def test_a_case_shows_the_words_and_parts_that_matter(show_page, bundled, scenes
     shares = f"{n_fooled['fooled']:,} of {n_fooled['all']:,} cases"
     (label,) = [link.proto.label for link in at.get("page_link") if shares in link.proto.label]
     assert label.startswith("A wrong") and " fools Tiny CLIP in " in label
+    assert drawer._fools(SimpleNamespace(subtype="swap_obj")) == "Swapped things fool"
 
 
 def test_the_explanation_of_a_rewording_mentions_no_wrong_caption(show_page, bundled, scenes_key):

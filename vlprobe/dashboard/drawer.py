@@ -47,7 +47,7 @@ from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import capitalized, counted, halves_note, shorten
 from vlprobe.render.wall import pattern_words, rate_text
-from vlprobe.render.words import movement_kinds, value_label, wrong
+from vlprobe.render.words import is_plural, movement_kinds, value_label, wrong
 from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
 from vlprobe.scoring.thumbnails import addresses
@@ -208,8 +208,14 @@ def _draw_type(subject: PageSubject, model: str, card: WallCard) -> None:
     if not card.subtype or card.kind in movement_kinds():
         return
     of_type = Filter.parse(model, card.kind, subtype=card.subtype)
-    label = f"{wrong(card.subtype)} fools {model_name(model)} in {_rate(subject, of_type)}"
-    link_page("explore", plain(capitalized(label)), case_query(subject, of_type))
+    label = f"{_fools(card)} {model_name(model)} in {_rate(subject, of_type)}"
+    link_page("explore", plain(label), case_query(subject, of_type))
+
+
+def _fools(card: WallCard) -> str:
+    """Return the type of edit of a case as the subject of a sentence, with its verb."""
+    phrase = wrong(card.subtype)
+    return f"{capitalized(phrase)} {'fool' if is_plural(phrase) else 'fools'}"
 
 
 def _rate(subject: PageSubject, case_filter: Filter) -> str:
@@ -282,7 +288,7 @@ def _circumstances(subject: PageSubject, model: str, card: WallCard) -> list[str
         )
         if not math.isnan(of_type):
             sentences.append(
-                f"{capitalized(wrong(card.subtype))} fools {model_name(model)} in {100 * of_type:.1f} % of the cases, "
+                f"{_fools(card)} {model_name(model)} in {100 * of_type:.1f} % of the cases, "
                 f"any edit in {100 * of_all:.1f} %."
             )
             is_asked_twice = subject.question_set.run(model).n_orders == 2

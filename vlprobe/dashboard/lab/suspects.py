@@ -26,7 +26,7 @@ from vlprobe.render.sentences import counted, listed
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
 from vlprobe.views.bodies import stored_body
-from vlprobe.views.changes import change_in_words
+from vlprobe.views.changes import change_in_words, changed_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.suspects import Suspect, Suspects
 
@@ -132,7 +132,8 @@ def _pick(ranking: Suspects) -> Suspect:
     rows = []
     for each in ranking.suspects:
         verdict = CHOICES[each.verdict][0] if each.verdict else ""
-        changed = change_in_words(each.true_text, each.wrong_text, "several places")
+        texts = each.true_text, each.wrong_text
+        changed = change_in_words(*texts, changed_words(*texts)[1].replace(", ", " … "))
         rows.append((changed, each.n_rejecting, verdict, each.wrong_text))
     heads = ["changed words", f"of {len(ranking.strong)}", "verdict", "wrong caption"]
     table = pd.DataFrame(rows, columns=pd.Index(heads))
