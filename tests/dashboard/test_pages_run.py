@@ -185,6 +185,8 @@ def test_a_job_started_from_the_form_runs_to_completion(
         ("csv:{folder}/wrong.csv", "has the columns picture, caption"),
         ("pairs:{folder}/wrong.json", "is not valid JSON"),
         ("cocoo:/nope", "No dataset named"),
+        ("/nope/pictures", "'/nope/pictures' does not exist, or is not a dataset."),
+        ("{folder}/plain", "1 of 1 pictures in"),  # without captions, which loading it finds
     ],
 )
 def test_an_invalid_dataset_shows_an_error_in_the_form_and_disables_start(
@@ -192,6 +194,8 @@ def test_an_invalid_dataset_shows_an_error_in_the_form_and_disables_start(
 ):
     (tmp_path / "wrong.csv").write_text("picture,caption\n")
     (tmp_path / "wrong.json").write_text("{no")
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "a.png").write_bytes(png("red"))
     at = open_page(monkeypatch, store, "run")
     at.multiselect(key="run_models").set_value(["control:random"])
     at.text_input(key="run_own").set_value(own.format(folder=tmp_path)).run()

@@ -52,8 +52,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
     if without:
         raise InvalidInput(
             f"{len(without)} of {len(pictures)} pictures in '{folder}' have no caption "
-            f"(first: '{without[0].name}'). Add captions or move the pictures to another "
-            "folder."
+            f"(first: '{without[0].name}'). Add their captions in a captions.csv with the columns "
+            "image and caption, or move the pictures to another folder."
         )
     return validated(name, sorted(items, key=lambda item: item.id), cache)
 

@@ -266,6 +266,11 @@ def _absent(folder: str, name: str) -> NotFound | InvalidInput:
             f"'{name}' is a path without a prefix. To read it as a dataset, write "
             f"'{prefix}:{name}'."
         )
+    if folder == "datasets" and "/" in name and ":" not in name:
+        return InvalidInput(
+            f"'{name}' does not exist, or is not a dataset. Expected a folder of pictures with captions, "
+            "or a file such as captions.csv."
+        )
     if folder == "models":
         for family in families(folder).values():
             if (suggestion := getattr(family, "suggestion", None)) and (form := suggestion(name)):

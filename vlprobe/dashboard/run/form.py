@@ -672,12 +672,15 @@ def _servers(requests: Sequence[Request]) -> str:
 
 
 def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
-    """Count the pictures in a run, or return 0 if the number is unknown or differs between probes."""
+    """Count the pictures in a run, or return 0 if the number is unknown or differs between probes.
+
+    Raises NotFound or InvalidInput if the user's own pictures cannot be read.
+    """
     sizes = set()
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)
         if st.session_state.get("run_own", "").strip():  # earlier runs may have a limit
-            with suppress(VlprobeError, OSError):  # the bar shows why it cannot be read
+            with suppress(OSError):
                 size = gallery.pictured_items(request.dataset, str(store().root))[0]
         n_pictures = _at_most(request)
         sizes.add(0 if request.where else min(size or n_pictures, n_pictures or size))
