@@ -48,6 +48,7 @@ FEW_TEXTS = 4  # if a case has more texts, only the two compared ones are listed
 MOST_IN_SERIES = 10  # maximum number of pictures in a strip
 FRAMES = "Solid frame: the right choice. Dashed frame: the model's choice."
 LONGEST_WINNER = 120  # characters of a text that a model ranks first
+BEST = "Which picture fits “{text}” best?"
 PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
 
 
@@ -206,8 +207,9 @@ class CaseCard:
     wrong_role: ClassVar[str] = "lie"
     speaker_notes: ClassVar[tuple[str, str]] = ("", "")  # notes below the slides for the two sides
     task = ""  # what a model has to do, on slides whose captions do not show it
-    # What people guess on the slide before the answer, with the first {text}; "": nothing
+    # What people guess on the slide before the answer, with the first {text}, and what they choose from
     guess: ClassVar[str] = ASKED
+    choices: ClassVar[Literal["captions", "pictures", ""]] = "captions"
 
     # Texts.
 
@@ -549,7 +551,7 @@ class PictureSearchCard(SearchCard):
     fooled = ("prefers a mixture", "prefer a mixture")
     chose = "put {lie} first"
     shows_query = True
-    guess = "Which picture fits “{text}” best?"
+    guess, choices = BEST, "pictures"
     speaker_notes = (
         "One picture belongs to the caption. The other one is a mixture: a little of another picture is in it.",
         "The model searches many pictures for the caption. The mixture is one of them and should not come first.",
@@ -748,7 +750,7 @@ class RankingsCard(CaseCard):
     """A query that was searched for in several wordings, with the pictures ranked first for each wording."""
 
     shows_query = True
-    guess = "Do both searches find the same pictures?"
+    guess, choices = "Do both searches find the same pictures?", ""
     speaker_notes = (
         "",
         "Both wordings ask for the same thing, so they should find the same pictures.",
@@ -834,7 +836,6 @@ class SeriesCard(CaseCard):
     believed = "missed"
     winner = "another place"
     fooled = ("chooses {lie}", "choose {lie}")
-    guess = ""
     chose = "chose {lie}"
     is_neutral = True
     has_large_pictures = False
@@ -850,6 +851,16 @@ class SeriesCard(CaseCard):
         return (
             f"{self.opening} A model has to find the {'moment' if self.is_video else 'same one'}."
         )
+
+    @property
+    def guess(self) -> str:
+        """What people guess: the change in a video, or the picture that people ranked first."""
+        return "What changes from the first to the last picture?" if self.is_video else BEST
+
+    @property
+    def choices(self) -> Literal["pictures", ""]:
+        """What people choose from: nothing in a video, which they have to look at."""
+        return "" if self.is_video else "pictures"
 
     @property
     def is_video(self) -> bool:

@@ -45,7 +45,7 @@ PRESENTATION = Presentation(
         "boundary": KindPresentation(
             label="A video, before and after a change",
             lie="another moment",
-            lies="boundaries",
+            lies="changes",
             winner="another moment",
             question="The last frame before the boundary and the first frame after it should fit their captions best "
             "of all neighboring frames.",
@@ -57,7 +57,7 @@ PRESENTATION = Presentation(
         "order": KindPresentation(
             label="Candidates in human order",
             lie="another candidate",
-            lies="orders",
+            lies="first choices",
             winner="another candidate",
             question="The candidate that people ranked first should score highest.",
             body="series",

@@ -40,6 +40,7 @@ LENGTHS = {  # explains the length of a bar, by its unit
     "spread": " Lengths are in units of each model's spread.",
     "side": " All bars have the same length, because models have different score scales.",
 }
+SAME = "Do both captions mean the same?"
 ROOM = 0.8  # share of the width for the longest bar with its interval
 # Start and end of the bar for an answer without a score
 SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
@@ -61,7 +62,7 @@ def case_slides(
     question, answer = _question(card), _answer(card, verdicts, names)
     if is_vote:
         question, answer = vote_slides(card, (question, answer), verdicts, names)
-    elif card.guess and len(card.sides) > 1:
+    elif len(card.sides) > 1:
         question, answer = _guess(card, question, answer)
     return [
         replace(slide, case=card.case.id)
@@ -134,7 +135,8 @@ def _is_turned(card: CaseCard) -> bool:
 
 def _asked(card: CaseCard, question: Slide, captions: Sequence[str]) -> Slide:
     """Return a question with what people guess, and captions that they vote for."""
-    heading = card.guess.format(text=shorten(card.sides[0].text, LONGEST).removesuffix("."))
+    guess = SAME if card.kind.is_movement and not card.kind.is_share else card.guess
+    heading = guess.format(text=shorten(card.sides[0].text, LONGEST).removesuffix("."))
     count = "Count the hands for each caption." if captions else "Ask for a show of hands."
     return replace(
         question,
@@ -151,20 +153,19 @@ def _guess(card: CaseCard, question: Slide, answer: Slide) -> tuple[Slide, Slide
     pictures in the same order.
     """
     texts = [shorten(side.text, LONGEST) for side in card.sides]
-    if card.kind.is_movement:
+    if card.kind.is_movement or not card.choices:
         both = "\n".join(f"“{text}”" for text in texts)
-        return replace(_asked(card, question, ()), detail=both), answer
+        asked = _asked(card, question, ())
+        return replace(asked, detail=both if card.kind.is_movement else card.task), answer
     order = -1 if _is_turned(card) else 1
-    if body_of(card.kind).ranks == "pictures":
+    if card.choices == "pictures":
         if len(answer.pictures) < 2:
             return question, answer
         pictures = answer.pictures[::order]
         plain = tuple(replace(each, label="", style="") for each in pictures)
         question = replace(_asked(card, question, ()), pictures=plain)
         return question, replace(answer, pictures=pictures)
-    if (
-        card.has_picture_per_side
-    ):  # the captions keep their places, and one of the pictures is shown
+    if card.has_picture_per_side:  # one picture is shown, and the captions keep their places
         question = replace(question, pictures=side_pictures(card, int(_is_turned(card))))
         order = 1
     elif len(texts) > 2:  # the question names the first text, and no model sees the picture

@@ -83,6 +83,8 @@ def _takeaway(standings: PairedTests, kind: KindPresentation, names: Mapping[str
     is_better = standings.is_movement or any(each.may_win for each in fit)
     if not is_better or not 1 < len(fit) == len(standings.fit):
         return findings.ranking(standings, names)
+    if standings.is_movement and standings.unit != "rate":
+        return "Even the steadiest model here changes its score when only the words change."
     headline = _headline([min(fit, key=lambda each: each.share)], standings, kind)
     best = "steadiest" if standings.is_movement else "best"
     return unbroken(f"Even with the {best} model here, {headline[0].lower()}{headline[1:]}")
@@ -95,7 +97,7 @@ def _advice(standings: PairedTests, kind: KindPresentation) -> str:
     if kind.is_share:
         return "Other words find other pictures: search twice."
     if standings.is_movement:
-        return "The same meaning in other words gets another score."
+        return "Ask twice, in other words."
     return "Check a model's answer before you rely on it."
 
 
@@ -352,7 +354,9 @@ def _measured(standings: PairedTests, kind: KindPresentation) -> str:
     counts = f"{standings.n_cases:,} {kind.lies}."
     if standings.is_movement:
         moved = (
-            "Share of the top pictures that change" if kind.is_share else "How far a score moves"
+            "Share of the top pictures that change"
+            if kind.is_share
+            else "How far a score (-1 to 1) moves"
         )
         return f"{moved} when only the words change: {counts} Thin lines: margin of error (95 %)."
     happened = card_type(kind).believed

@@ -9,7 +9,7 @@ from vlprobe.views.records import RunRow
 SALESFORCE = " (Salesforce): learned from 4 to 129 million pictures"
 PEVL = " (Tsinghua University): learned where things are in pictures"
 CLIPCAP = " (Tel Aviv University): made to write captions"
-TOYS = ": small teaching models of vlprobe, which learned from drawn scenes"
+TOYS = ": small teaching models that learned from drawings"
 TUNED = ": Tiny CLIP, trained again to avoid such mistakes"
 # Plain name ("" keeps the name), and words after it that say who made the model and how it differs, by stored name
 MODELS = {
