@@ -20,6 +20,7 @@ from vlprobe.render import attribution, home
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.findings import order_sentences
 from vlprobe.render.slides import deck, values
+from vlprobe.render.slides.values import Slide, SlidePicture
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -343,3 +344,16 @@ def test_home_shows_both_captions_with_the_same_capital_and_period():
         captions = one.card.true_text, one.card.wrong_text
         differs += len({text.strip()[0].isupper() for text in captions}) == 2
     assert differs
+
+
+def test_a_slide_says_once_that_licenses_are_not_recorded():
+    folder = "/cache/pictures/coco/val2017"
+    pictures = tuple(SlidePicture(f"{folder}/000000000{n}.jpg", "") for n in (724, 139))
+    slide = Slide("often", (("Kinds", ""),), pictures=(*pictures, SlidePicture("", "A text")))
+    (sent,) = values.talk_values([slide], {}, {}, {}, "", "")["slides"]
+    credits_ = [each["credit"] for each in sent["pictures"]]
+    assert [each and (each["label"], each["license"]) for each in credits_] == [
+        ("COCO 724", "license per photo not recorded"),
+        ("COCO 139", ""),
+        None,
+    ]

@@ -258,7 +258,7 @@ def _draw_picture(
     content = contents.get(shown["key"])
     if content is None:
         alt = [Line([(shown["alt"], "")], LEAST, QUIET)]
-        _write(page, box, [*lines, *alt])
+        _write(page, box, [*alt, *lines])
         return
     high = max(height - room, LEAST_HEIGHT)
     drawn = page.shapes.add_picture(content, *_emu(left, top))

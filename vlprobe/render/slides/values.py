@@ -11,11 +11,11 @@ from typing import Any, Literal
 from vlprobe.case.card import Run
 from vlprobe.render.attribution import NOT_RECORDED, credit_values
 from vlprobe.render.charts.styles import GREY, Look, Looks, mark_values
-from vlprobe.render.sentences import joined
 from vlprobe.types import Picture
 from vlprobe.views.wall import Verdict
 
 Values = dict[str, Any]
+PER_PHOTO = "license per photo not recorded"
 NO_PICTURE = "No picture"  # in place of a model: the best guess from the texts
 # Pictures to the left of the text, below it, or as large as the slide
 Layout = Literal["beside", "stacked", "figure"]
@@ -168,9 +168,9 @@ def _slide_values(
                 "label": picture.label,
                 "style": picture.style,
                 "name": picture.name and Picture.from_name(picture.name).path.name,
-                "credit": _credit(picture),
+                "credit": credit,
             }
-            for picture in slide.pictures
+            for picture, credit in zip(slide.pictures, _credits(slide.pictures), strict=True)
         ],
         "marks": _mark_rows(slide.marks, model_looks, names),
         "options": [
@@ -187,31 +187,28 @@ def _slide_values(
         "scale": slide.scale,
         "limit": slide.limit,
         "limitLabel": slide.limit_label,
-        "note": _note(slide),
+        "note": slide.note,
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
         "question": slide.question and _slide_values(slide.question, model_looks, names, keys),
     }
 
 
-def _credit(picture: SlidePicture) -> Values | None:
-    """Return the credit of a picture. A photograph of COCO has its number, so that a printed slide names it. That no
-    license is recorded is in the note of the slide, once for all pictures (`_note`).
+def _credits(pictures: Sequence[SlidePicture]) -> list[Values | None]:
+    """Return the credit of each picture. A photograph of COCO has its number, so that a printed slide names it. That
+    licenses are not recorded is only in the first credit.
     """
-    credit = credit_values(picture.name, picture.author) if picture.name else None
-    path = Picture.from_name(picture.name).path
-    if credit and credit["license"] and "coco" in path.parts and path.stem.isdigit():
-        license_ = credit["license"] * (credit["license"] != NOT_RECORDED)
-        return credit | {"label": f"COCO {int(path.stem)}", "license": license_}
-    return credit
-
-
-def _note(slide: Slide) -> str:
-    """Return the small text below a slide, which says that the license of a photograph is not recorded."""
-    credits = [credit_values(picture.name) for picture in slide.pictures if picture.name]
-    if any(credit and credit["license"] == NOT_RECORDED for credit in credits):
-        return joined(slide.note, "Photographs: COCO, license per photo not recorded.")
-    return slide.note
+    credits, is_told = [], False
+    for picture in pictures:
+        credit = credit_values(picture.name, picture.author) if picture.name else None
+        path = Picture.from_name(picture.name).path
+        if credit and credit["license"] and "coco" in path.parts and path.stem.isdigit():
+            credit = credit | {"label": f"COCO {int(path.stem)}"}
+        if credit and credit["license"] == NOT_RECORDED:
+            credit = credit | {"license": PER_PHOTO * (not is_told)}
+            is_told = True
+        credits.append(credit)
+    return credits
 
 
 def _mark_rows(
