@@ -36,7 +36,8 @@ STATES = {True: "right", False: "wrong", None: "none"}
 IN_ONE_ORDER = "tied"  # state of an answer that changes with the order of the captions
 ASKED = "Which caption is true?"
 FAVORS_THE_BEST = (
-    "Labels that most of the best models reject are left out, which favors these models."
+    "Questions that most of the best models get wrong are left out, because their labels may be "
+    "wrong. This favors these models."
 )
 MOST_CHIPS = 9  # models below a caption
 MOST_SCORES = 8  # models in the row of scores

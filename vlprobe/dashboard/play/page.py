@@ -175,7 +175,7 @@ def _draw_end(
     sources = addresses(store().root, names)
     note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
     is_part = quiz.n_cases < quiz.n_all and not photographs.refusal(runs[0].dataset)
-    others = f"{quiz.n_pictures} photographs; Explore can download the others."
+    others = f"Drawn from {quiz.n_pictures} photographs. Explore can download the others."
     values = {
         "question": number,
         "open": False,

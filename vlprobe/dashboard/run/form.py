@@ -80,7 +80,7 @@ KIND_LABELS = {  # of LGIP's kinds, whose types are not chosen one by one
     "flip": "Wrong color, number or object",
     "combined": "Both at once",
 }
-OWN_DATA = "coco:/path/to/folder"
+OWN_DATA = "/path/to/folder"
 MODELS_HELP = (
     "Type a model name: `openclip:NAME/TAG` for any OpenCLIP model, or "
     "`openclip:NAME@CHECKPOINT` to load its weights from a file; `hf:FOLDER` for a Hugging Face "
