@@ -15,11 +15,20 @@ from vlprobe.case.card import CaseCard
 from vlprobe.dashboard.chart import FigureMaker, chart
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import address as page_address
-from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, renamed, store, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    counts,
+    model_name,
+    n_passing,
+    plain,
+    renamed,
+    store,
+    view,
+)
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.errors import NotFound
 from vlprobe.render.charts.theme import safe
-from vlprobe.render.sentences import count_halves
+from vlprobe.render.sentences import count_halves, counted
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views.filter import Filter, corners_text
@@ -196,14 +205,33 @@ def count_text(subject: PageSubject, case_filter: Filter) -> str:
     """Describe how many cases a link opens, such as "175 of 339", or "16 + 82 × ½ of 692" if 82 of them fool a model in
     only one of two orders. Kinds that cannot fool a model have only a total.
     """
-    counted = counts(subject, case_filter)
+    by_outcome = counts(subject, case_filter)
     if case_filter.kind in movement_kinds():
-        return f"{counted['all']:,}"
-    n_cases = f"{counted[case_filter.outcome]:,}"
+        return f"{by_outcome['all']:,}"
+    n_cases = f"{by_outcome[case_filter.outcome]:,}"
     is_halved = subject.question_set.run(case_filter.model).n_orders == 2
-    if is_halved and case_filter.outcome == "fooled" and counted["tied"]:
-        n_cases = count_halves(counted["fooled"] - counted["tied"], counted["tied"])
-    return f"{n_cases} of {counted['all']:,}"
+    if is_halved and case_filter.outcome == "fooled" and by_outcome["tied"]:
+        n_cases = count_halves(by_outcome["fooled"] - by_outcome["tied"], by_outcome["tied"])
+    return f"{n_cases} of {by_outcome['all']:,}"
+
+
+def share_text(subject: PageSubject, case_filter: Filter) -> str:
+    """Describe the share of the cases that pass the outcomes in a filter, as the facets do, such as "7.8 % of 2,062 cases
+    (69 + 185 × ½)" if 185 of the 254 cases fool a model in only one of two orders. With hidden suspect labels, which
+    shares count, only the number of cases is given.
+    """
+    weight, n_asked = view(views.facets.weigh, subject.question_set, case_filter)
+    text = f"of {counted(n_asked, 'tagged case' if case_filter.tagged else 'case')}"
+    if case_filter.suspects or case_filter.tagged or not n_asked:
+        return text
+    text = f"{100 * weight / n_asked:.1f} % {text}"
+    if not (halved := views.facets.halved_models(subject.question_set, case_filter)):
+        return text
+    if len(halved) == 1:
+        n_once = round(2 * (n_passing(subject, case_filter) - weight))
+        text += f" ({count_halves(n_passing(subject, case_filter) - n_once, n_once)})"
+    names = " or ".join(map(model_name, halved))
+    return f"{text}: a case that fools {names} in one order only counts as half"
 
 
 def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:

@@ -47,7 +47,7 @@ from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import capitalized, counted, listed, sentence_names, unbroken
+from vlprobe.render.sentences import capitalized, counted, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
@@ -382,36 +382,26 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         columns = zip(st.columns(2, gap="large"), ("left", "right"), filters, sizes, strict=True)
         for slot, name, case_filter, n_cases in columns:
             with slot:
-                _draw_side(contest, name, case_filter, n_cases)
+                share = ""
+                if not comparison.is_movement and not test.n_left_out:  # otherwise of other cases than in the plot
+                    share = case_links.share_text(contest, case_filter)
+                _draw_side(contest, name, case_filter, n_cases, share)
     quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
     if not comparison.is_movement:
-        for case_filter in filters:
-            name = contest.names[case_filter.model]
-            both = replace(case_filter, other_outcome="fooled")
-            groups = {f"only {name}": case_filter, "both": both}
-            halves = [
-                f"{n_halves:,} that fool {words}"
-                for words, group in groups.items()
-                if (n_halves := _n_halves(contest, group))
-            ]
-            if halves:
-                quiet(
-                    f"{name} is fooled in only one order of the captions by {listed(halves)}; each of "
-                    "these counts as half in the plot."
-                )
         # "=" differs between models asked in one order of the captions and in both
         runs = [contest.question_set.run(model) for model in contest.compared]
         twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
+        for case_filter in filters:
+            name, both = contest.names[case_filter.model], replace(case_filter, other_outcome="fooled")
+            if name in twice and (n_once := counts(contest, both)["tied"]):
+                quiet(
+                    f"Of those that fool both, {n_once:,} fool {name} in only one order of the captions and count as "
+                    "half in the plot."
+                )
         equal = ["equal scores"] if len(twice) < len(runs) else []
         equal += [f"fooled in one of two orders ({', '.join(twice)})"] if twice else []
         quiet(f"Marks on the cards: ✕ fooled, ✓ not fooled, = {', or '.join(equal)}.")
     return filters[0]
-
-
-def _n_halves(contest: PageSubject, case_filter: Filter) -> int:
-    """Count the cases that fool the filter's model in one of two orders of the captions. The plot counts them half."""
-    is_asked_twice = contest.question_set.run(case_filter.model).n_orders == 2
-    return counts(contest, case_filter)["tied"] if is_asked_twice else 0
 
 
 def filter_of_case(contest: PageSubject, row: PairedTest) -> Filter:
@@ -432,8 +422,10 @@ def _draw_legend(contest: PageSubject) -> None:
     st.html(str(htpy.p(".vp-legend")[entries]), width="content")
 
 
-def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: int) -> None:
-    """Draw one column: the number of cases, a link to all of them, and cards for the first ones."""
+def _draw_side(
+    contest: PageSubject, side: str, case_filter: Filter, n_cases: int, share: str
+) -> None:
+    """Draw one column: the number of cases, a link to all of them, their share, and cards for the first ones."""
     model, rival = contest.names[case_filter.model], contest.names[case_filter.other]
     words: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
     if case_filter.kind in movement_kinds():
@@ -446,6 +438,8 @@ def _draw_side(contest: PageSubject, side: str, case_filter: Filter, n_cases: in
     if not n_cases:
         st.html(tag("p", "None.", class_="vp-quiet"))
         return
+    if share:
+        quiet(share)
     cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, 1, SHOWN, True)
     values = card_values(contest, case_filter, cards, f"Only {model}, not {rival}")
     case_links.draw_wall(f"{side}_cards", values)

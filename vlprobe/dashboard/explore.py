@@ -232,20 +232,12 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     n_chosen = counted["all"]
     # Without filters that name an outcome, so that all cases count
     counted["all"] = counts(subject, case_filter.any_outcome())["all"]
-    if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
+    if case_filter.kind in movement_kinds() or not counted["all"]:
         return ""
     if n_chosen < counted["all"] or case_filter.tagged:
-        # The facets show shares of the cases, which are the counts unless cases in one order count as half
-        tagged = "tagged " * bool(
-            case_filter.tagged
-        )  # a rate of cases that a person chose means nothing
-        text = f"of {counted['all']:,} {tagged}{'case' if counted['all'] == 1 else 'cases'}"
-        halved = views.facets.halved_models(subject.question_set, case_filter)
-        if case_filter.suspects or not halved:
-            return text
-        share = view(views.facets.share, subject.question_set, case_filter)
-        names = " or ".join(map(model_name, halved))
-        return f"{100 * share:.1f} % {text}: those that fool {names} in one order count as half"
+        return case_links.share_text(subject, case_filter)
+    if case_filter.other:
+        return ""
     n_orders = subject.question_set.run(case_filter.model).n_orders
     rate = render_wall.rate_text(counted, n_orders)
     return rate if case_filter.outcome == "fooled" else f"fooled by {rate}"

@@ -428,7 +428,7 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
         if subject.kind in movement_kinds():
             of_asked = "The number of cases with the value that pass the other filters."
         how = "Click a value for only its cases, again for all others, again for any."
-        st.caption(how, help=joined(of_asked, plain(note)))
+        st.caption(joined(how, plain(note)), help=of_asked)
     counts_of = {facet.name: sorted(row.n_asked for row in facet.rows) for facet in facets}
     for facet in facets:
         # One value for each type of edit adds nothing

@@ -109,11 +109,13 @@ def _least(n_asked: np.ndarray, name: str) -> int:
     return LEAST_ASKED if np.count_nonzero(n_asked >= LEAST_ASKED) >= FEW_PAIRS else FEW_ASKED
 
 
-def share(question_set: QuestionSet, case_filter: Filter) -> float:
-    """Compute the share of the answered cases that pass the outcomes in a filter, by weight, as in its facets."""
+def weigh(question_set: QuestionSet, case_filter: Filter) -> tuple[float, int]:
+    """Return the weight of the cases that pass the outcomes in a filter, as in its facets, and the number of answered
+    cases, of which the weight is a share.
+    """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     is_asked, weights = _selected(question_set, replace(case_filter, suspects=False), is_movement)
-    return float(weights.sum() / max(np.count_nonzero(is_asked), 1))
+    return float(weights.sum()), np.count_nonzero(is_asked)
 
 
 def halved_models(question_set: QuestionSet, case_filter: Filter) -> list[str]:

@@ -46,7 +46,7 @@ class LeaderboardCell:
         note: Why the value or the group is missing; "" if both are present.
         is_best: Whether the model has the best value in the column, or is tied with the model that has it; is clearly
             better than guessing; and is not clearly worse than another model that is tied with the best. False in all
-            cells of a column that does not count, such as one in which this would hold for every model.
+            cells of a column that does not count, such as one in which all models are tied.
         n_fooled: Number of cases that fool the model. As on Explore, being fooled in one of the two caption orders is
             enough.
         difference: Value minus the baseline's, on the cases that both answered; NaN without a test.
@@ -81,7 +81,7 @@ class LeaderboardColumn:
     ranking: PairedTests | None = None  # tests that decide which model is best; None for a metric
     # Of all models, whichever have cells; empty: unknown
     tie_groups: Sequence[tuple[str, ...]] = ()
-    all_tied: bool = False  # whether every ranked model would be best, so that none is
+    all_tied: bool = False  # whether all ranked models are tied, so that none is best
 
     @property
     def is_counted(self) -> bool:
@@ -117,6 +117,7 @@ class LeaderboardColumn:
             model: replace(cell, group=letters.get(model, "")) for model, cell in cells.items()
         }
         winners: set[str] = set()
+        all_tied = False
         ranked = {model for model, cell in cells.items() if not cell.note}
         if self.ranking:
             fit = [each.model for each in self.ranking.fit]
@@ -130,7 +131,9 @@ class LeaderboardColumn:
                     for model in ranked & may_win & tops
                     if all(verdict(model, top) != "more" for top in tops)
                 }
-        all_tied = len(winners) > 1 and winners == ranked
+            if len(ranked) > 1 and ranked & may_win and self._is_testable:
+                pairs = itertools.combinations(ranked, 2)
+                all_tied = all(verdict(*pair) == "tied" for pair in pairs)
         for model, cell in cells.items():
             cells[model] = replace(cell, is_best=model in winners and not all_tied)
         return replace(self, cells=cells, all_tied=all_tied)
