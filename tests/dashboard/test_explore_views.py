@@ -371,7 +371,7 @@ def test_the_drawer_explains_a_failure_of_published_answers(show_page, published
     assert f"in {shares[0]:.1f} % of {table[0]['all']:,} cases" in link
     assert link.endswith(" in one (counted as half)")
     rows = at.button_group(key="facet_subtype").options
-    assert f"An added attribute :gray[{shares[0]:.1f}\u00a0% of {table[0]['all']:,}]" in rows
+    assert f"Added attribute :gray[{shares[0]:.1f}\u00a0% of {table[0]['all']:,}]" in rows
     (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
     assert card["notes"] == ["one right in one order only", "⚑ suspect label"]
     n_before = n_hidden(at)

@@ -23,7 +23,7 @@ from vlprobe import views
 from vlprobe.features.tradeoff import page
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.render import numbers
-from vlprobe.render.words import model_name, value_label
+from vlprobe.render.words import edit_title, model_name, presentations, value_label
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import display_names
@@ -203,10 +203,11 @@ def test_a_link_to_questions_without_a_trade_off_explains_it_and_links_to_one(
     assert [title.value for title in at.title] == ["These questions have no trade-off."]
     links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
     assert sets["prsm"] in links["What fools these models"]
-    assert any(
-        sets[probe] in links["Show a trade-off"]
-        for probe in ("lgip", "pictures", "rococo", "eqben", "visla")
-    )
+    keys = views.tradeoff.sets_with_trade_off(every_probe)
+    assert keys
+    for key in keys:  # each test has a link to one of its sets
+        probe = next(probe for probe in sets.index if sets[probe] == key)
+        assert key in links[presentations()[probe].name]
 
 
 def test_the_heading_for_controls_is_not_a_finding(
@@ -359,7 +360,7 @@ def test_kinds_beyond_lgip_have_a_panel_or_a_row_and_hide_published_numbers_by_d
     lies = subtypes & set(kind_edits.LIES)
     assert {"negation", "relation"} <= lies
     for name in lies:
-        assert f"**{value_label(name)}**" in [each.value for each in at.markdown]
+        assert f"**{edit_title(name)}**" in [each.value for each in at.markdown]
     specs = " ".join(chart.proto.spec for chart in at.get("plotly_chart"))
     for name in kind_edits.REWORDINGS:
         assert value_label(name) in specs

@@ -31,7 +31,8 @@ from vlprobe.render.forest import (
 )
 from vlprobe.render.html.compare import rows_table
 from vlprobe.render.html.elements import mark
-from vlprobe.render.leaderboard import formatted_table
+from vlprobe.render.leaderboard import formatted_table, in_words
+from vlprobe.render.wall import value_text
 from vlprobe.render.words import value_label
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -498,7 +499,7 @@ def test_the_page_shows_many_sets_and_na_if_a_model_has_no_answers(monkeypatch, 
 
 def test_the_legend_explains_counts_if_a_shown_model_saw_both_orders(columns):
     rule = (
-        f"{GPT} saw the captions in both orders. Below the share: cases fooled in both orders "
+        f"{GPT} saw the captions in both orders. Counts: cases fooled in both orders "
         "+ cases fooled in only one order, each counted as half."
     )
     assert rule in card(columns).reading()
@@ -674,6 +675,25 @@ def test_a_column_in_which_all_models_are_tied_is_not_colored_or_counted_but_nam
     assert card(both).finding()[0].endswith(" and demo:weak are tied.")
 
 
+def test_a_type_of_edit_has_one_title_on_every_page_and_in_tables(question_set, columns, valse):
+    kind = question_set.presentation.kind("foil")
+    for every in (columns, valse):
+        scorecard, printed = card(every), in_words(every, {})
+        for column, head in zip(every, printed.columns[1:], strict=True):
+            if column.subtype:
+                titles = row_title(column.subtype, kind), value_text("subtype", column.subtype)
+                assert {scorecard.title(column), head, *titles} == {head}
+                assert head[0].isupper() and not head.startswith(("A ", "An "))
+
+
+def test_intervals_replace_counts_below_the_shares(columns):
+    html = card(columns, has_intervals=True).html(address, address, address, "compare?below=")
+    assert '<a class="vp-go" href="compare?below="' in html and "Show counts" in html
+    row = columns[0].cells[TROHN].estimate
+    assert f">{100 * row.low:.1f} to {100 * row.high:.1f}</span>" in html
+    assert "×" not in html and "Show 95 % intervals" in card(columns).html(switch="x")
+
+
 def test_no_model_is_colored_where_all_share_a_letter_although_some_may_be_guessing(valse):
     (clean,) = [column for column in valse if column.subtype == "coreference-hard"]
     letters = {cell.group for cell in clean.cells.values()}
@@ -782,7 +802,7 @@ def test_breakdown_sorts_types_worst_first_and_counts_halves_separately(
     assert title.value == "GPT-4V is fooled most often by swapped things"
     links = [link.proto.label for link in at.get("page_link") if "½" in link.proto.label]
     assert links[0] == "Swapped things: **19 + 45 × ½ of 246**"
-    assert "An added attribute: **16 + 82 × ½ of 692**" in links
+    assert "Added attribute: **16 + 82 × ½ of 692**" in links
     shares = {each.subtype: each.cells[GPT].estimate.value for each in columns if each.subtype}
     titles = [value_label(name) for name in sorted(shares, key=shares.__getitem__, reverse=True)]
     assert [label.partition(":")[0] for label in links] == titles
@@ -797,7 +817,8 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
     n_base = int(re.search(r"(\d+) fooled GPT-4V, not CLIP_TROHN-Text", text)[1])
     n_model = int(re.search(r"(\d+) fooled CLIP_TROHN-Text, not", text)[1])
     share, n_asked, n_twice, n_once = re.search(
-        r"([\d.]+) % of (\d+) cases \((\d+) \+ (\d+) × ½\): a case that fools GPT-4V in one order", text
+        r"([\d.]+) % of (\d+) cases \((\d+) \+ (\d+) × ½\): a case that fools GPT-4V in one order",
+        text,
     ).groups()
     n_twice, n_once = int(n_twice), int(n_once)
     n_halves = int(re.search(r"Of those that fool both, (\d+) fool GPT-4V in only one", text)[1])
@@ -808,7 +829,10 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
     pair = {"model": GPT, "other": TROHN, "bucket": "only_first", "type": "swap_att"}
     at = open_page(monkeypatch, question_set.store, "explore", set=question_set.key, **pair)
     assert f"{share} % of {n_asked} cases ({n_twice} + {n_once} × ½): a case" in wall(at)["note"]
-    assert f"Swapped attributes :gray[{share}\u00a0% of {n_asked}]" in at.button_group(key="facet_subtype").options
+    assert (
+        f"Swapped attributes :gray[{share}\u00a0% of {n_asked}]"
+        in at.button_group(key="facet_subtype").options
+    )
     points = (n_model + n_halves / 2 - n_twice - n_once / 2) / column.n_cases
     assert points == pytest.approx(column.cells[TROHN].difference)
     assert "= equal scores, or fooled in one of two orders (GPT-4V)." in text

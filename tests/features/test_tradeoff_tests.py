@@ -240,6 +240,8 @@ def test_a_note_explains_the_other_set_after_one_without_a_trade_off(monkeypatch
     assert not at.exception and line in bodies(at)
     at.run()
     assert line in bodies(at)
+    assert at.session_state["carried_set"] == published  # other pages still show it
+    at.session_state["carried_set"] = at.query_params["set"]
     at.query_params.clear()  # a later visit from a page of this question set
     at.run()
     assert line not in bodies(at)
@@ -247,3 +249,21 @@ def test_a_note_explains_the_other_set_after_one_without_a_trade_off(monkeypatch
     notes = {note["text"] for note in figure["layout"]["annotations"]}
     for trace in (t for t in figure["data"] if t.get("customdata")):
         assert trace["showlegend"] != (f"<b>{trace['name']}</b>" in notes)
+
+
+@pytest.mark.parametrize("name", ["tradeoff", "compare"])
+def test_the_models_to_show_are_kept_from_page_to_page_until_all_are_shown(
+    monkeypatch, tmp_path, name
+):
+    store = StoreAboveShipped(tmp_path, FOLDER)
+    monkeypatch.delenv(SETTING, raising=False)
+    query = {"set": question_set_of(store, "lgip", "demo").key, "shown": "demo:scvc|demo:weak"}
+    at = open_page(monkeypatch, store, name, **query)
+    assert at.session_state["carried_shown"] == "demo:scvc|demo:weak"
+    at.query_params.clear()  # opened from the menu
+    at.run()
+    assert at.query_params["shown"] == "demo:scvc|demo:weak"
+    next(each for each in at.button if each.label == "Show all").click().run()
+    at.query_params.clear()
+    at.run()
+    assert not at.exception and "shown" not in at.query_params

@@ -149,7 +149,7 @@ def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(scenes_site
     assert labels["Colors (slice)"] == "slice:Colors"
     by_type, by_slice = (
         {entry["case"]["id"] for entry in explore["cases"] if key in entry["types"]}
-        for key in (labels["Color"], "slice:Colors")
+        for key in (labels["Wrong color"], "slice:Colors")
     )
     assert by_slice == by_type != set()
     for lines in explore["lines"].values():  # counts of the whole question set

@@ -14,7 +14,7 @@ from vlprobe.registry import is_control
 from vlprobe.render import exchanged
 from vlprobe.render.quiz import ASKED
 from vlprobe.render.sentences import CHANGES, LONGEST, capitalized, count_word, shorten
-from vlprobe.render.words import NOT_RENAMED, model_name, value_label
+from vlprobe.render.words import NOT_RENAMED, edit_title, model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import CardBody, KindPresentation
 from vlprobe.views.changes import changed_words, is_in_several_places, word_runs
@@ -410,7 +410,7 @@ class CaseCard:
         case = self.case
         question = self.kind.label
         if case.subtype:
-            question = f"{question} · {value_label(case.subtype)}"
+            question = f"{question} · {edit_title(case.subtype)}"
         values = {"Question": question, "Rule": value_label(case.rule)}
         if case.answer is None and any(self.changed_words):  # else they depend on the model
             values["Words"] = " → ".join(words or "(nothing)" for words in self.changed_words)

@@ -216,9 +216,9 @@ def count_text(subject: PageSubject, case_filter: Filter) -> str:
 
 
 def share_text(subject: PageSubject, case_filter: Filter) -> str:
-    """Describe the share of the cases that pass the outcomes in a filter, as the facets do, such as "7.8 % of 2,062 cases
-    (69 + 185 × ½)" if 185 of the 254 cases fool a model in only one of two orders. With hidden suspect labels, which
-    shares count, only the number of cases is given.
+    """Describe the share of the cases that pass the outcomes in a filter, as the facets do, such as "7.8 % of 2,062
+    cases (69 + 185 × ½)" if 185 of the 254 cases fool a model in only one of two orders. With hidden suspect labels,
+    which shares count, only the number of cases is given.
     """
     weight, n_asked = view(views.facets.weigh, subject.question_set, case_filter)
     text = f"of {counted(n_asked, 'tagged case' if case_filter.tagged else 'case')}"

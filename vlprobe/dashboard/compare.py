@@ -219,8 +219,11 @@ def _pick_rivals(subject: PageSubject) -> None:
 
 def _write_rivals(models: Sequence[str]) -> None:
     """Write the models to compare to the URL, and with the baseline as those that the scorecard shows."""
-    shown = BETWEEN.join([st.query_params["model"], *models]) if models else None
-    write_choice({"with": BETWEEN.join(models), "shown": shown, "other": None, "area": None})
+    shown = BETWEEN.join([st.query_params["model"], *models]) if models else ""
+    carry("shown", shown)
+    write_choice(
+        {"with": BETWEEN.join(models), "shown": shown or None, "other": None, "area": None}
+    )
 
 
 def change_baseline() -> None:
@@ -383,7 +386,9 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         for slot, name, case_filter, n_cases in columns:
             with slot:
                 share = ""
-                if not comparison.is_movement and not test.n_left_out:  # otherwise of other cases than in the plot
+                if (
+                    not comparison.is_movement and not test.n_left_out
+                ):  # otherwise of other cases than in the plot
                     share = case_links.share_text(contest, case_filter)
                 _draw_side(contest, name, case_filter, n_cases, share)
     quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
@@ -392,7 +397,10 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         runs = [contest.question_set.run(model) for model in contest.compared]
         twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
         for case_filter in filters:
-            name, both = contest.names[case_filter.model], replace(case_filter, other_outcome="fooled")
+            name, both = (
+                contest.names[case_filter.model],
+                replace(case_filter, other_outcome="fooled"),
+            )
             if name in twice and (n_once := counts(contest, both)["tied"]):
                 quiet(
                     f"Of those that fool both, {n_once:,} fool {name} in only one order of the captions and count as "

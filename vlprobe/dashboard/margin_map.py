@@ -15,7 +15,7 @@ from vlprobe.dashboard.export import draw_menu
 from vlprobe.dashboard.state import PageSubject, choose, quiet, write_choice
 from vlprobe.dashboard.widgets import BETWEEN, press
 from vlprobe.render import charts
-from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.render.words import edit_title, movement_kinds
 from vlprobe.views.filter import corners_text, parse_corners
 
 CORNERS = 40  # maximum number of corners of a lasso, so that links do not get too long
@@ -64,7 +64,7 @@ def draw_map(
             st.html(f'<p class="vp-marked">{words}</p>')
             press("Clear the area", write_choice, {"area": None}, icon="ink_eraser", key="unmark")
     with left:
-        words = {name: value_label(name) for name in points["subtype"].unique()}
+        words = {name: edit_title(name) for name in points["subtype"].unique()}
         look = subject.looks, words, area, tool, is_moved, names
         figure = charts.compare.margins(points, base, rival, *look)
         # Use a new key for each area, so that only the URL's area is drawn and none is left over from the mouse.

@@ -179,15 +179,22 @@ def pick_model(subject: PageSubject, on_change: Callable[[], None] | None = None
     st.html(f"<style>{rule}</style>")
 
 
-def shown_models(every: Sequence[str]) -> tuple[str, ...]:
-    """Return the models that the URL names, or all."""
-    names = st.query_params.get("shown", "").split(CHOICES)
-    return tuple(model for model in every if model in names) or tuple(every)
+def shown_models(every: Sequence[str], is_opened: bool = False) -> tuple[str, ...]:
+    """Return the models that the URL names or, if the page is opened without a choice, those shown on the page before.
+    If there are none, return all.
+    """
+    linked = st.query_params.get("shown", "")
+    names = linked or (st.session_state.get("carried_shown", "") if is_opened else "")
+    models = tuple(model for model in every if model in names.split(CHOICES))
+    if models:
+        st.query_params["shown"] = names
+        carry("shown", names)
+    return models or tuple(every)
 
 
-def pick_shown(every: Sequence[str]) -> tuple[str, ...]:
-    """Draw a popover with a picker for the models that the page shows, and return them."""
-    models = shown_models(every)
+def pick_shown(every: Sequence[str], is_opened: bool = False) -> tuple[str, ...]:
+    """Draw a popover with a picker for the models that the page shows, and return them (see `shown_models`)."""
+    models = shown_models(every, is_opened)
     label = f"{count_word(len(models))} of {count_word(len(every))} models"
     if len(every) == 1:
         label = model_name(every[0])
@@ -213,10 +220,11 @@ def show_models(models: Collection[str], every: Collection[str]) -> None:
     """Write the models to show to the URL, also as the choice of Compare's differences. If all or none are selected,
     remove the choice from the URL.
     """
-    is_choice = len(models) not in (0, len(every))
+    shown = CHOICES.join(models) if len(models) not in (0, len(every)) else ""
+    carry("shown", shown)
     if "with" in st.query_params:
         carry("with", "")
-    write_choice({"shown": CHOICES.join(models) if is_choice else None, "with": None})
+    write_choice({"shown": shown or None, "with": None})
 
 
 def picker_width(text: str) -> int:

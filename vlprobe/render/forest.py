@@ -25,7 +25,7 @@ from vlprobe.render.sentences import (
     sentence_names,
     shortened,
 )
-from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
+from vlprobe.render.words import WRONG_SUBTYPES, edit_title, value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import PairedTest, PairedTests
@@ -97,8 +97,8 @@ def only_uncorrected(row: PairedTest) -> bool:
 
 
 def row_title(subtype: str, kind: KindPresentation) -> str:
-    """Return the title for a group of rows, such as "A wrong number", or "Any wrong word" for all wrong captions."""
-    return capitalized(part_title(subtype, kind).strip("“”"))
+    """Return the title for a group of rows, such as "Wrong number", or "Any wrong word" for all wrong captions."""
+    return shortened(edit_title(subtype)) if subtype else capitalized(part_title("", kind))
 
 
 def part_title(subtype: str, kind: KindPresentation) -> str:

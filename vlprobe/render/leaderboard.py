@@ -17,7 +17,7 @@ from vlprobe.render.numbers import (
 )
 from vlprobe.render.sentences import joined, sentence_names
 from vlprobe.render.text_tables import BELOW
-from vlprobe.render.words import dataset_name, value_label
+from vlprobe.render.words import dataset_name, edit_title
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 LEGEND = "95 % intervals in parentheses. Models that share a letter are tied. Bold: clearly best."
@@ -130,14 +130,14 @@ def _heads(columns: Sequence[LeaderboardColumn], renamed: Mapping[str, str]) -> 
     """Return a heading for each column: dataset, probe, kind and type of edit. If all columns have the same dataset,
     probe and kind, the headings of types have only the type. Equal headings are extended by the start of the key.
     """
-    types = [value_label(column.subtype) for column in columns if column.subtype]
+    types = [edit_title(column.subtype) for column in columns if column.subtype]
     kinds = {(column.question_set.key, column.kind) for column in columns}
     # "model" is the heading of the first column
     is_short = len(kinds) == 1 and "model" not in types
     heads = []
     for column in columns:
         dataset = dataset_name(column.question_set.runs[0].dataset, renamed)
-        of_type = [value_label(column.subtype)] if column.subtype else []
+        of_type = [edit_title(column.subtype)] if column.subtype else []
         of_kind = [dataset, column.question_set.probe, *filter(None, [column.kind])]
         heads.append(", ".join(of_type if of_type and is_short else of_kind + of_type))
     return distinct_heads(heads, columns)

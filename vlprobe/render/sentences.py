@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from vlprobe.errors import printable
-from vlprobe.render.words import model_name, value_label
+from vlprobe.render.words import edit_title, model_name
 
 LONGEST_NAME = 40  # maximum length of a name in a sentence
 MOST_NAMES = 3  # in a list of names
@@ -158,7 +158,7 @@ def nouns(subtypes: Sequence[str]) -> str:
     """
     return listed(
         [
-            SKILLS[name][0] if name in SKILLS else f"“{shortened(value_label(name))}”"
+            SKILLS[name][0] if name in SKILLS else f"“{shortened(edit_title(name))}”"
             for name in subtypes
         ]
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vlprobe.case.card import card_type, preferred, wrong_captions
-from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.render.words import edit_title, movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import causes
@@ -52,10 +52,10 @@ def pattern_words(key: str) -> tuple[str, str]:
     and "".
 
     >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
-    (('four', 'five'), ('Color', ''), ('…', 'knife'))
+    (('four', 'five'), ('Wrong color', ''), ('…', 'knife'))
     """
     if key.startswith(TYPE):
-        return value_label(key.removeprefix(TYPE)), ""
+        return edit_title(key.removeprefix(TYPE)), ""
     if key.startswith(TAG):
         return key.removeprefix(TAG).replace("=", ": ", 1), ""
     source, target = words_of(key)
@@ -66,9 +66,11 @@ def value_text(facet: str, value: str) -> str:
     """Describe a value of a facet.
 
     >>> value_text("pair", "four>five"), value_text("pair", "type:color")
-    ('four → five', 'Color')
+    ('four → five', 'Wrong color')
     >>> value_text("tag:background", "sea"), value_text("tag:dataset", "coco2017")
     ('background: sea', 'dataset: COCO 2017 (plurals)')
+    >>> value_text("subtype", "color")
+    'Wrong color'
     """
     if facet == "pair":
         return " → ".join(filter(None, pattern_words(value)))
@@ -76,14 +78,16 @@ def value_text(facet: str, value: str) -> str:
         return f"{facet[4:]}: {value_label(value)}"
     if facet == "tagged":
         return {annotations.ANY: "any tag", annotations.NOTE: "a note"}.get(value, value)
-    return causes.LABELS[value] if facet == "unseen_by" else value_label(value)
+    if facet == "unseen_by":
+        return causes.LABELS[value]
+    return edit_title(value) if facet == "subtype" else value_label(value)
 
 
 def excluded_text(facet: str, value: str) -> str:
     """Describe a value of a facet that a filter excludes.
 
     >>> excluded_text("subtype", "color"), excluded_text("tagged", annotations.ANY)
-    ('not Color', 'no tag')
+    ('not Wrong color', 'no tag')
     """
     if facet == "tagged" and value in (annotations.ANY, annotations.NOTE):
         return "no tag" if value == annotations.ANY else "no note"

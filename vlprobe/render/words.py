@@ -138,13 +138,13 @@ def value_label(name: str) -> str:
     """Return plain words for a stored name. Unknown names are returned unchanged.
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
-    ('Color', 'Mixed picture (90 % stays)', 'A danger word, 3 words', 'A wrong color')
+    ('Color', 'Mixed picture (90 % stays)', 'Danger word, 3 words', 'Wrong color')
     >>> value_label("relation:in-front-of")
     'Relation: in front of'
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
-    ('Mixed picture (90 % stays), draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
+    ('Mixed picture (90 % stays), draw 1', 'Danger word, 3 words, draw 10', 'Least important word removed')
     >>> value_label("template:in-this-image"), value_label("template:in-the-scene+flip:color")
-    ('“in this image …”', '“… in the scene”, a wrong color')
+    ('“in this image …”', '“… in the scene”, wrong color')
     """
     labels = _value_labels()
     if name.startswith(PREFIX):
@@ -156,7 +156,7 @@ def value_label(name: str) -> str:
         return name if label == seed[1] else f"{label}, draw {seed[2]}"
     paraphrase, _, flip = name.partition("+flip:")
     if flip in WRONG_SUBTYPES:
-        return f"{value_label(paraphrase)}, {WRONG_SUBTYPES[flip]}"
+        return f"{value_label(paraphrase)}, {as_title(WRONG_SUBTYPES[flip]).lower()}"
     edit, _, strength = name.partition(":")
     if edit == "template":
         words = strength.replace("-", " ")
@@ -167,8 +167,7 @@ def value_label(name: str) -> str:
     if edit == "delete" and strength in DELETED:
         return DELETED[strength]
     if strength in WRONG_SUBTYPES:
-        phrase = WRONG_SUBTYPES[strength]
-        return phrase[0].upper() + phrase[1:]
+        return edit_title(strength)
     if edit == "relation":
         return f"{labels[edit]}: {strength.replace('-', ' ')}"
     return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name
@@ -329,6 +328,22 @@ def wrong(subtype: str) -> str:
         return f"a {value_label(subtype).lower()}" if strength else f"a {edit}ed picture"
     phrase = WRONG_SUBTYPES.get(edit, value_label(edit).lower())
     return f"{phrase}, {strength} words" if strength.isdigit() else phrase
+
+
+def edit_title(subtype: str) -> str:
+    """Return the title of a type of edit, for headings, rows and columns: `wrong` without its article.
+
+    >>> edit_title("color"), edit_title("danger:3"), edit_title("replace_rel"), edit_title("P1 of OCR")
+    ('Wrong color', 'Danger word, 3 words', 'Wrong relation', 'P1 of OCR')
+    """
+    phrase, label = wrong(subtype), value_label(subtype)
+    return label[:1].upper() + label[1:] if phrase == label.lower() else as_title(phrase)
+
+
+def as_title(phrase: str) -> str:
+    """Return a phrase with a capital letter and without its article, such as "Added object" for "an added object"."""
+    phrase = phrase.removeprefix("a ").removeprefix("an ")
+    return phrase[:1].upper() + phrase[1:]
 
 
 def is_plural(phrase: str) -> bool:

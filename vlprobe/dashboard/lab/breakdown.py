@@ -14,7 +14,6 @@ from vlprobe.dashboard.lab.papers import OPENS, how_it_is_measured
 from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import PageSubject, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
-from vlprobe.render.sentences import capitalized
 from vlprobe.render.wall import n_fooled
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
@@ -50,7 +49,8 @@ def draw_page() -> None:
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
     table = _sliced(subject, metric, slicing, of_metric, unit)
     slices = sorted(table["slice"].unique(), key=words.slice_order)
-    names = {name: words.value_label(name) for name in slices}
+    title = words.edit_title if slicing == "subtype" else words.value_label
+    names = {name: title(name) for name in slices}
     filters = {
         name: case_links.slice_filter(subject, model, metric.kinds, slicing, name) for name in names
     }
@@ -78,9 +78,7 @@ def draw_page() -> None:
         figures.chart_of_slices(dots, "dots", alt, subject, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")
     with rows:
-        is_edit = slicing == "subtype"
-        titles = {name: capitalized(words.wrong(name)) for name in names} if is_edit else names
-        case_links.draw_links(subject, {titles[name]: filters[name] for name in names})
+        case_links.draw_links(subject, {names[name]: filters[name] for name in names})
     with st.expander("The table", icon=":material/table_chart:", key="breakdown_table"):
         _draw_table(subject, metric, unit, slicing, table, names)
     with st.expander("All numbers", icon=":material/function:", key="all_numbers"):

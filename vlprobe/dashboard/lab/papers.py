@@ -31,15 +31,14 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.probes import released_layout
 from vlprobe.render.html import papers
-from vlprobe.render.sentences import capitalized
 from vlprobe.render.wall import rate_text
 from vlprobe.render.words import (
     AVERAGED,
+    edit_title,
     movement_kinds,
     presentations,
     slice_order,
     value_label,
-    wrong,
 )
 from vlprobe.storage.store import Store
 from vlprobe.types import AS_PAPER, Picture, Reader
@@ -99,7 +98,7 @@ def begin(probe: str) -> PageSubject:
     choices = view(views.estimates.choices, subject.question_set)
     subtypes = choices.loc[choices["kind"] == kind, "subtype"].unique()
     filters = {
-        capitalized(wrong(name)): case_links.slice_filter(subject, model, (kind,), "subtype", name)
+        edit_title(name): case_links.slice_filter(subject, model, (kind,), "subtype", name)
         for name in sorted(subtypes, key=slice_order)
         if name
     }

@@ -44,7 +44,7 @@ from vlprobe.render.sentences import (
     joined,
     listed,
 )
-from vlprobe.render.words import dataset_name, probe_name, value_label, wrong
+from vlprobe.render.words import as_title, dataset_name, edit_title, probe_name, value_label, wrong
 from vlprobe.views.estimates import LEAST_DIFFERENT
 from vlprobe.views.leaderboard import (
     FAILED,
@@ -101,6 +101,7 @@ class Scorecard:
         sort: Number of the column that sorts the rows.
         is_reversed: Whether the worst model comes first.
         renamed: Display names of datasets.
+        has_intervals: Whether cells show 95 % intervals instead of counts.
     """
 
     columns: Sequence[LeaderboardColumn]
@@ -111,6 +112,7 @@ class Scorecard:
     sort: int = 0
     is_reversed: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
+    has_intervals: bool = False
 
     @cached_property  # each column of the table goes through it
     def rows(self) -> list[str]:
@@ -562,7 +564,7 @@ class Scorecard:
         kinds = {each.kind for each in self.columns if each.question_set == column.question_set}
         if len(kinds) == 1 and not column.subtype:
             return "All"
-        return capitalized(self._lie(column).removeprefix("a ").removeprefix("an "))
+        return edit_title(column.subtype) if column.subtype else as_title(self._lie(column))
 
     def _phrase(self, columns: Sequence[LeaderboardColumn]) -> str:
         """Say in which columns a model is best, such as "against swapped attributes and a wrong object"."""
@@ -648,7 +650,7 @@ class Scorecard:
             guesses,
             "Models that share a letter are tied." if self._has_letters else "",
             self._rule_note,
-            f"{listed(both_orders)} saw the captions in both orders. Below the share: cases "
+            f"{listed(both_orders)} saw the captions in both orders. Counts: cases "
             f"{fooled} in both orders + cases {fooled} in only one order, each counted as half."
             if both_orders
             else "",
@@ -717,6 +719,7 @@ class Scorecard:
         differences: Address = lambda *_: "",
         cases: Address = lambda *_: "",
         sorts: Callable[[int], str] = lambda _: "",
+        switch: str = "",
     ) -> str:
         """Return the table as HTML. Functions that return "" make no links.
 
@@ -724,14 +727,17 @@ class Scorecard:
             differences: Function that returns the URL of the paired differences behind a cell.
             cases: Function that returns the URL of the cases that fool a model in a column.
             sorts: Function that returns the URL that sorts by a column.
+            switch: URL that shows intervals instead of counts, or the reverse.
         """
         groups = [
             (first, 1 + len(others))
             for _, (first, *others) in itertools.groupby(self.columns, self._test)
         ]
         heads = [self._head(place, each, sorts(place)) for place, each in enumerate(self.columns)]
+        words = f"Show {'counts' if self.has_intervals else '95 % intervals'}"
+        shows = switch and _link(switch, f"{words} below the shares")[words]
         head = htpy.thead[
-            htpy.tr[htpy.td, (self._group(column, width) for column, width in groups)],
+            htpy.tr[htpy.td[shows], (self._group(column, width) for column, width in groups)],
             htpy.tr[htpy.th(scope="col")["Model"], heads],
         ]
         notes = {  # why a model with values has no rank
@@ -862,12 +868,15 @@ class Scorecard:
         is_mirrored = self._is_mirrored(column)
         value, unit = cell.estimate.value, column.metric.unit
         width = min(100, 100 * value / self._full)
+        ends = interval(cell.estimate.low, cell.estimate.high, unit).removesuffix(" %")
         bar = htpy.span(".vp-bar.vp-right" if is_mirrored else ".vp-bar")[
             htpy.span(style=f"width:{width:.1f}%")
         ]
         link = _link(differences(column, model), self.tooltip(column, cell))
         count = None
-        if cell.n_fooled:
+        if self.has_intervals:
+            count = htpy.span(".vp-count")[ends or "-"]
+        elif cell.n_fooled:
             happen = "do not fool" if is_mirrored else "fool"
             label = f"{cell.n_fooled:,} cases that {happen} {self.names[model]}"
             if (n_once := column.n_halves(model)) and not is_mirrored:

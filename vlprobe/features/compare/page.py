@@ -1,12 +1,14 @@
 """The Compare page: the scorecard of all models, or the paired differences of a few (`dashboard.compare`).
 
 The URL names the tab (`tab`) and, for the scorecard, the question sets (`sets`), the models shown (`shown`), the
-baseline (`model`), the columns (`by`), the direction (`score`) and the column that sorts the rows (`order`).
+baseline (`model`), the columns (`by`), the direction (`score`), the column that sorts the rows (`order`), and whether
+intervals replace counts (`below`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import htpy
 import streamlit as st
@@ -30,6 +32,7 @@ from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
+from vlprobe.render.words import movement_kinds
 from vlprobe.surfaces.paper import scorecard_figure
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
@@ -37,7 +40,7 @@ from vlprobe.views.records import QuestionSetRow
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
-OF_SCORECARD = ("sets", "shown", "by", "score", "order")
+OF_SCORECARD = ("sets", "shown", "by", "score", "order", "below")
 COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
 MOST_SETS = 12  # question sets in one table, each of which takes up to 4 s to test
 SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
@@ -48,16 +51,17 @@ def draw_page() -> None:
     draw_styles("cases", "compare")
     is_linked = any(name in st.query_params for name in OF_DIFFERENCES)
     default = "differences" if is_linked else "scorecard"
+    is_opened = "tab" not in st.query_params
     # Always in the URL: the differences write parameters that change the default
     tab = choose("View", "tab", TABS, default, segments=True, bare=True, always=True)
     if tab == "differences":
         compare.draw_page()
     else:
-        draw_scorecard()
+        draw_scorecard(is_opened)
 
 
-def draw_scorecard() -> None:
-    """Draw the pickers, the finding, and the table of all models."""
+def draw_scorecard(is_opened: bool) -> None:
+    """Draw the pickers, the finding, and the table of the models to show (see `sentence.shown_models`)."""
     subject = sentence.subject()
     first, *others = chosen_sets(subject, "kind")
     kinds = view(views.leaderboard.ranked_kinds, page_subject(first).question_set)
@@ -67,7 +71,7 @@ def draw_scorecard() -> None:
     subjects = [page_subject(key) for key in keys[:MOST_SETS]]
     models = tuple(ordered({model for each in subjects for model in each.models}))
     with draw_row("scorecard_bar"):
-        shown = sentence.pick_shown(models)
+        shown = sentence.pick_shown(models, is_opened)
         sentence.draw_word("on")
         _pick_sets(subjects, by)
         sentence.draw_word("compared with")
@@ -76,16 +80,12 @@ def draw_scorecard() -> None:
         if has_tests:
             choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
         elif row := with_many_tests(chosen_sets(subject, "edit")):
-            label, query = f"All tests on {dataset_name(row.dataset)}", {"set": row.case_key}
-            other = "Results of other models"
-            link_page("compare", label, query | {"by": "kind"}, "table_chart", help=other)
+            label, other = f"All tests on {dataset_name(row.dataset)}", "Results of other models"
+            query = {"set": row.case_key, "by": "kind"}
+            link_page("compare", label, query, "table_chart", help=other)
         score = "fooled"
-        kinds = [
-            each.presentation.kind(kind)
-            for each in subjects
-            for kind in view(views.leaderboard.ranked_kinds, each.question_set)
-        ]
-        if not all(kind.is_movement for kind in kinds):  # otherwise no model can be right
+        of_sets = [view(views.leaderboard.ranked_kinds, each.question_set) for each in subjects]
+        if {*chain(*of_sets)} - movement_kinds():  # otherwise no model can be right
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
         export_slot = export.draw_share(subject)
     columns = [
@@ -99,6 +99,7 @@ def draw_scorecard() -> None:
     scorecard = Scorecard(
         *(columns, sentence_names(models, renamed()), subject.looks, subject.model),
         *(score == "right", place, is_reversed, renamed()),
+        st.query_params.get("below") == "intervals",
     )
     heading, detail = map(unbroken, scorecard.finding())
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
@@ -109,7 +110,9 @@ def draw_scorecard() -> None:
     differences = partial(_differences, baseline=subject.model)
     outcome = "held" if scorecard.is_right else "fooled"
     cases = partial(_cases, subjects={each.key: each for each in subjects}, outcome=outcome)
-    st.html(scorecard.html(differences, cases, _sort(columns, place, is_reversed)))
+    switch = _changed(below="" if scorecard.has_intervals else "intervals")
+    sorts = partial(_sort, columns, place, is_reversed)
+    st.html(scorecard.html(differences, cases, sorts, switch))
     follow_links()
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
@@ -182,17 +185,15 @@ def _sorted_by(columns: Sequence[LeaderboardColumn]) -> tuple[int, bool]:
     return (names.index(name), order.startswith("-")) if name in names else (0, False)
 
 
-def _sort(
-    columns: Sequence[LeaderboardColumn], place: int, is_reversed: bool
-) -> Callable[[int], str]:
-    """Return a function that returns the URL that sorts by a column, or reverses the order of the sorted column."""
-    others = {name: st.query_params[name] for name in st.query_params if name != "order"}
+def _sort(columns: Sequence[LeaderboardColumn], place: int, is_reversed: bool, number: int) -> str:
+    """Return the URL that sorts by a column, or reverses the order of the sorted column."""
+    sign = "-" if number == place and not is_reversed else ""
+    return _changed(order=sign + _name(columns[number]))
 
-    def sorted_by(number: int) -> str:
-        sign = "-" if number == place and not is_reversed else ""
-        return address("compare", others | {"order": sign + _name(columns[number])})
 
-    return sorted_by
+def _changed(**parameters: str) -> str:
+    """Return the URL of this page with changed parameters."""
+    return address("compare", st.query_params.to_dict() | parameters)
 
 
 def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:

@@ -20,9 +20,9 @@ from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
 from vlprobe.render.numbers import TOO_FEW, as_printed, number, unit_of, with_interval
-from vlprobe.render.sentences import capitalized, joined
+from vlprobe.render.sentences import joined
 from vlprobe.render.symbols import heading
-from vlprobe.render.words import value_label
+from vlprobe.render.words import edit_title
 from vlprobe.types import POOLED, Metric
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import Leader
@@ -346,7 +346,7 @@ def in_columns(
     if trade_off.other:
         figures[f"All, {trade_off.other.changed}"] = trade_off.other
     by_type = trade_offs_by_type(question_set, trade_off)
-    figures |= {capitalized(value_label(name)): each for name, each in by_type.items()}
+    figures |= {edit_title(name): each for name, each in by_type.items()}
 
     def cell(name: str, point: PointRow | PrintedRow, axis: str, unit: str) -> str:
         value = getattr(point, axis)

@@ -56,11 +56,11 @@ from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
-from vlprobe.render.words import AVERAGED, presentations, probe_name, value_label
+from vlprobe.render.words import AVERAGED, edit_title, presentations, probe_name, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types import AS_PAPER, Metric, Picture
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
-from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
+from vlprobe.views.tradeoff import COMBINED, published_values
 
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
 MOST_PANELS = 4  # panels per row
@@ -79,12 +79,9 @@ HOW_TO_READ = (
     "each is ahead of every other model by more than the intervals. The line leaves out controls "
     "and models that may be guessing. Controls, published models and models that failed their "
     "checks do not extend the axes; models outside the chart are named below it. A model on a "
-    "dotted line is only guessing."
+    "dotted line is only guessing. Gray rings: as published, on other pictures. A model is fooled "
+    "where the wrong caption scores at least as high as the true one."
 )
-KINDS = {
-    name: value_label(name) if name in kind_edits.LIES else f"{value_label(name)} flips"
-    for name in TYPES
-} | {COMBINED: "Flips of a reworded caption"}
 WORDINGS = {
     "simple": "Simple rewordings",
     "advanced": "Advanced rewordings",
@@ -130,7 +127,10 @@ def draw_page() -> None:
     st.html(str(htpy.div(".vp-finding")[heading]))
     frame.say_strangers(subject, subject.models)
     if left := st.session_state.get(INSTEAD, {}).get(subject.key):
-        quiet(f"{left} has no trade-off, so this page shows another question set.")
+        run = page_subject(left).question_set.runs[0]
+        name = f"{probe_name(run.probe, run.dataset)} on {dataset_name(run.dataset)}"
+        quiet(f"{name} has no trade-off, so this page shows another question set.")
+        carry("set", left)  # what the user chose, for other pages
     model = pinned(subject, finding.best)
     figure_column, mistake_column = st.columns([13, 5], gap="large")
     with figure_column, st.container(gap="xsmall"):
@@ -151,11 +151,6 @@ def draw_page() -> None:
     fold("details", "Details", "data_object", partial(frame.draw_details, subject))
 
 
-def probes_with_trade_off() -> list[str]:
-    """Return the names of the probes that have a trade-off."""
-    return [name for name, presentation in presentations().items() if presentation.trade_off]
-
-
 def trade_off_subject() -> PageSubject:
     """Return the selection in the URL, or else the last one viewed. Its question set contains only the models to show.
 
@@ -171,7 +166,7 @@ def trade_off_subject() -> PageSubject:
             "Which model keeps its score when a caption is reworded, and notices when it is wrong?"
         )
         st.html(tag("h1", question))
-        frame.begin(probes_with_trade_off()[0])
+        frame.begin(next(name for name, each in presentations().items() if each.trade_off))
         quiet(
             "The stored results have only one side of the trade-off, so there is nothing to plot."
         )
@@ -181,11 +176,9 @@ def trade_off_subject() -> PageSubject:
     if not linked:
         st.session_state.pop(INSTEAD, None)
     if not linked and before in set(table["case_key"]) - set(keys):
-        run = page_subject(before).question_set.runs[0]
-        test = probe_name(run.probe, run.dataset)
-        st.session_state[INSTEAD] = {keys[0]: f"{test} on {dataset_name(run.dataset)}"}
+        st.session_state[INSTEAD] = {keys[0]: before}
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
-    models = sentence.shown_models(subject.models)
+    models = sentence.shown_models(subject.models, not linked)
     runs = tuple(run for run in subject.question_set.runs if run.model in models)
     return replace(subject, question_set=replace(subject.question_set, runs=runs), models=models)
 
@@ -198,7 +191,6 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     if "numbers" in st.query_params.get("open", ""):
         open_page("breakdown", st.query_params.to_dict())
     name = f"“{page_subject(linked).presentation.name}”"
-    others = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
     st.title("These questions have no trade-off.", anchor=False)
     sides = page_subject(linked).presentation.trade_off
     lacking = f"{name} measures only one thing."
@@ -208,12 +200,13 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
         lacking = f"The trade-off for {name} is between {listed(axes)}, and these questions lack one of them."
     quiet(
         f"{lacking} A trade-off needs two measures: invariance to changes that do not matter, and "
-        f"sensitivity to changes that do. {others} have both."
+        f"sensitivity to changes that do.{' These tests have both:' * bool(keys)}"
     )
+    first = {page_subject(key).presentation.name: key for key in reversed(keys)}
     with st.container(horizontal=True):
-        link_page("breakdown", "What fools these models", {"set": linked})
-        if keys:
-            link_page("tradeoff", "Show a trade-off", {"set": keys[0]})
+        for name in sorted(first):
+            link_page("tradeoff", name, {"set": first[name]})
+    link_page("breakdown", "What fools these models", {"set": linked})
     st.stop()
 
 
@@ -280,10 +273,6 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
         for metric in (subject.metrics[sides.x_metric(up)], subject.metrics[up]):
             tables.explain(metric)
         quiet(HOW_TO_READ)
-        quiet(
-            "Gray rings: as published, on other pictures. A model is fooled where the wrong caption scores at least as "
-            "high as the true one."
-        )
     choices = up, averaging, unit, shows_published, side == "both"
     return view(data.trade_off_data, subject.question_set, *choices)
 
@@ -500,7 +489,7 @@ def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
 
 
 def _type_label(name: str) -> str:
-    return KINDS.get(name) or value_label(name)
+    return "Flips of a reworded caption" if name == COMBINED else edit_title(name)
 
 
 def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric) -> bool:

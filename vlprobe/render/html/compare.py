@@ -17,7 +17,7 @@ from vlprobe.render.numbers import (
     signed,
     unit_of,
 )
-from vlprobe.render.words import INTERVALS, value_label
+from vlprobe.render.words import INTERVALS, edit_title
 from vlprobe.types import Metric
 from vlprobe.views.paired_tests import DifferenceRow, PairedTest, PairedTests
 from vlprobe.views.records import records
@@ -117,7 +117,7 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
             "p (cite this one)": chance(row.p_holm),
             "": f"tied{power and f' ({power})'}" if row.verdict == "tied" else row.verdict,
         }
-        kind = value_label(row.subtype) if row.subtype else "All"
+        kind = edit_title(row.subtype) if row.subtype else "All"
         columns = "".join(tag("td", cell) for cell in cells.values())
         rows.append(f"<tr>{tag('th', kind, scope='row')}{columns}</tr>")
     return table("Differences from the baseline", column_heads(("Type of edit", *cells)), rows)

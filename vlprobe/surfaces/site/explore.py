@@ -18,7 +18,7 @@ from vlprobe.case.card import CaseCard, case_card, wrong_captions
 from vlprobe.datasets.credits import picture_credit
 from vlprobe.render import wall
 from vlprobe.render.numbers import shortest
-from vlprobe.render.words import slice_order, value_label
+from vlprobe.render.words import edit_title, slice_order
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.surfaces.site.subject import Subject, Values, bare
@@ -79,7 +79,7 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
             )
             for model in subject.models
         },
-        "types": [[key, value_label(subtype)] for subtype, key in types.items()],
+        "types": [[key, edit_title(subtype)] for subtype, key in types.items()],
         "cases": [
             entry | {"types": keys}
             for entry, keys in zip(case_entries(subject, cards), narrower, strict=True)
