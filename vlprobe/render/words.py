@@ -337,6 +337,8 @@ def edit_title(subtype: str) -> str:
     ('Wrong color', 'Danger word, 3 words', 'Wrong relation', 'P1 of OCR')
     """
     phrase, label = wrong(subtype), value_label(subtype)
+    if subtype.startswith(PREFIX):
+        return label
     return label[:1].upper() + label[1:] if phrase == label.lower() else as_title(phrase)
 
 

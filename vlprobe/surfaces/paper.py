@@ -38,7 +38,7 @@ from vlprobe.render.charts.theme import (
 )
 from vlprobe.render.numbers import RESAMPLED
 from vlprobe.render.sentences import joined, sentence_names
-from vlprobe.render.words import dataset_name, slice_order, value_label
+from vlprobe.render.words import dataset_name, edit_title, slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
 from vlprobe.views.paired_tests import MOST_COMPARED
@@ -106,7 +106,7 @@ def steps(question_set: QuestionSet) -> Drawing:
     metric = metrics[next(name for name in ordered if name in measured)]
     table = table.loc[table["metric"] == metric.name]
     types = sorted(set(table["slice"]) - {""}, key=slice_order)
-    lines = {"": "All", **{name: value_label(name) for name in types}}
+    lines = {"": "All", **{name: edit_title(name) for name in types}}
     drawn = table.assign(model=table["slice"].map(lines), slice=table["step"].astype(str))
     figure = charts.tradeoff.curves(
         drawn,
@@ -148,7 +148,7 @@ def case_map(question_set: QuestionSet) -> Drawing:
         first,
         second,
         styles(views.runs.models(question_set.store)),
-        {name: value_label(name) for name in points["subtype"].unique()},
+        {name: edit_title(name) for name in points["subtype"].unique()},
         moved=question_set.presentation.kind(kind).is_movement,
         names=names,
     )

@@ -115,7 +115,7 @@ def weigh(question_set: QuestionSet, case_filter: Filter) -> tuple[float, int]:
     """
     is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     is_asked, weights = _selected(question_set, replace(case_filter, suspects=False), is_movement)
-    return float(weights.sum()), np.count_nonzero(is_asked)
+    return float(weights.sum()), int(np.count_nonzero(is_asked))
 
 
 def halved_models(question_set: QuestionSet, case_filter: Filter) -> list[str]:

@@ -557,8 +557,6 @@ class Scorecard:
 
     def title(self, column: LeaderboardColumn) -> str:
         """Return a column's title, such as "Swapped objects", or "All" for all types of edit of the only kind."""
-        if column.subtype.startswith(PREFIX):
-            return value_label(column.subtype)
         if not column.subtype and self._moves(column):
             return column.metric.label
         kinds = {each.kind for each in self.columns if each.question_set == column.question_set}

@@ -28,7 +28,14 @@ from vlprobe.render.html import papers, tables
 from vlprobe.render.html.elements import breakable, column_heads, embed, model_label
 from vlprobe.render.html.elements import table as html_table
 from vlprobe.render.sentences import counted, sentence_names
-from vlprobe.render.words import AVERAGED, dataset_name, probe_name, slice_order, value_label
+from vlprobe.render.words import (
+    AVERAGED,
+    dataset_name,
+    edit_title,
+    probe_name,
+    slice_order,
+    value_label,
+)
 from vlprobe.storage import annotations, display_names
 from vlprobe.storage.annotations import Annotation
 from vlprobe.surfaces.page import self_contained
@@ -237,7 +244,7 @@ def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
     """Return a table of the main metrics by type of case or by named slice: one row per type, one column per model."""
     if breakdown not in views.estimates.slices(subject.question_set):
         return []
-    title = "Type" if breakdown == "subtype" else "Slice"
+    title, name_of = ("Type", edit_title) if breakdown == "subtype" else ("Slice", value_label)
     estimates = views.estimates.estimates(subject.question_set, breakdown)
     known = [row for row in records(EstimateRow, estimates) if row.slice and row.n_items]
     row_of = {(row.metric, row.slice, row.model): row for row in known}
@@ -253,7 +260,7 @@ def _by_type(subject: Subject, breakdown: str = "subtype") -> list[htpy.Node]:
                 render_numbers.with_interval(row.value, row.low, row.high, unit) if row else "-"
                 for row in cells
             ]
-            head = htpy.th(scope="row")[value_label(subtype)]
+            head = htpy.th(scope="row")[name_of(subtype)]
             rows.append(htpy.tr[head, (htpy.td[text] for text in texts)])
         if rows:
             label = metrics[name].label
