@@ -246,7 +246,7 @@ def test_the_outcome_counts_match_those_of_the_view(show_page, filled: Store):
     at = show_page(filled, "failures", model=RANDOM)
     counts = views.cases.outcomes(question_set_of(filled), views.filter.Filter(RANDOM))
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
-    labels = {"held": "Not fooled"}
+    labels = {"held": "Not fooled", "tied": "of them tied"}
     assert [
         f"{labels.get(name, name.capitalize())} {count:,}" for name, count in counts.items()
     ] == list(options)
