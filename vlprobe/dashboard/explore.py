@@ -50,7 +50,7 @@ from vlprobe.datasets.sources import AVAILABLE
 from vlprobe.errors import InvalidInput
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import counted
+from vlprobe.render.sentences import capitalized, counted
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, annotations
 from vlprobe.surfaces.report import selection
@@ -437,15 +437,14 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
     any_outcome = case_filter.any_outcome()
     asked = n_passing(subject, any_outcome) or not filters.active_filters(any_outcome)
     nothing = _nothing(case_filter, kind) if asked else "No questions match these filters."
-    if asked and case_filter.tagged and case_filter.outcome == "fooled" and not case_filter.other:
-        nothing = f"{model_name(case_filter.model)} is not fooled by any of the tagged cases."
     if case_filter.suspects and n_passing(subject, replace(case_filter, suspects=False)):
         nothing = "All of these cases are hidden because of their suspect labels."
     st.html(tag("h1", nothing, class_="vp-nothing"))
     if "-" in case_filter.contains:
         quiet("Each word of the search must occur in a caption; a minus excludes no word.")
     for active, n_cases in filters.nearest_to_drop(subject, case_filter):
-        label = f"Without the filter {plain(active.label)}: {counted(n_cases, 'case')}"
+        change = f"Without the filter {plain(active.label)}" if active.label else "With any outcome"
+        label = f"{change}: {counted(n_cases, 'case')}"
         drop, look = (filters.drop, active.parameter, active.value), {"key": "drop_nearest"}
         press(label, *drop, icon="filter_list_off", **look)
         return
@@ -460,10 +459,12 @@ def _draw_nothing(subject: PageSubject, case_filter: Filter) -> None:
 
 
 def _nothing(case_filter: Filter, kind: KindPresentation) -> str:
+    name = model_name(case_filter.model)
+    none = f"none of the {'tagged ' * bool(case_filter.tagged)}{wrong_captions(kind)}"
     if case_filter.outcome == "held" and not case_filter.other:
-        return f"The model rejects none of the {wrong_captions(kind)} here."
+        return f"{name} rejects {none} here."
     if kind.is_movement or case_filter.outcome == "all":
         return "No cases match these filters."
     if case_filter.outcome == "tied":
-        return f"{model_name(case_filter.model)} has no ties here."
-    return f"None of the {wrong_captions(kind)} fools the model here."
+        return f"{name} has no ties here."
+    return f"{capitalized(none)} fools {name} here."

@@ -364,11 +364,12 @@ def drop(parameter: str, value: str = "") -> None:
 def nearest_to_drop(
     subject: PageSubject, case_filter: Filter
 ) -> Sequence[tuple[ActiveFilter, int]]:
-    """Return the filter whose removal shows the fewest cases, but at least one, and their number, or an empty list."""
+    """Return the filter whose removal shows the fewest cases, but at least one, and their number, or an empty list. The
+    outcome has no label.
+    """
     narrowing = active_filters(case_filter)
     if case_filter.outcome != "all" and not case_filter.other:
-        label = f"{OUTCOMES[case_filter.outcome].lower()} only"
-        narrowing.append(ActiveFilter("outcome", label, replace(case_filter, outcome="all")))
+        narrowing.append(ActiveFilter("outcome", "", replace(case_filter, outcome="all")))
     helpful = [(active, n_passing(subject, active.without)) for active in narrowing]
     return sorted((pair for pair in helpful if pair[1]), key=lambda pair: pair[1])[:1]
 
