@@ -136,9 +136,12 @@ def test_slides_start_turn_and_close(page, url: str):
     page.keyboard.press("Enter")
     count = page.locator("dialog .count")
     count.get_by_text("1 of").wait_for()
-    for key, place in (("ArrowRight", 2), ("Enter", 3), ("ArrowLeft", 2), ("End", 6), ("Home", 1)):
+    last = count.inner_text().split()[-1]
+    for key, place in zip(
+        ("ArrowRight", "Enter", "ArrowLeft", "End", "Home"), (2, 3, 2, last, 1), strict=True
+    ):
         page.keyboard.press(key)
-        assert count.inner_text() == f"{place} of 6"
+        assert count.inner_text() == f"{place} of {last}"
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
     # the dialog reports that it closed one task later
