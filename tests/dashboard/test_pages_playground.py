@@ -280,6 +280,17 @@ def test_the_models_stay_until_one_for_photographs_is_loaded_and_come_back_with_
     assert at.multiselect(key="play_models").value == list(page.MODELS) and rows_of(at)["rows"]
 
 
+def test_a_photograph_of_a_dataset_has_its_credit(
+    show_try_it, store: Store, tiny: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(page, "credit_line", lambda name: f"<p>Photo {Path(name).name}</p>")
+    execute(Request(("control:constant",), tiny, "lgip"), store)
+    at = show_try_it(**{"from": tiny})
+    assert f"Photo {at.selectbox(key='item').value}" in words(at)
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    assert "Photo " not in words(at)
+
+
 def test_a_clicked_sample_replaces_the_upload(show_try_it):
     at = show_try_it()
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()

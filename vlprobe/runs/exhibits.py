@@ -49,6 +49,7 @@ class Exhibit:
     id: str
     captions: tuple[str, ...]
     open: Callable[[], Image.Image]
+    picture: str = ""  # stored name of the picture; "" if it is drawn
 
 
 def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
@@ -76,7 +77,7 @@ def _exhibits(dataset: str, cache: Path) -> Iterator[Exhibit]:
     for item in registry.load_dataset(dataset, cache).items:
         if item.image and not item.image.absent:
             open_image = functools.partial(pictures.open_picture, item.image)
-            yield Exhibit(item.id, item.captions, open_image)
+            yield Exhibit(item.id, item.captions, open_image, item.image.name)
 
 
 def canvas(image: Image.Image) -> Canvas:

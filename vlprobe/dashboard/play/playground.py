@@ -45,6 +45,7 @@ from vlprobe.models import hf, open_clip
 from vlprobe.perturb.influence import word_spans
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
+from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.html.influence import colored_words, heat, legend, line, strongest, worded
@@ -261,6 +262,8 @@ def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit], DeltaGenerator]:
         picture = PlayPicture(canvas, caption, caption, item, dataset.startswith(DEMO))
     with frame:
         _photo(picture.canvas.draw(), picture.alternative)
+        if picture.item and (credit := credit_line(shelf[item].picture)):
+            st.html(str(credit))
     return picture, shelf, before_upload
 
 
