@@ -442,6 +442,12 @@ def test_a_deck_is_saved_for_the_drawn_case_and_keeps_later_additions(
     assert list(saved.figures) == ["figure:new"] and decks.read("set other") == other
 
 
+def test_a_slide_that_a_stored_deck_does_not_know_comes_before_the_closing_one():
+    slides = [Slide(name, ((name, ""),)) for name in ("vote", "models", "closing")]
+    arranged = arrangements.arrange(slides, Arrangement(order=("closing", "vote")))
+    assert [slide.id for slide in arranged] == ["models", "closing", "vote"]
+
+
 def test_an_added_case_keeps_its_title_from_an_earlier_deck():
     case = Slide(id="case:k1", heading=(("Found", ""),), case="k1")
     deck_before = {"order": ["case:k1"], "included": {}, "titles": {"case:k1": "Mine"}}

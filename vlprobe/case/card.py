@@ -553,7 +553,7 @@ class PictureSearchCard(SearchCard):
     shows_query = True
     guess, choices = BEST, "pictures"
     speaker_notes = (
-        "One picture belongs to the caption. The other one is a mixture: a little of another picture is in it.",
+        "One picture belongs to the caption. The other one does not: it may be a mixture of two pictures.",
         "The model searches many pictures for the caption. The mixture is one of them and should not come first.",
     )
 

@@ -150,7 +150,8 @@ def _checked(value: object, kind: type) -> dict[str, Any]:
 
 
 def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, ...]:
-    """Return the slides in the order of the arrangement, with its titles and notes. New slides come last.
+    """Return the slides in the order of the arrangement, with its titles and notes. New slides come before the
+    closing slide.
 
     The title of a slide with text has the text in its further lines.
     """
@@ -158,8 +159,8 @@ def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, .
     if all(name.startswith(ADDED) for name in order):  # nobody has moved a slide yet
         default = [slide.id for slide in slides if not slide.id.startswith(ADDED)]
         order = _insert(default, order)  # a full deck may exceed the maximum by these
-    place = {name: index for index, name in enumerate(order)}
-    ordered = sorted(slides, key=lambda slide: place.get(slide.id, len(place)))
+    order = _insert(order, [slide.id for slide in slides])
+    ordered = sorted(slides, key=lambda slide: order.index(slide.id))
     arranged = []
     for slide in ordered:
         title = arrangement.titles.get(slide.text_key, "").strip()
