@@ -227,7 +227,7 @@ def test_a_case_tagged_under_one_model_says_that_another_is_not_fooled(
     assert "mine :gray[0 of 1]" in at.button_group(key="facet_tagged").options
     assert at.button("drop_nearest").label == "With any outcome: one case"
     at.button("drop_nearest").click().run()
-    assert card_ids(at) == [case_id] and "of 1 tagged case" in wall(at)["note"]
+    assert card_ids(at) == [case_id] and "of one tagged case" in wall(at)["note"]
     annotations.write(bundled, scenes_key, replace(tagged, tags=()))
 
 

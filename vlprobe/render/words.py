@@ -206,8 +206,8 @@ def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     ('Drawn scenes', 'Photographs (val2017)', 'mine')
     >>> dataset_name("pairs:/data/valse@/data/val2017+unpictured"), dataset_name("triplets:swap_obj.json@/data")
     ('Pairs (valse)', 'Triplets (swap_obj)')
-    >>> dataset_name("table:/data/test.parquet+image=photo")
-    'Table (test)'
+    >>> dataset_name("table:/data/test.parquet+image=photo"), dataset_name("bundled:VALSE+available")
+    ('Table (test)', 'VALSE with pictures')
     """
     if name in renamed:
         return renamed[name]
@@ -215,7 +215,8 @@ def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     pattern = DATASETS.get(prefix)
     if not pattern or not (path or "{}" not in pattern):
         return name
-    return pattern.format(_last_part(_source_file(path) if "@" in path or "+" in path else path))
+    label = pattern.format(_last_part(_source_file(path) if "@" in path or "+" in path else path))
+    return f"{label} with pictures" if name.startswith("bundled:") and "+" in path else label
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
