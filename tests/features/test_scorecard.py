@@ -889,9 +889,9 @@ def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(question_set
     tests = views.paired_tests.compare_models(question_set, models, "foil")
     shown = forest_figure(tests, kind, looks, {})
     printed = paper.print_style(forest_figure(tests, kind, looks, {}), "text")
-    assert shown.layout.height > printed.layout.height == 9 * 96
+    assert shown.layout.height > printed.layout.height <= 9 * 96
     narrow = paper.print_style(forest_figure(tests, kind, looks, {}), "column")
-    assert narrow.layout.height == 9 * 96 and narrow.layout.font.size >= paper.LEAST_LETTERS
+    assert narrow.layout.height <= 9 * 96 and narrow.layout.font.size >= paper.LEAST_LETTERS
     ends = {(row.low, row.high) for row in tests.rows if only_uncorrected(row)}
     capped = [trace for trace in printed.data if trace.mode == "lines+markers"]
     assert {trace.marker.symbol for trace in capped} == {"line-ns"}
@@ -966,6 +966,16 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
         entries = latex.partition("% @misc{hsieh-sugarcrepe,")[2]
         assert "%   howpublished = {\\url{https://github.com/RAIVNLab/sugar-crepe/" in entries
         assert "%   note = {MIT license. Published answers: GPT-4V}," in entries
+
+
+def test_the_caption_of_a_scorecard_without_types_does_not_describe_types(monkeypatch, columns):
+    whole = card(columns)
+    assert paper.column_scorecard(whole) is whole
+    monkeypatch.setattr(paper, "MOST_COLUMN_LANES", 1)  # as if there were many models
+    narrow = paper.column_scorecard(whole)
+    assert [column.subtype for column in narrow.columns] == [""]
+    for words in ("on types of edit", "best against", "Added object"):
+        assert words in whole.caption() and words not in narrow.caption()
 
 
 def test_a_figure_for_print_does_not_change_the_figure_of_the_page(question_set):

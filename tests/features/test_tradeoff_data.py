@@ -92,7 +92,7 @@ def test_only_real_models_set_the_frame_which_contains_their_intervals():
 def test_marks_outside_the_frame_are_named_with_side_and_numbers():
     notes = tradeoff.edge_notes(of([*REAL, CONTROL], PUBLISHED), NAMES)
     assert [note.replace("\u00a0", " ") for note in notes] == [
-        "↓ below the chart: Coin flip 50.0 % (control) · Low and Lower L, as published, 46.0 to 65.0 %",
+        "↓ below the chart: Coin flip 50.0 % (control) · Low, Lower L, as published, 46.0 to 65.0 %",
         "← left of the chart: Far, as published, 0.0580",
         "○ published: 1 Near B/16",
     ]

@@ -10,6 +10,7 @@ import pytest
 import vlprobe
 from tests.conftest import call, make_tiny
 from vlprobe import views
+from vlprobe.render.sentences import sentence_names
 from vlprobe.surfaces import paper
 from vlprobe.views.runs import QuestionSet
 
@@ -149,6 +150,36 @@ def test_a_scorecard_in_a_column_has_two_panels_in_a_row_or_only_all_cases(
     assert n_panels == 2 and len(subtypes) > 1
     monkeypatch.setattr(paper, "MOST_COLUMN_LANES", 1)  # as if there were many models
     assert drawn()[1] == {""}
+
+
+@pytest.mark.parametrize("width", paper.WIDTHS)
+def test_marks_in_print_are_smaller_than_most_intervals_and_titles_of_rows_fit(question_set, width):
+    figure, _ = paper.printed_figure(question_set, "compare", width)
+    layout = figure.layout
+    assert all(trace.marker.size <= paper.MARK for trace in figure.data)
+    longest = max(len(line) for text in layout.yaxis.ticktext for line in text.split("<br>"))
+    assert layout.margin.l > 0.5 * layout.font.size * (longest - len("<b></b>"))
+    assert layout.width - layout.margin.l - layout.margin.r > layout.width / 3
+    assert layout.height <= paper.PAGE[1]
+
+
+def test_a_trade_off_for_a_column_has_all_names_in_the_legend_and_numbers_above_intervals(
+    question_set,
+):
+    figure, _ = paper.printed_figure(question_set, "trade-off", "column")
+    names = {trace.name for trace in figure.data if trace.error_x.array and trace.showlegend}
+    assert names == set(sentence_names(question_set.models, {}).values())
+    assert not {f"<b>{name}</b>" for name in names} & {
+        note.text for note in figure.layout.annotations
+    }
+    (place,) = [n for n, trace in enumerate(figure.data) if trace.mode == "markers+text"]
+    lines = [
+        n
+        for n, trace in enumerate(figure.data)
+        if trace.error_x.array and trace.error_x.visible is None
+    ]
+    marks = [n for n, trace in enumerate(figure.data) if trace.error_x.visible is False]
+    assert max(lines) < place < min(marks) and len(lines) == len(marks)
 
 
 def test_an_unknown_figure_output_model_or_result_gives_one_line(

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from tests.conftest import case_key_of, make_foils, tiers
 from vlprobe import views
 from vlprobe.cli.main import main
+from vlprobe.dashboard.compare import rows_table
 from vlprobe.errors import NotFound
 from vlprobe.render import forest
 from vlprobe.render.charts import styles
@@ -220,6 +221,12 @@ def test_compare_marks_the_published_totals_that_fit_on_its_axis(bundled_set):
     text = "<b>openai/clip-vit-base-patch32</b><br>fooled by 23.4 %, published total (mteb, CC0)"
     # The total of the same checkpoint is within a tenth of a point of the baseline's zero line.
     assert abs(marks[text]) < 0.1
+    names = {model: model for model in questions.models}
+    table = rows_table(comparison, kind, names, rows)  # lists every total
+    assert len(table) == len(comparison.rows) + 42 and set(table["n_cases"].dropna() % 1) == {0}
+    of_checkpoint = table.set_index("model_name").loc["openai/clip-vit-base-patch32"]
+    assert f"{100 * of_checkpoint['value']:.1f}" == "23.4"
+    assert "of 42 other models (mteb, CC0), from " in forest.describe_totals(rows)
     assert rings.cliponaxis is False  # a ring at the end of the axis is not clipped
     low, high = figure.layout.xaxis.range
     assert low <= min(rings.x) and max(rings.x) <= high

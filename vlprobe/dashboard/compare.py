@@ -47,7 +47,7 @@ from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import capitalized, counted, sentence_names, unbroken
+from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
@@ -56,6 +56,7 @@ from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.paired_tests import MOST_RANKED, PairedTest, PairedTests
+from vlprobe.views.totals import Total
 from vlprobe.views.wall import WallCard
 
 
@@ -285,6 +286,7 @@ def draw_forest(
         rivals = {"with": BETWEEN.join(contest.rivals), "tab": "differences"}
         return address("compare", query | rivals | {"other": model or proof.model})
 
+    rings = totals and capitalized(forest.describe_totals(totals)) + "."
     figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels, totals)
     selectable_chart(
         lambda: forest.without_legend(figure(row_address)),
@@ -295,8 +297,8 @@ def draw_forest(
         ),
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
-        table=partial(rows_table, comparison, kind, contest.names),
-        caption=forest.caption(comparison, kind, labels, dataset),
+        table=partial(rows_table, comparison, kind, contest.names, totals),
+        caption=joined(forest.caption(comparison, kind, labels, dataset), rings or ""),
         text=partial(forest.rows_text, comparison, contest.question_set, kind, renamed()),
         printed=figure,
         has_tools=False,
@@ -311,7 +313,7 @@ def draw_forest(
     )
     quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
     if totals:
-        quiet(capitalized(forest.describe_totals(totals)) + ". Point at a ring for its name.")
+        quiet(f"{rings} Point at a ring for its name; the exported CSV file lists all.")
     _warn_of_slices(comparison)
     return open_row
 
@@ -553,16 +555,26 @@ def _draw_numbers(
 
 
 def rows_table(
-    comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]
+    comparison: PairedTests,
+    kind: KindPresentation,
+    names: Mapping[str, str],
+    totals: Sequence[Total] = (),
 ) -> pd.DataFrame:
-    """Return the rows of the forest plot as a table, with one column per field, and with names as on the page."""
+    """Return the rows of the forest plot as a table, with one column per field, and with names as on the page. The
+    published totals are further rows.
+    """
     table = comparison.table()
     table.insert(0, "baseline", table.pop("baseline"))
     table.insert(1, "kind", comparison.kind)
     table["baseline_name"] = names[comparison.baseline.model]
     table["model_name"] = [names[model] for model in table["model"]]
     table["type"] = [forest.row_title(subtype, kind) for subtype in table["subtype"]]
-    return table
+    published = [
+        {"model_name": total.model, "type": f"Published total ({forest.TOTALS_SOURCE})"}
+        | {"value": total.fooled, "difference": total.fooled - comparison.baseline.share}
+        for total in totals
+    ]
+    return pd.concat([table, pd.DataFrame(published)]).convert_dtypes() if published else table
 
 
 PARAMETERS = ("area", "bucket", "tool", "sort")  # URL parameters that only this expander uses

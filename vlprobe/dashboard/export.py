@@ -54,6 +54,7 @@ def draw_menu(
     text: Callable[[str], str] | None = None,
     *,
     column: Callable[[], go.Figure] | None = None,
+    column_caption: str = "",
     runs: Sequence[RunRow] = (),
     slot: DeltaGenerator | None = None,
 ) -> None:
@@ -66,13 +67,15 @@ def draw_menu(
         caption: The facts for a figure's caption, to copy.
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
         column: A function that draws the figure for a column of text, if it differs.
+        column_caption: As `caption`, for this figure. It is shown if it differs.
         runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
     """
     linked = st.query_params.get("set", "")
     if not runs and linked in (row.case_key for row in view(views.runs.question_set_rows)):
         runs = page_subject(linked).question_set.runs
-    facts = joined(caption, source_line(runs, renamed()))
+    sources = source_line(runs, renamed())
+    facts = joined(caption, sources)
     with (slot or st).popover(
         "Export", icon=":material/download:", type="tertiary", key=f"export_{key}"
     ):
@@ -97,6 +100,9 @@ def draw_menu(
         if figure is not None and facts:  # last, so that its length hides no button
             draw_part("Caption")
             st.code(facts, language=None, wrap_lines=True)
+            if column_caption not in ("", caption):
+                draw_part("Caption of the figure for one column")
+                st.code(joined(column_caption, sources), language=None, wrap_lines=True)
             if entries := "\n".join(bibliography(runs, renamed())):
                 draw_part("Sources (BibTeX)")
                 st.code(entries, language=None)

@@ -21,7 +21,6 @@ from vlprobe.render.sentences import (
     counted,
     halves_note,
     joined,
-    listed,
     sentence_names,
     shortened,
 )
@@ -307,12 +306,12 @@ def _draw_totals(
 
 
 def describe_totals(totals: Sequence[Total]) -> str:
-    """Describe the rings: whose totals they are, and the models with the lowest ones."""
+    """Describe the rings: how many totals of whom they are, and the lowest and the highest one."""
     lowest = sorted(totals, key=lambda total: total.fooled)
-    names = [f"{total.model} {number(total.fooled, 'rate')}" for total in lowest]
-    return (
-        f"rings: published totals of other models ({TOTALS_SOURCE}), lowest first: {listed(names)}"
-    )
+    first, *_, last = [f"{total.model} ({number(total.fooled, 'rate')})" for total in lowest * 2]
+    between = f"from {first} to {last}" if lowest[1:] else first
+    models = counted(len(totals), "other model")
+    return f"rings: published totals of {models} ({TOTALS_SOURCE}), {between}"
 
 
 def _draw_axes(
@@ -334,7 +333,7 @@ def _draw_axes(
     # On a narrow page, each model has a line of the legend
     margins = MARGINS | {"b": max(MARGINS["b"], LEGEND_LINE * (n_models + 2))}
     finished(figure, round(LANE * bottom) + margins["t"] + margins["b"])
-    band = {"type": "rect", "xref": "paper", "x0": -2, "x1": 3, "layer": "below"}
+    band = {"type": "rect", "xref": "paper", "x0": -5, "x1": 6, "layer": "below"}
     band |= {"line": {"color": QUIET, "width": 0.5}, "fillcolor": "rgba(0,0,0,0)"}
     figure.update_layout(
         margin=margins | {"autoexpand": False},

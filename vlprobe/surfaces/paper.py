@@ -4,8 +4,11 @@ Plotly draws the same figures as on the pages. The optional package kaleido rend
 """
 
 import functools
+import html
 import io
 import math
+import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -18,12 +21,11 @@ from PIL import Image
 from vlprobe import views
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.features.compare.data import Scorecard
+from vlprobe.features.tradeoff.data import caption as trade_off_caption
 from vlprobe.features.tradeoff.data import (
-    WIDE_ONLY,
     trade_off_data,
     trade_off_figure,
 )
-from vlprobe.features.tradeoff.data import caption as trade_off_caption
 from vlprobe.render import charts, forest
 from vlprobe.render.attribution import source_line
 from vlprobe.render.charts.styles import PAIRS, SHIPPED, styles
@@ -34,7 +36,7 @@ from vlprobe.render.charts.theme import (
     PAGE,
     inked,
     recolor,
-    wrapped,
+    safe,
 )
 from vlprobe.render.numbers import RESAMPLED
 from vlprobe.render.sentences import joined, sentence_names
@@ -51,7 +53,14 @@ FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 MOST_COLUMN_LANES = 120  # rows of models and lines of titles in the scorecard of a column
-LETTER, LEGEND_LINE = 8, 20  # pixels of a letter and a line in the legend
+SMALL = LETTERS - 2  # pixels of the letters in a column
+WIDE = 0.55  # width of a letter in sizes of its font
+LEGEND_LINE, LEGEND_MARK = 20, 40  # pixels of a line, and of a mark with the space around it
+MARK, LINE = (
+    8,
+    1.2,
+)  # most pixels of a mark and an interval's line, so that no mark hides its interval
+FOREST_TOP = 66  # pixels above the rows of a forest plot
 
 
 def trade_off(question_set: QuestionSet) -> Drawing:
@@ -165,15 +174,15 @@ def scorecard(question_set: QuestionSet, width: Width = "text") -> Drawing:
     columns = views.leaderboard.leaderboard(question_set, by="edit")
     names = sentence_names(question_set.models, renamed)
     card = Scorecard(columns, names, styles(views.runs.models(question_set.store)), renamed=renamed)
-    return scorecard_figure(card, width), card.caption()
+    card = column_scorecard(card) if width == "column" else card
+    return card.figure(WIDTHS[width]), card.caption()
 
 
-def scorecard_figure(card: Scorecard, width: Width) -> go.Figure:
-    """Draw a scorecard, in a column of text without types of edit that have no room."""
-    if width == "column" and len(card.columns) * (len(card.rows) + 4) > MOST_COLUMN_LANES:
-        whole = [column for column in card.columns if not column.subtype]
-        card = replace(card, columns=whole or card.columns, sort=0)
-    return card.figure(WIDTHS[width])
+def column_scorecard(card: Scorecard) -> Scorecard:
+    """Return a scorecard for a column of text: without types of edit if they have no room there."""
+    whole = [column for column in card.columns if not column.subtype]
+    fits = len(card.columns) * (len(card.rows) + 4) <= MOST_COLUMN_LANES
+    return card if fits or not whole else replace(card, columns=whole, sort=0)
 
 
 FIGURES: Mapping[str, Callable[..., Drawing]] = {
@@ -241,29 +250,39 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
         for trace in traces
     ]
     layout: Any = go.Layout(figure.layout)
-    hidden = {note.text for note in layout.annotations if note.name == WIDE_ONLY}
-    if width == "column":  # the legend has the names without room
-        layout.annotations = [note for note in layout.annotations if note.name != WIDE_ONLY]
-        for trace in marks:
-            if f"<b>{trace.name}</b>" in hidden:
-                trace.showlegend = True
+    letters = LETTERS if width == "text" else SMALL
+    if (
+        width == "column"
+    ):  # the legend has all names, because one mark is too close to the next one's name
+        unlisted = {f"<b>{trace.name}</b>": trace for trace in marks if trace.showlegend is False}
+        for trace in (unlisted[note.text] for note in layout.annotations if note.text in unlisted):
+            trace.showlegend = True
+        layout.annotations = [note for note in layout.annotations if note.text not in unlisted]
     for trace in marks:
-        trace.name = (
-            wrapped(trace.meta, (WIDTHS[width] - 50) // LETTER) if trace.meta else trace.name
-        )
-    figure = go.Figure(marks, layout)
+        if trace.meta:
+            lines = textwrap.wrap(trace.meta, int((WIDTHS[width] - 50) / (WIDE * letters)))
+            trace.name = "<br>".join(map(safe, lines))
+        if isinstance(trace.marker.size, int | float) and trace.mode != "markers+text":
+            trace.marker.size = min(trace.marker.size, MARK)
+            trace.update(error_x_thickness=LINE, error_y_thickness=LINE)
+        elif isinstance(trace.marker.size, tuple):
+            trace.marker.size = [min(size, MARK) for size in trace.marker.size]
+    figure = go.Figure(_rings_above_intervals(marks), layout)
     layout = figure.layout
     figure.update_layout(template="plotly_white", width=WIDTHS[width], paper_bgcolor="white")
-    figure.update_xaxes(title_font_size=LETTERS)
-    figure.update_yaxes(title_font_size=LETTERS)
+    figure.update_xaxes(title_font_size=letters)
+    figure.update_yaxes(title_font_size=letters)
     inked(figure, is_dark=False)
+    figure.update_layout(font_size=letters)
     if layout.height is None:
         layout.height = HEIGHT
+    if layout.xaxis.side == "top":
+        letters = _fit_forest(figure, letters)
     margin, legend = layout.margin, layout.legend
     if margin.autoexpand is False and legend.y == 0:  # below the plot, with room for a phone
         names = [trace.name for trace in marks if trace.showlegend is not False and trace.name]
-        longest = max((len(line) for name in names for line in name.split("<br>")), default=1)
-        per_line = max(1, (layout.width - margin.l - margin.r) // (LETTER * longest + 40))
+        entry = WIDE * letters * _longest(names) + LEGEND_MARK
+        per_line = max(1, int((layout.width - margin.l - margin.r) / entry))
         n_lines = math.ceil(sum(1 + name.count("<br>") for name in names) / per_line)
         axis = margin.b - 2 * LEGEND_LINE if legend.yref == "container" else LEGEND_LINE
         below = axis + n_lines * LEGEND_LINE + 8
@@ -272,11 +291,50 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
         low, high = layout.yaxis.domain or (0, 1)
         room = (PAGE[1] - margin.t - margin.b) * (high - low)
         row = room / max(layout.yaxis.range or [1])
-        letters = max(LEAST_LETTERS, min(LETTERS, round(row) - 2))
+        letters = max(LEAST_LETTERS, min(letters, round(row) - 2))
         figure.update_layout(height=PAGE[1], font_size=letters)
         if letters < LETTERS:
             figure.update_traces(marker={"size": letters, "line_width": 1})
     return figure
+
+
+def _longest(texts: Sequence[str]) -> int:
+    """Return the number of letters in the longest line of texts for Plotly."""
+    lines = (line for text in texts for line in re.sub("<(?!br)[^>]*>", "", text).split("<br>"))
+    return max((len(html.unescape(line)) for line in lines), default=1)
+
+
+def _rings_above_intervals(traces: Sequence[Any]) -> list[Any]:
+    """Order traces so that no interval crosses the number in a ring: intervals, then white rings, then marks."""
+    if all(trace.mode != "markers+text" for trace in traces):
+        return list(traces)
+    rings = [go.Scatter(trace) for trace in traces if trace.mode == "markers+text"]
+    for ring in rings:
+        ring.marker.update(symbol="circle", color="white", line_color=ring.marker.color)
+    marks = [go.Scatter(trace) for trace in traces if trace.error_x.array is not None]
+    for mark in marks:
+        mark.update(error_x_visible=False, error_y_visible=False, showlegend=False)
+    return [*(trace for trace in traces if trace.mode != "markers+text"), *rings, *marks]
+
+
+def _fit_forest(figure: go.Figure, letters: int) -> int:
+    """Set the margins and the height of a forest plot, so that its rows fit their text and the figure fits a page.
+    Return the size of its letters.
+    """
+    layout: Any = figure.layout
+    lanes, below = layout.yaxis.range[0], LEGEND_LINE * (2 + len(figure.data) // 2)
+    lane = min(letters + 4, (PAGE[1] - FOREST_TOP - below) / lanes)
+    letters = max(LEAST_LETTERS, min(letters, int(lane) - 1))
+    values = [note.text for note in layout.annotations if note.xref == "paper" and note.x == 1]
+    figure.update_layout(
+        height=round(FOREST_TOP + lane * lanes + layout.margin.b),
+        margin={"t": FOREST_TOP, "l": WIDE * letters * _longest(layout.yaxis.ticktext) + 12}
+        | {"r": WIDE * letters * _longest(values) + 12},
+        font_size=letters,
+    )
+    size = {"size": min(MARK, 0.7 * lane), "line_width": LINE}
+    figure.update_traces(marker=size, error_x_width=lane / 4)
+    return letters
 
 
 def _compared(question_set: QuestionSet, most: int) -> tuple[str, tuple[str, ...]]:

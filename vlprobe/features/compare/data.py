@@ -234,7 +234,7 @@ class Scorecard:
             f"Differences from {base} are in points; tied: no clear difference." if base else "",
             "Models that share a letter are tied." if self._has_letters else "",
             "Bold: clearly best.",
-            "Each panel has its own axis." if is_figure else "",
+            "Each panel has its own axis." if is_figure and self.columns[1:] else "",
             f"Dashed line and bold name: {line}, the baseline." if line else "",
         )
         return caption, joined(

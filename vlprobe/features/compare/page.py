@@ -33,7 +33,7 @@ from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
 from vlprobe.render.words import movement_kinds
-from vlprobe.surfaces.paper import scorecard_figure
+from vlprobe.surfaces.paper import WIDTHS, column_scorecard
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
 from vlprobe.views.records import QuestionSetRow
@@ -122,8 +122,10 @@ def draw_scorecard(is_opened: bool) -> None:
         if named.caveat:
             quiet(named.caveat)
     files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
-    column = partial(scorecard_figure, scorecard, "column")
-    export.draw_menu("scorecard", *files, column=column, runs=scorecard.runs, slot=export_slot)
+    narrow = column_scorecard(scorecard)
+    column = partial(narrow.figure, WIDTHS["column"])
+    menu = {"column": column, "column_caption": narrow.caption(), "slot": export_slot}
+    export.draw_menu("scorecard", *files, runs=scorecard.runs, **menu)
 
 
 def with_many_tests(shown: Collection[str]) -> QuestionSetRow | None:

@@ -735,6 +735,7 @@ def caption(data: TradeOffData, names: Mapping[str, str]) -> str:
     return joined(
         *(finding.heading, other_note(data).strip()),
         *(arms_note(data), averages, *notes),
+        f"Published: {PUBLISHED_SOURCE}." if data.printed else "",
     )
 
 
