@@ -286,7 +286,7 @@ def draw_forest(
         rivals = {"with": BETWEEN.join(contest.rivals), "tab": "differences"}
         return address("compare", query | rivals | {"other": model or proof.model})
 
-    rings = totals and capitalized(forest.describe_totals(totals)) + "."
+    rings = capitalized(forest.describe_totals(totals)) + "." if totals else ""
     figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels, totals)
     selectable_chart(
         lambda: forest.without_legend(figure(row_address)),
@@ -298,7 +298,7 @@ def draw_forest(
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names, totals),
-        caption=joined(forest.caption(comparison, kind, labels, dataset), rings or ""),
+        caption=joined(forest.caption(comparison, kind, labels, dataset), rings),
         text=partial(forest.rows_text, comparison, contest.question_set, kind, renamed()),
         printed=figure,
         has_tools=False,

@@ -308,7 +308,7 @@ def _rings_above_intervals(traces: Sequence[Any]) -> list[Any]:
     """Order traces so that no interval crosses the number in a ring: intervals, then white rings, then marks."""
     if all(trace.mode != "markers+text" for trace in traces):
         return list(traces)
-    rings = [go.Scatter(trace) for trace in traces if trace.mode == "markers+text"]
+    rings: list[Any] = [go.Scatter(trace) for trace in traces if trace.mode == "markers+text"]
     for ring in rings:
         ring.marker.update(symbol="circle", color="white", line_color=ring.marker.color)
     marks = [go.Scatter(trace) for trace in traces if trace.error_x.array is not None]
@@ -322,7 +322,8 @@ def _fit_forest(figure: go.Figure, letters: int) -> int:
     Return the size of its letters.
     """
     layout: Any = figure.layout
-    lanes, below = layout.yaxis.range[0], LEGEND_LINE * (2 + len(figure.data) // 2)
+    traces: Any = figure.data
+    lanes, below = layout.yaxis.range[0], LEGEND_LINE * (2 + len(traces) // 2)
     lane = min(letters + 4, (PAGE[1] - FOREST_TOP - below) / lanes)
     letters = max(LEAST_LETTERS, min(letters, int(lane) - 1))
     values = [note.text for note in layout.annotations if note.xref == "paper" and note.x == 1]

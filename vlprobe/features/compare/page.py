@@ -124,8 +124,13 @@ def draw_scorecard(is_opened: bool) -> None:
     files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
     narrow = column_scorecard(scorecard)
     column = partial(narrow.figure, WIDTHS["column"])
-    menu = {"column": column, "column_caption": narrow.caption(), "slot": export_slot}
-    export.draw_menu("scorecard", *files, runs=scorecard.runs, **menu)
+    export.draw_menu(
+        *("scorecard", *files),
+        column=column,
+        column_caption=narrow.caption(),
+        runs=scorecard.runs,
+        slot=export_slot,
+    )
 
 
 def with_many_tests(shown: Collection[str]) -> QuestionSetRow | None:
