@@ -382,6 +382,8 @@ def test_a_read_only_playground_cannot_upload_or_save(show_try_it, monkeypatch: 
         if button.key in ("play_keep", "load_openclip:ViT-B-32:openai")
     ]
     assert "wrong captions" in words(at)
+    text = words(show_try_it(models=[]))
+    assert page.DRAWN in text and text.lower().count("install vlprobe") == 1
 
 
 def test_captions_are_escaped(show_try_it):

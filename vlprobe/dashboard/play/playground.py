@@ -76,7 +76,7 @@ SAMPLES = 4  # number of sample pictures
 OTHERS = 20  # captions of other pictures that a true caption should beat
 REAL, REAL_MB = "openclip:ViT-B-32/openai", 605  # a model that judges photographs, if none is here
 GUESSED = "No verdicts here, because these models only guess."
-DRAWN = "These models judge only drawn scenes like those above. For your own photograph, {}."
+DRAWN = "These models judge only drawn scenes like those above."
 OFFLINE = (
     "CLIP could not be downloaded, so nothing has changed. The download needs the internet and "
     f"{REAL_MB} MB on the disk."
@@ -133,7 +133,8 @@ def playground() -> None:
     toys = [player.name for player in players if player.name.startswith("demo:")]
     if toys and picture.is_drawn:
         with before_upload:
-            _offer_real(lambda remedy: quiet(DRAWN.format(remedy)))
+            own = "For your own photograph, {}." * (not access.read_only())
+            _offer_real(lambda remedy: quiet(joined(DRAWN, own.format(remedy))))
     elif toys:
         remark = plain(drawn_only([model_name(name) for name in toys], len(players)))
         with caution:
