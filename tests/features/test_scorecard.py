@@ -768,7 +768,11 @@ def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, 
     assert "All tests" not in labels([question_set.key])
     assert "All tests" in labels([question_set.key, drawn[0]])
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
-    (leads,) = at.get("page_link")  # a button on the page
+    leads, own = at.get("page_link")  # buttons on the page
+    assert (
+        own.proto.label == "Choose the cases of a column"
+        and "outcome=all" in own.proto.query_string
+    )
     assert leads.proto.label == "All tests on Drawn scenes"
     query = urllib.parse.parse_qs(leads.proto.query_string)
     assert query["by"] == ["kind"] and query["set"][0] in drawn

@@ -154,7 +154,7 @@ def test_a_named_slice_has_its_cases_on_explore_and_a_row_on_compare(scenes_site
     assert by_slice == by_type != set()
     for lines in explore["lines"].values():  # counts of the whole question set
         for outcome, _ in explore["outcomes"]:
-            assert lines[f"slice:Colors:{outcome}"] == lines[f"{labels['Color']}:{outcome}"]
+            assert lines[f"slice:Colors:{outcome}"] == lines[f"{labels['Wrong color']}:{outcome}"]
     row = compare["titles"].index("“Colors (slice)”")
     assert all(f"m1:{row}" in contest["rows"] for contest in compare["contests"][:1])
     of_type = compare["titles"].index("a wrong color")

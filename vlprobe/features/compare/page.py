@@ -33,6 +33,7 @@ from vlprobe.render.html.elements import ordered
 from vlprobe.render.sentences import counted, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
 from vlprobe.render.words import movement_kinds
+from vlprobe.storage import access
 from vlprobe.surfaces.paper import WIDTHS, column_scorecard
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
@@ -43,6 +44,10 @@ OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "buck
 OF_SCORECARD = ("sets", "shown", "by", "score", "order", "below")
 COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
 MOST_SETS = 12  # question sets in one table, each of which takes up to 4 s to test
+OWN_COLUMN = (
+    "To decide by the types of edit that matter to you, exclude the others in Explore, select all "
+    "cases (Ctrl+A) and save them as a slice: it is a column here, with its own intervals and tests."
+)
 SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
 
 
@@ -121,6 +126,10 @@ def draw_scorecard(is_opened: bool) -> None:
     for named in view(views.named_slices.of_columns, subtypes):
         if named.caveat:
             quiet(named.caveat)
+    if by == "edit" and not access.read_only():
+        quiet(OWN_COLUMN)
+        query = {"set": subject.key, "model": subject.model, "kind": subject.kind}
+        link_page("explore", "Choose the cases of a column", query | {"outcome": "all"}, "add")
     files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
     narrow = column_scorecard(scorecard)
     column = partial(narrow.figure, WIDTHS["column"])
