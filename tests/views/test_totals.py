@@ -22,6 +22,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
+from vlprobe.surfaces import paper
 from vlprobe.views import totals
 
 SHARED = Path(__file__).parents[3] / "shared/data/real/mteb_totals.csv"
@@ -227,6 +228,9 @@ def test_compare_marks_the_published_totals_that_fit_on_its_axis(bundled_set):
     of_checkpoint = table.set_index("model_name").loc["openai/clip-vit-base-patch32"]
     assert f"{100 * of_checkpoint['value']:.1f}" == "23.4"
     assert "of 42 other models (mteb, CC0), from " in forest.describe_totals(rows)
+    printed = paper.print_style(figure, "column")  # as tall as a page
+    assert printed.layout.height <= paper.PAGE[1]
+    assert all(trace.marker.size <= paper.MARK for trace in printed.data)
     assert rings.cliponaxis is False  # a ring at the end of the axis is not clipped
     low, high = figure.layout.xaxis.range
     assert low <= min(rings.x) and max(rings.x) <= high

@@ -294,7 +294,7 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
         letters = max(LEAST_LETTERS, min(letters, round(row) - 2))
         figure.update_layout(height=PAGE[1], font_size=letters)
         if letters < LETTERS:
-            figure.update_traces(marker={"size": letters, "line_width": 1})
+            figure.update_traces(marker={"size": min(letters, MARK), "line_width": 1})
     return figure
 
 
