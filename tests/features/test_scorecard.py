@@ -17,6 +17,7 @@ from tests.dashboard.test_pages import bodies, open_page
 from tests.dashboard.walls import wall
 from vlprobe import dashboard, views
 from vlprobe.dashboard import export
+from vlprobe.errors import InvalidInput
 from vlprobe.features.compare import page
 from vlprobe.features.compare.data import RULE_NAME, UNDECIDED, Scorecard
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
@@ -980,6 +981,11 @@ def test_the_caption_of_a_scorecard_without_types_does_not_describe_types(monkey
     assert [column.subtype for column in narrow.columns] == [""]
     for words in ("on types of edit", "best against", "Added object"):
         assert words in whole.caption() and words not in narrow.caption()
+
+
+def test_a_trade_off_without_values_is_not_an_empty_figure(question_set):
+    with pytest.raises(InvalidInput, match="No model has values for both metrics"):
+        paper.printed_figure(question_set, "trade-off", "text")
 
 
 def test_a_figure_for_print_does_not_change_the_figure_of_the_page(question_set):

@@ -66,6 +66,10 @@ FOREST_TOP = 66  # pixels above the rows of a forest plot
 def trade_off(question_set: QuestionSet) -> Drawing:
     """Draw the figure from the Trade-off page."""
     trade = trade_off_data(question_set)
+    if not trade.known:
+        raise InvalidInput(
+            "No model has values for both metrics of this trade-off. Use --set to choose another question set."
+        )
     names = sentence_names(question_set.models, display_names.read(question_set.store))
     figure = trade_off_figure(trade, styles(views.runs.models(question_set.store)), names)
     return figure, trade_off_caption(trade, names)
