@@ -25,7 +25,7 @@ from tests.views.test_suspects import (  # noqa: F401 (fixtures)
     store,
 )
 from vlprobe import registry, views
-from vlprobe.dashboard import decks, drawer, embeddings
+from vlprobe.dashboard import decks, drawer, embeddings, state
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.lab import suspects as lab_suspects
 from vlprobe.dashboard.loaded import load_player
@@ -209,7 +209,7 @@ def test_a_damaged_selection_in_a_link_is_dropped_with_a_warning(show_page, bund
 
 def test_without_an_encoder_the_map_view_explains_how_to_get_a_map(show_page, store: Store):  # noqa: F811
     at = show_page(store, "explore", view="map")
-    assert any("run another one on the same questions" in each.value for each in at.info)
+    assert any("run one that does on the same questions" in each.value for each in at.info)
 
 
 def test_a_case_tagged_under_one_model_says_that_another_is_not_fooled(
@@ -240,9 +240,19 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 def test_the_map_of_published_answers_names_a_command_that_runs(show_page, published: Store):
     at = show_page(published, "explore", set=published_key(published), view="map")
-    begin = "vlprobe run --probe eqben --dataset bundled:SugarCrepe+available --model "
-    assert any(each.value.startswith(begin) for each in at.code)
+    model = "openclip:ViT-B-32/openai"
+    expected = f"vlprobe run --model {model} --dataset bundled:SugarCrepe+available --probe eqben"
+    assert expected in [each.value for each in at.code]
     registry.check_name("datasets", "bundled:SugarCrepe+available")
+
+
+def test_a_command_names_a_cache_other_than_the_default(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    assert state.cache_words() == []
+    other = Store(tmp_path / "other")
+    monkeypatch.setattr(state, "store", lambda: other)
+    assert state.cache_words() == ["--cache", other.address]
 
 
 def published_key(above: Store) -> str:

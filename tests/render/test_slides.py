@@ -25,7 +25,7 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts, findings
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.case import case_slides
+from vlprobe.render.slides.case import UNNAMED, case_slides
 from vlprobe.render.slides.models import MODELS
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
@@ -147,14 +147,17 @@ def test_people_guess_before_the_answer_of_a_search_a_pair_and_a_triplet(case_id
     names = [picture.name for picture in question.pictures]
     assert names == [picture.name for picture in answer.pictures] and len(names) == 2
     assert not any(picture.label or picture.style for picture in question.pictures)
+    assert {picture.alt for picture in question.pictures} == {UNNAMED}
     images = ("/nowhere/x.png", "/nowhere/y.png")
     question, answer = both("eqben", "pair", images=images)
     (picture,) = question.pictures
-    assert captions(question)[images.index(picture.name)] == picture.alt
+    assert captions(question) == ["A red bus.", "A red car."] and picture.name in images
+    assert picture.alt == UNNAMED  # no text that gives the answer
     texts = ("A red bus.", "A bus that is red.", "A bus that is new.")
     question, answer = both("visla", "t2t", texts=texts, roles=("original", "same", "different"))
     assert question.title == "Which sentence means the same as “A red bus”?"
     assert set(captions(question)) == set(texts[1:]) and not question.pictures
+    assert not any("picture" in note for note in question.notes)
     assert [text.partition(": ")[2] for text in captions(answer)] == captions(question)
     question, _ = both("prsm", "ranking")
     assert question.title == "Do both searches find the same pictures?"
@@ -352,6 +355,26 @@ def test_a_talk_asks_people_first_and_ends_with_advice_that_follows_from_the_res
     assert slides["closing"].pictures == slides["vote"].pictures
     never = make_story(held_against([replace(one, share=0.0) for one in FOUR]))
     assert not deck.slides(never)[-1].detail
+    assert deck.slides(make_story(held_against(FOUR[:2])))[-1].title.startswith(
+        "Even with the best"
+    )
+    pairs = [
+        paired(base.model, each.model, 0.0, "tied")
+        for base, each in itertools.combinations(FOUR, 2)
+    ]
+    tied = replace(held_against(FOUR), rows=tuple(pairs))
+    assert "tied" in deck.slides(make_story(tied))[-1].title
+
+
+def test_the_range_of_a_score_is_named_only_for_cosines():
+    kind = presentations()["lgip"].kind("paraphrase")
+    moved = replace(held_against(FOUR), is_movement=True, unit="cosine")
+    told = replace(make_story(moved), runs=(run_row(A), run_row(B)))
+    (first, *_) = deck._who_is_better(told, kind, NAMES)
+    assert "How far a score (-1 to 1) moves" in first.note
+    told = replace(told, runs=(run_row(A), replace(run_row(B), score_type="probability")))
+    (first, *_) = deck._who_is_better(told, kind, NAMES)
+    assert "How far a score moves" in first.note
 
 
 def test_a_slide_credits_published_answers_in_one_line_and_the_last_has_the_sources():
@@ -412,6 +435,13 @@ def test_the_title_also_holds_for_types_without_a_figure():
     slide = often(dict(zip(subtypes, (0.1, 0.2, 0.3, 0.25, 0.15, 0.6), strict=True)))
     assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
     assert slide.title.startswith(slide.figures[-1].label.capitalize())
+
+
+def test_the_kind_in_the_title_is_shown_although_another_set_of_it_is_more_general():
+    subtypes = ("color", "number", "object", "relation", "coreference-standard", "coreference-hard")
+    slide = often(dict(zip(subtypes, (0.1, 0.2, 0.21, 0.15, 0.25, 0.6), strict=True)))
+    assert slide.title == "A wrong yes or no (clean set) fools most often."
+    assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
 
 
 def test_a_plural_type_takes_a_plural_verb_and_all_shares_have_one_format():

@@ -46,6 +46,16 @@ def rows(filled: Store, case_key: str) -> pd.DataFrame:
     return questions.merge(answers, on="case")
 
 
+def test_the_command_of_a_question_set_has_its_limit_and_options(filled: Store, case_key: str):
+    (other,) = set(views.runs.question_sets(filled)["case_key"]) - {case_key}
+    words = " ".join(
+        views.runs.command(views.runs.question_set(filled, other), ("m",), "+available")
+    )
+    assert words.startswith("run --model m --dataset ") and "+available --probe lgip" in words
+    assert "--option kinds=flip" in words and words.endswith(" --limit 3")
+    assert "--limit" not in views.runs.command(views.runs.question_set(filled, case_key), ())
+
+
 def list_cases(store: Store, key: str, chosen: views.filter.Filter, size: int = 7) -> list[int]:
     """Return all cases of all pages, in order."""
     total = views.cases.failures(views.runs.question_set(store, key), chosen, 1, size)[1]

@@ -30,6 +30,7 @@ from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
+    cache_words,
     choose,
     counts,
     dataset_name,
@@ -139,12 +140,11 @@ def draw_map(subject: PageSubject, case_filter: Filter) -> None:
 def _draw_no_map(subject: PageSubject) -> None:
     """Draw the command that adds a model with embeddings to a question set without one, and a link to another map."""
     st.info(NO_ENCODER, icon=":material/info:")
-    dataset = subject.question_set.runs[0].dataset
     n_here, n_cases = view(views.rows.with_pictures, subject.question_set, subject.kind)
     only = f"+{AVAILABLE}" if views.rows.keeps_unpictured(subject.question_set) else ""
     only *= n_here < n_cases
-    words = ["vlprobe", "run", "--probe", subject.probe, "--dataset", f"{dataset}{only}"]
-    st.code(shlex.join([*words, "--model", ENCODER]), language="bash", wrap_lines=True)
+    words = view(views.runs.command, subject.question_set, (ENCODER,), only)
+    st.code(shlex.join(["vlprobe", *cache_words(), *words]), language="bash", wrap_lines=True)
     if only:
         quiet(
             f"{only}: only the {n_here:,} of {n_cases:,} cases with a picture on this machine, as a question set of "
@@ -184,8 +184,8 @@ SUSPECT = (
 )
 ENCODER = "openclip:ViT-B-32/openai"
 NO_ENCODER = (
-    "A map and similar pictures need a model that embeds pictures and captions on this machine. The models here only "
-    "have stored answers. In a terminal, run another one on the same questions:"
+    "A map and similar pictures need a model that embeds pictures and captions on this machine. No model here "
+    "does. In a terminal, run one that does on the same questions:"
 )
 VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the same cases
 

@@ -82,6 +82,12 @@ def store() -> Store:
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
 
 
+def cache_words() -> list[str]:
+    """Return the option of a command that reads this dashboard's results and pictures; [] for the default cache."""
+    usual = _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
+    return [] if store().address == usual.address else ["--cache", store().address]
+
+
 @functools.lru_cache(maxsize=8)  # opening takes 1 ms and a new DuckDB connection
 def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> Store:
     """Open a store once and cache it. A relative root is relative to `folder`."""

@@ -13,6 +13,7 @@ tokenizer for it folds case, so texts are converted to lowercase here.
 """
 
 import contextlib
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -220,8 +221,10 @@ FAMILIES = (
 
 
 def cached_names() -> list[str]:
-    """List the dual encoders whose weights are in the hub's cache on this machine."""
-    names = []
+    """List the dual encoders whose weights are in the hub's cache on this machine; [] without transformers."""
+    names = list[str]()
+    if importlib.util.find_spec("transformers") is None:
+        return names
     for repository, folder in hub.cached_folders().items():
         with contextlib.suppress(InvalidInput):
             config = hub.read_json(folder / "config.json", dict)

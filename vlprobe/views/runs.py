@@ -374,6 +374,29 @@ def _manifests(store: Store, key: str) -> list[dict]:
     return manifests
 
 
+def command(question_set: QuestionSet, models: Sequence[str], subset: str = "") -> list[str]:
+    """Return the words after `vlprobe` that run models on a question set, from the manifest of its first run.
+
+    Args:
+        models: Names of models, which may be others than those of the question set.
+        subset: End of the dataset's name, such as "+available".
+    """
+    run = question_set.store.run(question_set.runs[0].key).manifest()["run"]
+    words = [word for model in models for word in ("--model", model)]
+    words += ["--dataset", f"{run['dataset']}{subset}", "--probe", run["probe"]]
+    defaults = registry.load_probe(run["probe"]).defaults
+    for name, option in run["options"].items():
+        if name in defaults:
+            value = ",".join(map(str, option)) if isinstance(option, list) else option
+            words += ["--option", f"{name}={value}"]
+    words += ["--seed", str(run["seed"])] if run["seed"] != DEFAULT_SEED else []
+    words += ["--limit", str(run["limit"])] if run["limit"] else []
+    for name, choice in run.get("selection", {}).items():
+        for value in choice if isinstance(choice, list) else [choice]:
+            words += [f"--{name}", str(value)]
+    return ["run", *words]
+
+
 def version_notes(question_set: QuestionSet) -> list[str]:
     """Return notes about versions for the user: which displayed runs are older than the code, and which are hidden."""
     notes = [

@@ -17,7 +17,8 @@ class Line {
     this.root = root;
     this.typed = null; // letters typed after T, until the field has the focus
     const { signal } = (this.stop = new AbortController());
-    document.addEventListener("keydown", (event) => this.key(event), { capture: true, signal });
+    // On the window, so that letters for the tags reach no other key handler
+    window.addEventListener("keydown", (event) => this.key(event), { capture: true, signal });
     document.addEventListener("click", (event) => this.releaseTab(event), { capture: true, signal });
   }
 

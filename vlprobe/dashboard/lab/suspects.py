@@ -134,7 +134,7 @@ def _pick(ranking: Suspects) -> Suspect:
         verdict = CHOICES[each.verdict][0] if each.verdict else ""
         texts = each.true_text, each.wrong_text
         changed = change_in_words(*texts, changed_words(*texts)[1].replace(", ", " … "))
-        rows.append((changed, each.n_rejecting, verdict, each.wrong_text))
+        rows.append((changed or "several places", each.n_rejecting, verdict, each.wrong_text))
     heads = ["changed words", f"of {len(ranking.strong)}", "verdict", "wrong caption"]
     table = pd.DataFrame(rows, columns=pd.Index(heads))
     chosen = {"rows": [ranking.suspects.index(suspect)]}

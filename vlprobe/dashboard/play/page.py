@@ -23,6 +23,7 @@ from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
+    cache_words,
     carry,
     choose,
     dataset_name,
@@ -544,10 +545,16 @@ def _qr_code(room: str) -> str:
 
 def _draw_phones(remark: str) -> None:
     """Draw a remark and the command that starts a dashboard with rooms that phones can reach, on the same results."""
-    is_own = any(not row.shipped for row in view(views.runs.question_set_rows))
-    cache = ["--cache", store().address] * is_own
     quiet(remark)
-    command = ["vlprobe", *cache, "dashboard", "--quiz", "--read-only", "--address", "0.0.0.0"]
+    command = [
+        "vlprobe",
+        *cache_words(),
+        "dashboard",
+        "--quiz",
+        "--read-only",
+        "--address",
+        "0.0.0.0",
+    ]
     port = str(st.get_option("server.port") or DEFAULT_PORT)
     command += ["--port", port] * (port != DEFAULT_PORT)
     st.code(shlex.join(command), language=None, wrap_lines=True)

@@ -364,7 +364,7 @@ def _offer_real(draw_remark: Callable[[str], object]) -> None:
     Args:
         draw_remark: Function that draws a sentence which ends with the given remedy.
     """
-    here = [*open_clip.cached_names(), *hf.cached_names()]
+    here = [] if access.read_only() else _names_here()
     name = here[0] if here else REAL
     remedy = "use a real model that is on this machine" if here else "download a real model once"
     draw_remark("install vlprobe" if access.read_only() else remedy)
@@ -377,11 +377,17 @@ def _offer_real(draw_remark: Callable[[str], object]) -> None:
         try:
             load_player(name)
         except VlprobeError as error:
-            draw_error(error if here else InvalidInput(OFFLINE))
+            draw_error(error if here else InvalidInput(f"{OFFLINE} The error was: {error}"))
         else:
             st.session_state.setdefault("play_loaded", set()).add(name)
             st.query_params["models"] = [name]
             st.rerun()
+
+
+@st.cache_data(ttl=60, show_spinner=False)  # .2 s for 200 models in the hub's cache
+def _names_here() -> list[str]:
+    """List the models for photographs whose weights are on this machine."""
+    return [*open_clip.cached_names(), *hf.cached_names()]
 
 
 def _link_quiz() -> None:

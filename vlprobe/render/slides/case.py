@@ -40,6 +40,7 @@ LENGTHS = {  # explains the length of a bar, by its unit
     "spread": " Lengths are in units of each model's spread.",
     "side": " All bars have the same length, because models have different score scales.",
 }
+UNNAMED = "A picture of the question"  # a longer text would give the answer
 SAME = "Do both captions mean the same?"
 ROOM = 0.8  # share of the width for the longest bar with its interval
 # Start and end of the bar for an answer without a score
@@ -162,14 +163,16 @@ def _guess(card: CaseCard, question: Slide, answer: Slide) -> tuple[Slide, Slide
         if len(answer.pictures) < 2:
             return question, answer
         pictures = answer.pictures[::order]
-        plain = tuple(replace(each, label="", style="") for each in pictures)
+        plain = tuple(replace(each, label="", style="", alt=UNNAMED) for each in pictures)
         question = replace(_asked(card, question, ()), pictures=plain)
         return question, replace(answer, pictures=pictures)
     if card.has_picture_per_side:  # one picture is shown, and the captions keep their places
-        question = replace(question, pictures=side_pictures(card, int(_is_turned(card))))
+        pictures = side_pictures(card, int(_is_turned(card)))
+        plain = tuple(replace(each, alt=UNNAMED) for each in pictures)
+        question = replace(question, pictures=plain)
         order = 1
     elif len(texts) > 2:  # the question names the first text, and no model sees the picture
-        question = replace(question, pictures=(), layout="stacked")
+        question = replace(question, pictures=(), layout="stacked", notes=("", *question.notes[1:]))
         answer = replace(answer, detail=f"“{texts[0]}” {answer.detail}")
     options = answer.options[-2:][::order]
     return _asked(card, question, texts[-2:][::order]), replace(answer, options=options)

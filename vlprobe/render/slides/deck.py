@@ -81,7 +81,7 @@ def _takeaway(standings: PairedTests, kind: KindPresentation, names: Mapping[str
     """Return the sentence for people to remember: how often even the best model is fooled, if that is known."""
     fit = [each for each in standings.fit if each.share > 0]
     is_better = standings.is_movement or any(each.may_win for each in fit)
-    if not is_better or not 1 < len(fit) == len(standings.fit):
+    if not (is_better and standings.best) or not 1 < len(fit) == len(standings.fit):
         return findings.ranking(standings, names)
     if standings.is_movement and standings.unit != "rate":
         return "Even the steadiest model here changes its score when only the words change."
@@ -166,10 +166,13 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
 
 def _mildest_and_worst(rows: Sequence[SubtypeShare]) -> list[SubtypeShare]:
     """Return the first row and the last ones, `MOST_FIGURES` in all. If there are more, two sets of one kind count as
-    one, of which the more general is kept.
+    one, of which the worst of all or else the more general is kept.
     """
     if len(rows) > MOST_FIGURES:
-        general = sorted(rows, key=lambda row: ("(" in wrong(row.subtype), -row.share))
+        worst = rows[-1]  # named by the title
+        general = sorted(
+            rows, key=lambda row: (row is not worst, "(" in wrong(row.subtype), -row.share)
+        )
         heads = {wrong(row.subtype).partition(" (")[0]: row for row in reversed(general)}
         rows = [row for row in rows if row in heads.values()]
     return [*rows] if len(rows) <= MOST_FIGURES else [rows[0], *rows[1 - MOST_FIGURES :]]
@@ -251,7 +254,7 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
     bars = fit if len(fit) <= MOST_BARS else [*fit[: MOST_BARS - 1], fit[-1]]
     heading = _headline(fit or unfit, standings, kind)
     left_out = len(fit) - len(bars)
-    note = _measured(standings, kind)
+    note = _measured(standings, kind, all(run.score_type == "cosine" for run in story.runs))
     apart = [  # named, but not drawn with the others
         f"{names[each.model]}, {'a control' if each.is_control else 'which failed its checks'}: "
         f"{number(each.share, standings.unit)}."
@@ -350,13 +353,13 @@ def _bars(
     )
 
 
-def _measured(standings: PairedTests, kind: KindPresentation) -> str:
+def _measured(standings: PairedTests, kind: KindPresentation, is_cosine: bool) -> str:
     counts = f"{standings.n_cases:,} {kind.lies}."
     if standings.is_movement:
         moved = (
             "Share of the top pictures that change"
             if kind.is_share
-            else "How far a score (-1 to 1) moves"
+            else f"How far a score{' (-1 to 1)' * is_cosine} moves"
         )
         return f"{moved} when only the words change: {counts} Thin lines: margin of error (95 %)."
     happened = card_type(kind).believed

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import htpy
 
-from vlprobe import __version__, registry, views
+from vlprobe import __version__, views
 from vlprobe.case import html
 from vlprobe.case.card import case_card
 from vlprobe.features.compare.data import Scorecard
@@ -48,7 +48,7 @@ from vlprobe.views.paired_tests import compare_metrics, leaders
 from vlprobe.views.papers import chances, remade
 from vlprobe.views.published import TABLES
 from vlprobe.views.records import EstimateRow, records
-from vlprobe.views.runs import DEFAULT_SEED, QuestionSet
+from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
 UNIT = "cosine"
@@ -330,22 +330,8 @@ def _reproduction(subject: Subject) -> list[htpy.Node]:
     question_set = subject.question_set
     runs = [question_set.run(model) for model in subject.models]
     run = subject.question_set.store.run(runs[0].key).manifest()["run"]
-    words = [word for model in subject.models for word in ("--model", model)]
-    words += ["--dataset", run["dataset"], "--probe", run["probe"]]
-    defaults = registry.load_probe(run["probe"]).defaults
-    typed = {name: option for name, option in run["options"].items() if name in defaults}
-    for name, option in typed.items():
-        words += [
-            "--option",
-            f"{name}={','.join(map(str, option)) if isinstance(option, list) else option}",
-        ]
-    words += ["--seed", str(run["seed"])] if run["seed"] != DEFAULT_SEED else []
-    words += ["--limit", str(run["limit"])] if run["limit"] else []
-    for name, choice in run.get("selection", {}).items():
-        for value in choice if isinstance(choice, list) else [choice]:
-            words += [f"--{name}", str(value)]
     calls = [
-        ["run", *words],
+        views.runs.command(question_set, subject.models),
         *(["failures", run.key] for run in runs),
         ["report", "--set", question_set.key, "report.html"],
     ]
