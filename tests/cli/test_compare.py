@@ -4,6 +4,7 @@ import io
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -324,7 +325,7 @@ def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
     assert Store(cache).find(key)["run"]["model"] == "guess"  # the shown part is enough
 
 
-def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(capsys):
+def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(capsys, tmp_path):
     nan = float("nan")
     table = pd.DataFrame(
         {
@@ -334,16 +335,17 @@ def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(caps
             "base": [nan, nan, nan, nan, 0.25],
         }
     )
+    question_set = SimpleNamespace(runs=(), store=Store(tmp_path))
     for how in ("table", "markdown", "latex"):
-        output.print_metrics(table, how, ())
+        output.print_metrics(table, how, question_set)
         printed = capsys.readouterr()
         assert "1 of 3 metrics has no value" in printed.err
         lines = [line for line in printed.out.splitlines() if "---" not in line]
         lines = [line for line in lines if how != "latex" or "&" in line]
         assert [line.strip("| ").split()[0] for line in lines] == ["metric", "a", "a", "c"]
-    output.print_metrics(table, "csv", ())
+    output.print_metrics(table, "csv", question_set)
     assert len(capsys.readouterr().out.splitlines()) == 6
-    output.print_metrics(table.assign(value=nan, base=nan), "table", ())
+    output.print_metrics(table.assign(value=nan, base=nan), "table", question_set)
     assert len(capsys.readouterr().out.splitlines()) == 6
 
 
@@ -409,6 +411,20 @@ def test_the_caption_of_a_latex_table_names_the_question_set_and_the_intervals(c
     shown = call(cache, "show", key, "--format", "latex").stdout
     assert "caption{Metrics (micro averages) with 95 \\% intervals of values, resampled" in shown
     assert re.search(r"n = [\d,]+ cases, [\d,]+ items\. Run with vlprobe\.", shown)
+
+
+def test_the_latex_table_of_a_slice_names_it_and_has_its_number_of_pictures(cache):
+    key = keys(cache)["control:random"]
+    call(cache, "slice", "save", "few", key, "--kind", "flip", "--contains", "a")
+    words = ("compare", "guess", "control:random", "--slice", "few", "--format", "latex")
+    text = call(cache, *words).stdout
+    assert "Cases of the slice “few” only." in text and "pictures" in text
+
+
+def test_every_latex_table_of_metrics_has_its_source(cache):
+    key = keys(cache)["control:random"]
+    for words in (("--by", "size"), ("--by", "subtype")):
+        assert "Run with vlprobe." in call(cache, "show", key, *words, "--format", "latex").stdout
 
 
 def test_text_is_escaped_in_latex():

@@ -687,6 +687,17 @@ def test_a_type_of_edit_has_one_title_on_every_page_and_in_tables(question_set, 
                 assert head[0].isupper() and not head.startswith(("A ", "An "))
 
 
+def test_a_column_of_many_tied_models_has_no_best_one(valse, monkeypatch):
+    """Only pairs with the best of many models are tested."""
+    monkeypatch.setattr(views.paired_tests, "MOST_RANKED", 3)
+    (clean,) = [column for column in valse if column.subtype == "coreference-hard"]
+    best = clean.ranking.fit[0].model
+    tied = [model for model in clean.cells if clean.ranking.verdict(model, best) == "tied"]
+    narrowed = clean.narrowed([best, *tied])
+    assert len(tied) > 1 and narrowed.all_tied
+    assert not any(cell.is_best for cell in narrowed.cells.values())
+
+
 def test_intervals_replace_counts_below_the_shares(columns):
     html = card(columns, has_intervals=True).html(address, address, address, "compare?below=")
     assert '<a class="vp-go" href="compare?below="' in html and "Show counts" in html
@@ -894,7 +905,8 @@ def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(question_set
     tests = views.paired_tests.compare_models(question_set, models, "foil")
     shown = forest_figure(tests, kind, looks, {})
     printed = paper.print_style(forest_figure(tests, kind, looks, {}), "text")
-    assert shown.layout.height > printed.layout.height <= 9 * 96
+    assert shown.layout.height > printed.layout.height
+    assert 8 * 96 < printed.layout.height <= 9 * 96  # no space is left empty
     narrow = paper.print_style(forest_figure(tests, kind, looks, {}), "column")
     assert narrow.layout.height <= 9 * 96 and narrow.layout.font.size >= paper.LEAST_LETTERS
     ends = {(row.low, row.high) for row in tests.rows if only_uncorrected(row)}

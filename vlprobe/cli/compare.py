@@ -122,7 +122,7 @@ def compare(
     if how in READ:
         leading = [name for name in LEADING if name in table]
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]
-    print_metrics(table, how, question_set, unit)
+    print_metrics(table, how, question_set, unit, named_slice)
     print_notes(question_set.runs)
     print_slice_notes(store, question_set.key)
 

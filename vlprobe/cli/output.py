@@ -12,7 +12,7 @@ import click
 from vlprobe import views
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.render.text_tables import folded, formatted, markdown_text, terminal_width, text_lines
-from vlprobe.render.words import value_label
+from vlprobe.render.words import edit_title
 from vlprobe.runs.request import Progress
 
 if TYPE_CHECKING:
@@ -27,6 +27,14 @@ NOTE = 200  # length of a note that gets a separate line
 WHOLE = "vlprobe show --format json"
 READ = ("table", "markdown", "latex")  # formats for people
 NOTHING = "There is nothing to show yet."
+PAPER = {
+    "metric",
+    "model",
+    "value",
+    "low",
+    "averaging",
+    "n_items",
+}  # columns of a table for a paper
 
 
 def inform(line: str) -> None:
@@ -99,7 +107,11 @@ def print_rows(
 
 
 def print_metrics(
-    table: "pd.DataFrame", how: str, question_set: "QuestionSet", unit: str = "cosine"
+    table: "pd.DataFrame",
+    how: str,
+    question_set: "QuestionSet",
+    unit: str = "cosine",
+    named_slice: str = "",
 ) -> None:
     """Print a table of metrics. Metrics without a value in any row are omitted, except in csv and json.
 
@@ -109,9 +121,10 @@ def print_metrics(
         table: One row per metric and model, with `metric`, `value` and, in comparisons, `base`.
         question_set: The source that the caption of a LaTeX table names.
         unit: "cosine" or "spread".
+        named_slice: The slice whose cases the table is about; "" means all cases.
     """
     from vlprobe.render.attribution import with_source
-    from vlprobe.render.sentences import listed, sentence_names
+    from vlprobe.render.sentences import joined, listed, sentence_names
     from vlprobe.storage import display_names
 
     if how in READ and "metric" in table:
@@ -125,10 +138,16 @@ def print_metrics(
                 f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no "
                 "value for these questions. To list all metrics, use --format json."
             )
-    if how != "latex" or not {"metric", "model", "value", "low"} <= {*table}:
+    if how != "latex":
         print_table(table, how)
         return
-    renamed = display_names.read(question_set.store)
+    renamed, label = display_names.read(question_set.store), "-".join(_command())
+    sources = question_set.runs, renamed
+    of_cases = f"Cases of the slice “{named_slice}” only." if named_slice else ""
+    if not {*table} >= PAPER:
+        text = with_source(table, how, *sources, None, joined("Metrics.", of_cases), label=label)
+        click.echo(text, nl=False)
+        return
     names = sentence_names(question_set.models, renamed)
     measured = "values"
     if "difference" in table:
@@ -137,12 +156,12 @@ def print_metrics(
         measured = f"differences of {compared} from {base} (shares: in points)"
     letters = " Models that share a letter are tied." * ("group" in table)
     averages = "/".join(dict.fromkeys(table["averaging"]))
-    caption = (
+    caption = joined(
         f"Metrics ({averages} averages) with 95 % intervals of {measured}, resampled by picture."
-        f"{letters}"
+        f"{letters}",
+        of_cases,
     )
-    paper, label = _paper_columns(table, question_set, unit, names), "-".join(_command())
-    sources = question_set.runs, renamed
+    paper = _paper_columns(table, question_set, unit, names)
     click.echo(with_source(paper, how, *sources, None, caption, label=label), nl=False)
 
 
@@ -161,7 +180,7 @@ def _paper_columns(
     paper["model"] = [names[model] for model in table["model"]]
     paper["metric"] = [metrics[name].label for name in table["metric"]]
     if "slice" in table and any(table["slice"]):
-        paper["slice"] = [value_label(name) or "All" for name in table["slice"]]
+        paper["slice"] = [edit_title(name) or "All" for name in table["slice"]]
     for name, write in {"base": number, "value": number, "difference": signed}.items():
         if name in table:
             texts = map(write, table[name], units)
@@ -172,8 +191,8 @@ def _paper_columns(
         ps = [chance(p).removeprefix("p ").removeprefix("= ") for p in table["p_holm"]]
         paper["p (Holm)"] = ps
     paper["pictures"] = [f"{n:,}" for n in table["n_items"]]
-    if is_compared:  # the caption has what is the same in all rows
-        paper = paper.drop(columns=[n for n in ("model", "pictures") if len(set(paper[n])) == 1])
+    if is_compared and len(set(paper["model"])) == 1:  # the caption has the name
+        paper = paper.drop(columns="model")
     if "group" in table:
         paper["group"] = table["group"]
     return paper

@@ -4,6 +4,7 @@ If a picture of a bundled question set is not bundled itself, the credit line sa
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -189,7 +190,7 @@ def bibliography(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAME
     """Return the lines of BibTeX entries for the sources of published answers: authors, name, address, license and
     models. The list is empty if vlprobe computed all answers.
     """
-    lines: list[str] = []
+    lines, seen = list[str](), Counter[str]()
     for (authors, address, license_), models in _sources(runs).items():
         names = ", ".join(model_name(model, renamed) for model in models)
         author, _, title = authors.partition(", ")
@@ -201,6 +202,8 @@ def bibliography(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAME
             "note": latex_text(f"{license_} license. Published answers: {names}"),
         }
         key = "-".join(re.findall(r"\w+", authors.replace("et al.", "").lower(), re.ASCII))
+        seen[key] += 1  # one publication may have several addresses
+        key += f"-{seen[key]}" * (seen[key] > 1)
         lines += [f"@misc{{{key},", *(f"  {name} = {{{text}}}," for name, text in fields.items())]
         lines.append("}")
     return lines

@@ -336,9 +336,13 @@ def edit_title(subtype: str) -> str:
 
     >>> edit_title("color"), edit_title("danger:3"), edit_title("replace_rel"), edit_title("P1 of OCR")
     ('Wrong color', 'Danger word, 3 words', 'Wrong relation', 'P1 of OCR')
+    >>> edit_title("relation:in-front-of"), edit_title("mix:0.9")
+    ('Relation: in front of', 'Mixed picture (90 % stays)')
     """
     phrase, label = wrong(subtype), value_label(subtype)
-    if subtype.startswith(PREFIX):
+    edit, _, detail = subtype.partition(":")
+    has_detail = detail and not detail.isdigit() and edit not in ("mix", "patch")
+    if has_detail or subtype.startswith(PREFIX):  # the phrase has no detail
         return label
     return label[:1].upper() + label[1:] if phrase == label.lower() else as_title(phrase)
 

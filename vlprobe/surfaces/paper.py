@@ -241,7 +241,9 @@ def printed_figure(
     chosen = replace(question_set, runs=tuple(question_set.run(model) for model in drawn))
     figure, facts = FIGURES[name](chosen, *[width] * (name == "scorecard"))
     renamed = display_names.read(question_set.store)
-    return print_style(figure, width), joined(facts, source_line(chosen.runs, renamed))
+    return print_style(figure, width), joined(
+        facts, source_line(chosen.runs, renamed, is_full=True)
+    )
 
 
 def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
@@ -327,7 +329,8 @@ def _fit_forest(figure: go.Figure, letters: int) -> int:
     """
     layout: Any = figure.layout
     traces: Any = figure.data
-    lanes, below = layout.yaxis.range[0], LEGEND_LINE * (2 + len(traces) // 2)
+    n_listed = sum(trace.showlegend is not False for trace in traces)
+    lanes, below = layout.yaxis.range[0], LEGEND_LINE * (2 + math.ceil(n_listed / 2))
     lane = min(letters + 4, (PAGE[1] - FOREST_TOP - below) / lanes)
     letters = max(LEAST_LETTERS, min(letters, int(lane) - 1))
     values = [note.text for note in layout.annotations if note.xref == "paper" and note.x == 1]

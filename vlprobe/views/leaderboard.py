@@ -132,8 +132,10 @@ class LeaderboardColumn:
                     if all(verdict(model, top) != "more" for top in tops)
                 }
             if len(ranked) > 1 and ranked & may_win and self._is_testable:
+                # Of many models, only pairs with the best one are tested
                 pairs = itertools.combinations(ranked, 2)
-                all_tied = all(verdict(*pair) == "tied" for pair in pairs)
+                is_each_tied = all(verdict(*pair) == "tied" for pair in pairs)
+                all_tied = is_each_tied or (len(winners) > 1 and winners == ranked)
         for model, cell in cells.items():
             cells[model] = replace(cell, is_best=model in winners and not all_tied)
         return replace(self, cells=cells, all_tied=all_tied)

@@ -648,8 +648,9 @@ class Scorecard:
             guesses,
             "Models that share a letter are tied." if self._has_letters else "",
             self._rule_note,
-            f"{listed(both_orders)} saw the captions in both orders. Counts: cases "
-            f"{fooled} in both orders + cases {fooled} in only one order, each counted as half."
+            f"{listed(both_orders)} saw the captions in both orders. "
+            f"{'Shares' if self.has_intervals else 'Counts'}: cases {fooled} in both orders + "
+            f"cases {fooled} in only one order, each counted as half."
             if both_orders
             else "",
             f"Small figures: difference from {base} in points, or tied." if base else "",

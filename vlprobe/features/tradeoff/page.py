@@ -126,7 +126,8 @@ def draw_page() -> None:
     heading = htpy.h1[finding.heading], detail and htpy.p[detail]
     st.html(str(htpy.div(".vp-finding")[heading]))
     frame.say_strangers(subject, subject.models)
-    if left := st.session_state.get(INSTEAD, {}).get(subject.key):
+    left = st.session_state.get(INSTEAD, {}).get(subject.key)
+    if left in view(views.runs.case_keys):
         run = page_subject(left).question_set.runs[0]
         name = f"{probe_name(run.probe, run.dataset)} on {dataset_name(run.dataset)}"
         quiet(f"{name} has no trade-off, so this page shows another question set.")
@@ -173,7 +174,7 @@ def trade_off_subject() -> PageSubject:
         link_page("explore", "Explore their cases")
         st.stop()
     before = st.session_state.get("carried_set", "")
-    if not linked:
+    if not linked or linked == before:  # chosen here, or linked by the user
         st.session_state.pop(INSTEAD, None)
     if not linked and before in set(table["case_key"]) - set(keys):
         st.session_state[INSTEAD] = {keys[0]: before}
