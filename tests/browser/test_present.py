@@ -296,6 +296,7 @@ def test_a_new_slide_with_text_is_typed_at_once_and_its_preview_follows(blank):
     (title,) = blank.evaluate("() => window.sent.at(-1)")[1]["titles"].values()
     assert title == "What models see"
     blank.get_by_role("button", name="Add a title slide before all others").click()
+    assert blank.locator(".large .cover .title").inner_text() == "Title"  # not as an empty text
     assert blank.evaluate("() => window.sent.at(-1)")[1]["order"][0].startswith("text:")
     blank.keyboard.type("A talk")
     assert blank.locator(".small .title").first.text_content() == "A talk"
@@ -428,14 +429,39 @@ def test_a_case_and_its_question_are_one_slide_of_the_list_and_two_of_the_show(b
     sent["slides"] = [reveal | {"question": vote | {"id": "reveal"}}]
     mount(blank, "slides", sent | {"editable": True, "suggestions": []})
     (name,) = blank.locator(".small .called").all_inner_texts()
-    assert name.startswith("1 A woman riding a pink bike")
+    assert name.startswith("1–2 A woman riding a pink bike")  # as in the show
+    assert blank.locator(".small .frame").count() == 2
     assert blank.get_by_text("The show asks the question first.").is_visible()
     blank.locator("button.start").click()
     assert blank.locator(".foot .count").inner_text() == "1 of 2"
+    assert "press 1 or 2" not in blank.locator(".stage").inner_text().lower()
+    assert "press 1 or 2" in blank.locator(".speaker").text_content()
     blank.keyboard.press("1")
     assert blank.locator(".stage .votes").count() == 2
     blank.keyboard.press("ArrowRight")
     assert blank.locator(".stage .as-lie .votes").inner_text() == "1 of 1 vote"
+
+
+def test_people_vote_for_pictures_as_for_captions(blank):
+    sent = wordy_reveal()
+    vote, reveal = sent["slides"]
+    numbered = [vote["pictures"][0] | {"label": label, "style": "vote"} for label in "12"]
+    named = [vote["pictures"][0] | {"label": label} for label in ("Right", "Wrong", "Mixed in")]
+    plain = [reveal["options"][0] | {"style": "plain", "marks": []}]
+    sent["slides"] = [
+        vote | {"options": [], "pictures": numbered},
+        reveal | {"options": plain, "pictures": named},
+    ]
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    blank.keyboard.press("2")
+    blank.locator(".stage .as-vote").nth(1).click()
+    assert blank.locator(".stage .votes").all_inner_texts() == ["0 of 2 votes", "2 of 2 votes"]
+    blank.keyboard.press("ArrowRight")
+    blank.keyboard.press("1")  # only a question counts
+    captions = ["Right0 of 2 votes", "Wrong2 of 2 votes", "Mixed in"]
+    assert blank.locator(".stage figcaption").all_text_contents() == captions
+    assert blank.locator(".stage .votes").count() == 2
 
 
 def test_new_data_while_typing_loses_no_click_focus_or_letter(blank):

@@ -30,7 +30,7 @@ from vlprobe.render.slides.models import MODELS
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text, slides_file
-from vlprobe.types import Publication
+from vlprobe.types import Picture, PictureEdit, Publication
 from vlprobe.views.paired_tests import PairedTests, SubtypeShare
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.story import Opener, Story
@@ -146,8 +146,19 @@ def test_people_guess_before_the_answer_of_a_search_a_pair_and_a_triplet(case_id
     assert question.title == "Which picture fits “A red bus” best?"
     names = [picture.name for picture in question.pictures]
     assert names == [picture.name for picture in answer.pictures] and len(names) == 2
-    assert not any(picture.label or picture.style for picture in question.pictures)
     assert {picture.alt for picture in question.pictures} == {UNNAMED}
+    # Numbers to vote for, and nothing that tells the right one
+    assert [(picture.label, picture.style) for picture in question.pictures] == [
+        ("1", "vote"),
+        ("2", "vote"),
+    ]
+    assert question.notes[1] == "Count the hands for each answer."
+    edit = PictureEdit("mix", Path("/nowhere/z.png"), 0.9, 0)
+    mixture = Picture(Path("/nowhere/x.png"), edit).name
+    question, answer = both("rococo", "t2i", wrong_image=mixture)
+    assert len(question.pictures) == 2
+    last = answer.pictures[-1]
+    assert (last.name, last.label) == ("/nowhere/z.png", "Mixed in: 10 % of this picture")
     images = ("/nowhere/x.png", "/nowhere/y.png")
     question, answer = both("eqben", "pair", images=images)
     (picture,) = question.pictures
@@ -168,7 +179,7 @@ def test_people_guess_before_the_answer_of_a_search_a_pair_and_a_triplet(case_id
     assert question.title == "What changes from the first to the last picture?"
     question, answer = both("series", "order", images=images)
     names = [[picture.name for picture in slide.pictures] for slide in (question, answer)]
-    assert names[0] == names[1] and not any(picture.label for picture in question.pictures)
+    assert names[0] == names[1] and [one.label for one in question.pictures] == ["1", "2"]
 
 
 def test_a_slide_says_what_a_model_is_and_who_made_it_and_uses_plain_names():
@@ -176,10 +187,14 @@ def test_a_slide_says_what_a_model_is_and_who_made_it_and_uses_plain_names():
     told = make_story(held_against([contestant(clip, 0.2), contestant(ours, 0.1)]))
     slide = next(slide for slide in deck.slides(told) if slide.id == "models")
     assert slide.title == "A model is a program that judges how well a text fits a picture."
-    expected = "- CLIP (OpenAI): learned from 400 million pictures of the web.\n- ours"
+    expected = "- CLIP, by OpenAI: learned from 400 million pictures of the web.\n- ours"
     assert slide.detail == expected
     renamed = next(slide for slide in deck.slides(told, {clip: "Mine"}) if slide.id == "models")
-    assert renamed.detail.startswith("- Mine (OpenAI)")
+    assert renamed.detail.startswith("- Mine, by OpenAI")
+    trained = "published:CLIP_TROHN-Img"  # as other pages call it
+    told = make_story(held_against([contestant(trained, 0.2), contestant(ours, 0.1)]))
+    slide = next(slide for slide in deck.slides(told) if slide.id == "models")
+    assert slide.detail.startswith("- CLIP + wrong pictures (CLIP_TROHN-Img): ")
 
 
 def test_each_bundled_model_has_a_plain_line():
@@ -284,18 +299,20 @@ def test_halves_are_only_in_the_notes_and_each_type_has_an_example_with_its_pict
     assert [figure.detail for figure in often.figures] == ["of 100 answers", "of 100 answers"]
     assert "½" not in often.note and "35½ of 100, 35.5 %" in often.notes[1]
     assert "Pair-tuned saw the captions in both orders; a case" in " ".join(often.notes)
-    assert [picture.label for picture in often.pictures] == ["red → blue", "red → blue"]
+    whole = [(("Three yellow", ""), (" ", ""), ("dogs", "lie"), (".", ""))] * 2
+    assert [picture.label for picture in often.pictures] == whole
     assert slides["closing"].pictures[0].name == "/nowhere/x.png"
     swapped = replace(first, source="white, green", target="green, white")
     texts = "A white bowl of many green apples.", "A green bowl of many white apples."
     swapped = replace(swapped, true_text=texts[0], wrong_text=texts[1])
     whole = replace(told, examples={row.subtype: swapped for row in rows})
     (label, _) = (one.label for one in deck.slides(whole)[-2].pictures)
-    assert label == "white bowl of many green → green bowl of many white"
+    assert "".join(text for text, _ in label) == texts[1]
+    assert [text for text, style in label if style] == ["green", "white"]
     text_only = {**examples, "color": replace(first, images=())}
     slide = deck.slides(replace(told, examples=text_only))[-2]
     assert [picture.name for picture in slide.pictures] == ["", "/nowhere/x.png"]
-    assert slide.pictures[0].alt == "Three yellow dogs."
+    assert slide.pictures[0].alt == "Three yellow trains."
     sent = values.talk_values([slide], charts.styles.styles([A]), {}, NAMES, "", "")
     assert list(sent["pictures"].values()) == [""]  # one picture; the other is a text
     assert sent["slides"][0]["pictures"][0]["name"] == ""
@@ -349,7 +366,7 @@ def test_a_talk_asks_people_first_and_ends_with_advice_that_follows_from_the_res
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     told = replace(make_story(held_against(FOUR), first), models=(A, B, C))
     slides = {slide.id: slide for slide in deck.slides(told)}
-    assert slides["vote"].notes[1] == "Count the hands for each caption."
+    assert slides["vote"].notes[1] == "Count the hands for each answer."
     assert not slides["reveal"].note and slides["reveal"].title not in slides["reveal"].notes
     assert slides["closing"].detail == "Check a model's answer before you rely on it."
     assert slides["closing"].pictures == slides["vote"].pictures

@@ -1,7 +1,7 @@
 """The frame around every page, and page elements that several pages share. A page first calls `frame.enter()`."""
 
 import contextvars
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -143,7 +143,10 @@ def watched_job(besides: str = "") -> None:
 
 
 def say_strangers(
-    subject: PageSubject, models: Sequence[str] = (), others: Sequence[PageSubject] = ()
+    subject: PageSubject,
+    models: Sequence[str] = (),
+    others: Sequence[PageSubject] = (),
+    names: Mapping[str, str] | None = None,
 ) -> None:
     """Draw a note if others published some of the answers, and a note if models for drawn scenes ran on photographs.
 
@@ -151,6 +154,7 @@ def say_strangers(
         subject: The question set.
         models: The models whose answers are shown; by default all models except controls.
         others: Other question sets on the page.
+        names: Names by model, if the page has others.
     """
     runs = [
         run
@@ -158,7 +162,7 @@ def say_strangers(
         for run in each.question_set.runs
         if run.model in (models or each.question_set.rated_models)
     ]
-    if line := published_line(runs, renamed()):
+    if line := published_line(runs, renamed() if names is None else names):
         st.html(str(line))
     on_pictures = (run.model for run in runs if not run.dataset.startswith(DRAWN))
     asked_models = list(dict.fromkeys(on_pictures))

@@ -36,7 +36,7 @@ from vlprobe.render.html.elements import tag
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, TEXT, Arrangement, arrange, parse
 from vlprobe.render.slides.case import question_and_answer
-from vlprobe.render.slides.models import slide_names
+from vlprobe.render.slides.models import full_names, slide_names
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import distinct, presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
@@ -98,7 +98,7 @@ def _draw_slides(bar: DeltaGenerator) -> None:
         if talk_story.opener:
             _draw_openers(name, talk_story.opener)
         download, reset = (st.container(width="content") for _ in range(2))
-    frame.say_strangers(subject)
+    frame.say_strangers(subject, names=full_names(renamed()))
     _draw_editor(subject, talk_story, arrangement, download, reset)
 
 

@@ -22,6 +22,8 @@ const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], 
 const IN_A_ROW = 5; // pictures
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 const EMPTY = "Empty: not shown";
+const HOW_TO_VOTE = "To count votes, press 1 or 2 or click an answer. 0 clears.";
+const TITLE = "text:title"; // start of the id of a title slide
 const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", pictures: [], marks: [], options: [],
   figures: [], bars: [], limit: 0, limitLabel: "", note: "", notes: [], on: true };
 
@@ -31,8 +33,17 @@ const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.starts
 // Return the slides of the show: a question comes before its answer, with which it is one slide in the editor.
 const inShow = (slides) => slides.filter(isShown).flatMap((slide) => (slide.question ? [slide.question, slide] : [slide]));
 
-// Draw a picture with its label.
-function picture(shown, pictures) {
+// A question has captions or pictures to vote for.
+const isVote = ({ options, pictures }) => [...options, ...pictures].some(({ style, caption }) => (caption ? !style : style === "vote"));
+
+// Return how many of all votes an answer has, if there are any.
+function votesOf(votes, index) {
+  const nVotes = votes ? votes[0] + votes[1] : 0;
+  return nVotes && index < 2 ? make("span", "votes", `${votes[index]} of ${nVotes} ${nVotes === 1 ? "vote" : "votes"}`) : "";
+}
+
+// Draw a picture with its label and its votes.
+function picture(shown, pictures, count = "") {
   const source = pictures[shown.key] || "";
   const figure = make("figure", shown.style && `as-${shown.style}`);
   const image = imageOf(source, shown.alt, "image", () => make("span", "image missing", `${shown.name && `${shown.name} is missing. `}${shown.alt}`));
@@ -41,7 +52,9 @@ function picture(shown, pictures) {
     const slide = image.closest(":is(.large, .stage) .slide");
     if (slide?.isConnected) fit([slide]); // it was fitted as a square
   });
-  figure.append(image, shown.label.length ? written("figcaption", "", shown.label) : "", creditOf(shown.credit));
+  const label = shown.style === "vote" ? make("figcaption", "", make("span", "sign", shown.label)) : written("figcaption", "", shown.label);
+  label.append(count);
+  figure.append(image, shown.label.length ? label : "", creditOf(shown.credit));
   return figure;
 }
 
@@ -64,9 +77,8 @@ function drawMark(mark, place, all) {
 }
 
 function drawOption(option, index, votes, nModels) {
-  const nVotes = votes ? votes[0] + votes[1] : 0;
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
-  const count = nVotes ? make("span", "votes", `${votes[index]} of ${nVotes} ${nVotes === 1 ? "vote" : "votes"}`) : "";
+  const count = option.style === "plain" ? "" : votesOf(votes, index);
   const nChose = option.marks.filter((mark) => mark.state !== "tied").length; // counted as in the heading
   const tally = nChose ? make("span", "tally", `${nChose} of ${nModels} models`) : "";
   const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
@@ -120,9 +132,9 @@ function draw(slide, pictures, level, votes) {
   words.append(list("marks", slide.marks, drawMark));
   const nModels = slide.options.reduce((sum, option) => sum + option.marks.length, 0);
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
-  if (slide.options.length && !slide.options[0].style) words.append(make("p", "detail press", "Press 1 or 2, or a caption, to count each vote; 0 clears."));
+  const ofPictures = slide.options.every((option) => option.style === "plain") ? votes : null;
   // A picture belongs to each number, if there are numbers
-  const frames = slide.pictures.length && !slide.figures.length ? make("div", `frames ${slide.pictures.length > IN_A_ROW ? "in-rows" : ""}`, ...slide.pictures.map((one) => picture(one, pictures))) : "";
+  const frames = slide.pictures.length && !slide.figures.length ? make("div", `frames ${slide.pictures.length > IN_A_ROW ? "in-rows" : ""}`, ...slide.pictures.map((one, index) => picture(one, pictures, votesOf(ofPictures, index)))) : "";
   const figures = list("figures", slide.figures, (one, index) =>
     [slide.pictures[index] ? picture(slide.pictures[index], pictures) : "", make("b", "", one.figure), make("span", "label", one.label), make("span", "quiet", one.detail)]);
   const parts = [figures, drawBars(slide)];
@@ -353,8 +365,11 @@ class Show {
     // Answers share their titles, so that the true caption names them
     const truth = !slide.titled && slide.options.find((option) => option.style === "true");
     const name = (truth ? truth.caption : slide.heading).map(([words]) => words).join("");
-    const open = press("small", `Slide ${place + 1} of ${slides.length}: ${slide.spoken}`, () => this.choose(slide.id),
-      make("span", "frame", make("span", "scaled", this.small(slide))), make("span", "tiny called", `${place + 1} ${slide.on && !isShown(slide) ? EMPTY : name}`));
+    const show = inShow(slides), last = show.indexOf(slide) + 1;
+    const number = last && (slide.question ? `${last - 1}–${last}` : `${last}`); // in the show
+    const frames = [slide.question, slide].filter(Boolean).map((one) => make("span", "frame", make("span", "scaled", this.small(one))));
+    const open = press("small", `${number ? `Slide ${number} of ${show.length}` : "Left out"}: ${slide.spoken}`, () => this.choose(slide.id),
+      ...frames, make("span", "tiny called", `${number || ""} ${slide.on && !number ? EMPTY : name}`.trim()));
     open.setAttribute("aria-pressed", String(slide.id === this.chosen));
     open.addEventListener("keydown", (event) => {
       const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -368,7 +383,7 @@ class Show {
     const tick = make("input", "tick");
     const isEmpty = slide.on && !isShown(slide);
     Object.assign(tick, { type: "checkbox", checked: isShown(slide), disabled: isEmpty });
-    tick.setAttribute("aria-label", `Include slide ${place + 1}: ${isEmpty ? EMPTY : name.slice(0, 80)}`);
+    tick.setAttribute("aria-label", `Include ${number ? `slide ${number}` : "this slide"}: ${isEmpty ? EMPTY : name.slice(0, 80)}`);
     tick.addEventListener("change", () => ((this.current(slide).on = tick.checked), this.save()));
     item.addEventListener("pointerdown", (event) => event.button === 0 && this.drag(slide.id, event.clientY));
     item.append(tick);
@@ -414,7 +429,7 @@ class Show {
       press("act", "Move this slide down", () => this.move(slide.id, place() + 1), "↓"));
     for (const [label, hint, isFirst] of [["+ Title", "Add a title slide before all others", true], ["+ Text", "Add a slide with text after this one", false]]) {
       row.append(press("act", hint, () => {
-        this.add(`text:${Date.now()}`, "Your title", isFirst);
+        this.add(`${isFirst ? TITLE : "text:"}${Date.now()}`, "Title", isFirst);
         this.page.querySelector(".properties textarea").focus();
       }, label));
     }
@@ -427,6 +442,7 @@ class Show {
     }
     if (slide.on && !isShown(slide)) row.append(make("p", "tiny quiet", `${EMPTY} until you type a title.`));
     else row.append(slide.question ? make("p", "tiny quiet", "The show asks the question first.") : "", this.saved);
+    if (isVote(slide.question || slide)) row.append(make("p", "tiny quiet", HOW_TO_VOTE));
     return row;
   }
 
@@ -470,7 +486,8 @@ class Show {
   add(id, title, isFirst = false) {
     const { slides } = this.data;
     if (slides.some((one) => one.id === id)) return;
-    const slide = { ...BLANK, id, key: id, heading: [[title, ""]], spoken: title };
+    const isText = id.startsWith("text:") && !isFirst;
+    const slide = { ...BLANK, id, key: id, heading: [[title, ""]], spoken: title, layout: isFirst ? "cover" : "stacked", detail: isText ? "Text" : "" };
     let place = isFirst ? 0 : slides.findIndex((one) => one.id === this.chosen) + 1;
     const question = slides[place - 1];
     // A case between a question and its answer would get the question's votes
@@ -556,7 +573,7 @@ class Show {
   // Show the notes of the open slide below it and, with the next slide's title, in the notes window.
   tell() {
     const [slide, next] = this.slides.slice(this.place);
-    const notes = () => slide.notes.map((line) => written("p", "", line));
+    const notes = () => [...slide.notes, isVote(slide) ? HOW_TO_VOTE : ""].map((line) => written("p", "", line));
     this.speaker.replaceChildren(make("h3", "tiny quiet", "Notes"), ...notes());
     if (!this.second?.document?.body) return;
     const clock = make("span"), place = `Slide ${this.place + 1} of ${this.slides.length}`;
@@ -566,8 +583,14 @@ class Show {
     clearInterval(this.ticking);
     this.ticking = setInterval(show, 1000);
     this.second.document.title = `Speaker notes: ${place}`;
-    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken), ...notes(), make("hr"),
-      make("p", "", next ? `Next: ${next.spoken}` : "The last slide"));
+    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken), ...notes(), ...this.images(slide), make("hr"),
+      make("p", "", next ? `Next: ${next.spoken}` : "The last slide"), ...(next ? this.images(next) : []));
+  }
+
+  // Return the pictures of a slide for the notes window, which has no styles.
+  images({ pictures }) {
+    return pictures.map(({ key, alt }) => Object.assign(imageOf(this.data.pictures[key] || "", alt, "", () => make("span")),
+      { style: "height: 120px; margin-right: 8px" }));
   }
 
   // Open a notes window for a second screen. Its keys turn the slides, too.
@@ -588,11 +611,11 @@ class Show {
     this.fading = setTimeout(() => this.whole.classList.add("still"), 3000);
   }
 
-  // Count a vote for a caption; -1 clears the votes.
+  // Count a vote for a caption or a picture; -1 clears the votes.
   vote(index) {
-    const { case: id, options } = this.slides[this.place];
+    const slide = this.slides[this.place], id = slide.case;
     const counts = this.votes[id] || [0, 0];
-    if (options[index]) this.votes[id] = counts.map((count, place) => count + (place === index));
+    if (index >= 0 && isVote(slide)) this.votes[id] = counts.map((count, place) => count + (place === index));
     if (index < 0) delete this.votes[id];
     this.go(this.place);
   }
@@ -606,9 +629,9 @@ class Show {
 
   // Turn slides with a tap on the left or right half, for phones without keys.
   tap({ clientX, target }) {
-    const caption = [...this.stage.querySelectorAll(".options > li:not([class^=as-])")].indexOf(target.closest("li"));
-    if (caption >= 0) return this.vote(caption);
     if (target.closest("a")) return;
+    const answer = [...this.stage.querySelectorAll(".options > li:not([class^=as-]), .as-vote")].indexOf(target.closest("li, figure"));
+    if (answer >= 0) return this.vote(answer);
     this.go(this.place + (clientX < this.stage.clientWidth / 2 ? -1 : 1));
   }
 

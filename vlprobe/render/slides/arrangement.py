@@ -9,6 +9,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.render.slides.values import Slide, SlidePicture
 
 CASE, FIGURE, TEXT = ADDED = "case:", "figure:", "text:"  # prefixes of ids of added slides
+TITLE = f"{TEXT}title"  # of a slide with only a title, as in slides.js
 MOST_SLIDES, MOST_FIGURES = 240, 12
 PICTURE = "data:image/webp;base64,"
 MOST_TEXTS = 1000  # titles, and as many notes
@@ -62,7 +63,9 @@ class Arrangement:
     def own_slides(self) -> list[Slide]:
         """Return a slide for each figure, and for each text. `arrange` adds their titles and texts."""
         texts = [
-            Slide(id=name, heading=(("Your title", ""),))
+            Slide(id=name, heading=(("Title", ""),), layout="cover")
+            if name.startswith(TITLE)
+            else Slide(id=name, heading=(("Title", ""),), detail="Text")
             for name in self.order
             if name.startswith(TEXT)
         ]
@@ -165,7 +168,7 @@ def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, .
     for slide in ordered:
         title = arrangement.titles.get(slide.text_key, "").strip()
         detail = slide.detail
-        if slide.id.startswith(TEXT):
+        if title and slide.id.startswith(TEXT):
             title, _, detail = title.partition("\n")
         note = arrangement.notes.get(slide.text_key)
         arranged.append(

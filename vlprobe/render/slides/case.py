@@ -27,6 +27,7 @@ from vlprobe.render.sentences import (
     undecided,
 )
 from vlprobe.render.slides.values import ModelMark, Slide, SlideBar, SlideOption, SlidePicture
+from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.wall import ModelVerdict, WallCard
@@ -138,7 +139,7 @@ def _asked(card: CaseCard, question: Slide, captions: Sequence[str]) -> Slide:
     """Return a question with what people guess, and captions that they vote for."""
     guess = SAME if card.kind.is_movement and not card.kind.is_share else card.guess
     heading = guess.format(text=shorten(card.sides[0].text, LONGEST).removesuffix("."))
-    count = "Count the hands for each caption." if captions else "Ask for a show of hands."
+    count = "Count the hands for each answer." if captions else "Ask for a show of hands."
     return replace(
         question,
         tag="",
@@ -163,9 +164,14 @@ def _guess(card: CaseCard, question: Slide, answer: Slide) -> tuple[Slide, Slide
         if len(answer.pictures) < 2:
             return question, answer
         pictures = answer.pictures[::order]
-        plain = tuple(replace(each, label="", style="", alt=UNNAMED) for each in pictures)
-        question = replace(_asked(card, question, ()), pictures=plain)
-        return question, replace(answer, pictures=pictures)
+        numbered = tuple(
+            replace(each, label=str(number), style="vote", alt=UNNAMED)
+            for number, each in enumerate(pictures, 1)
+        )
+        question = replace(_asked(card, question, texts), options=(), pictures=numbered)
+        if mixed_in := _mixed_in(card):
+            answer = replace(answer, layout="stacked")
+        return question, replace(answer, pictures=(*pictures, *mixed_in))
     if card.has_picture_per_side:  # one picture is shown, and the captions keep their places
         pictures = side_pictures(card, int(_is_turned(card)))
         plain = tuple(replace(each, alt=UNNAMED) for each in pictures)
@@ -176,6 +182,18 @@ def _guess(card: CaseCard, question: Slide, answer: Slide) -> tuple[Slide, Slide
         answer = replace(answer, detail=f"“{texts[0]}” {answer.detail}")
     options = answer.options[-2:][::order]
     return _asked(card, question, texts[-2:][::order]), replace(answer, options=options)
+
+
+def _mixed_in(card: CaseCard) -> tuple[SlidePicture, ...]:
+    """Return the picture that was mixed into the right one; none if the wrong picture is no such mixture."""
+    wrong, right = (
+        Picture.from_name(name) for name in (card.case.wrong_image, card.case.images[0])
+    )
+    if wrong.edit is None or wrong.path != right.path:
+        return ()
+    share = 100 - round(100 * wrong.edit.lam)
+    label = f"Mixed in: {share} % of this picture"
+    return (SlidePicture(str(wrong.edit.partner), "The picture that is mixed in", label),)
 
 
 def _question(card: CaseCard) -> Slide:

@@ -29,17 +29,16 @@ from vlprobe.render.slides.case import (
     question_and_answer,
     side_pictures,
 )
-from vlprobe.render.slides.models import PLAIN_NAMES, models_slide, slide_names
+from vlprobe.render.slides.models import full_names, models_slide, slide_names
 from vlprobe.render.slides.values import NO_PICTURE, Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.changes import in_step
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
 from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
-LONGEST_EXAMPLE, LONGEST_TEXT = 70, 110  # characters below a picture, and in its place
+LONGEST_EXAMPLE = 110  # characters of a caption below a picture or in its place
 
 
 def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slide, ...]:
@@ -50,13 +49,12 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     """
     kind = presentations()[story.probe].kind(story.standings.kind)
     models = [contestant.model for contestant in story.standings.contestants]
-    renamed = {**PLAIN_NAMES, **renamed}
     names = slide_names(models, renamed)
     deck = case_slides(story.models, story.opener.card, kind, names) if story.opener else []
     if not all(map(is_control, story.models)):
         deck.insert(2, models_slide(story.models, story.runs, names))
     dataset = dataset_name(story.dataset, renamed)
-    sources = published_text(story.runs, renamed)
+    sources = published_text(story.runs, full_names(renamed))
     asked_twice = {run.model for run in story.runs if run.n_orders == 2}
     halves = halves_note([names[model] for model in models if model in asked_twice])
     measured = [*_who_is_better(story, kind, names), *_how_often(story, kind, halves)]
@@ -133,27 +131,32 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
     title = _worst_subtypes(rows)  # from all types
     shown = [row for row in _mildest_and_worst(rows) if row.subtype in story.examples]
+    cards = [case_card(story.examples[row.subtype], kind) for row in shown]
+    runs = [run for card in cards for run in card.wrong_runs(LONGEST_EXAMPLE)]
+    is_marked = any(style == "lie" for _, style in runs)
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
     left_out = len(standings.shares) - len(shown)
     remainder = f"{capitalized(counted(left_out, 'more kind'))} not shown." if left_out else ""
     ends = [
-        f"{capitalized(wrong(row.subtype))}: {_count(row.n_believed, row.n_answers)}, {_share(row)}."
+        f"{capitalized(_named(row.subtype))}: {_count(row.n_believed, row.n_answers)}, {_share(row)}."
         for row in (shown or rows)[:: max(len(shown or rows) - 1, 1)]
     ]
     return [
         Slide(
             id="often",
             heading=((title, ""),),
-            pictures=tuple(_example(case_card(story.examples[row.subtype], kind)) for row in shown),
+            pictures=tuple(map(_example, cards)),
             figures=tuple(
                 Figure(
-                    number(row.share, "rate"), wrong(row.subtype), f"of {row.n_answers:,} answers"
+                    number(row.share, "rate"), _named(row.subtype), f"of {row.n_answers:,} answers"
                 )
                 for row in shown
             ),
             note=joined(
-                f"How often each kind is {card_type(kind).believed}, by {whose}.", remainder
+                "Each caption is wrong in the marked words." * is_marked,
+                f"How often each kind is {card_type(kind).believed}, by {whose}.",
+                remainder,
             ),
             notes=(
                 "Before you show this slide, ask which kind of mistake is the hardest to notice.",
@@ -179,23 +182,12 @@ def _mildest_and_worst(rows: Sequence[SubtypeShare]) -> list[SubtypeShare]:
 
 
 def _example(card: CaseCard) -> SlidePicture:
-    """Return the picture of a case with the words that were changed, or if words were only added or removed, with its
-    wrong caption. Of a swap, the words from the first to the last change are shown.
-    """
-    source, target = card.changed_words
-    if not (source and target):
-        steps = [*in_step(card.case.true_text, card.case.wrong_text)]
-        places = [place for place, (_, _, differs) in enumerate(steps) if differs]
-        steps = steps[places[0] : places[-1] + 1] if len(places) > 1 else []
-        source = "".join(step[0] for step in steps).strip()
-        target = "".join(step[1] for step in steps).strip()
-    change = ""
-    if source and target:
-        change = " → ".join(shorten(words, LONGEST_EXAMPLE // 2) for words in (source, target))
+    """Return the picture of a case, if it is on this machine, with the wrong caption."""
+    caption = tuple(card.wrong_runs(LONGEST_EXAMPLE))
     if not card.case.images:
-        return SlidePicture("", shorten(card.case.wrong_text, LONGEST_TEXT), change)
+        return SlidePicture("", shorten(card.case.true_text, LONGEST_EXAMPLE), caption)
     shot = card.front[0]
-    return SlidePicture(shot.name, shot.alt, change or tuple(card.wrong_runs(LONGEST_EXAMPLE)))
+    return SlidePicture(shot.name, shot.alt, caption)
 
 
 def _count(n_believed: float, n_answers: int) -> str:
@@ -223,9 +215,24 @@ def _worst_subtypes(rows: Sequence[SubtypeShare]) -> str:
     return f"{_fool(rows[-1:])} most often, but not clearly."
 
 
+def _named(subtype: str) -> str:
+    """Describe what is wrong for people who have never heard of the probe.
+
+    >>> _named("mix:0.9"), _named("patch:0.8"), _named("color")
+    ('a blend with 10 % of another picture', 'a patch of another picture (20 %)', 'a wrong color')
+    """
+    edit, _, strength = subtype.partition(":")
+    if edit not in ("mix", "patch") or not strength:
+        return wrong(subtype)
+    share = f"{100 - 100 * float(strength):.0f} %"
+    if edit == "mix":
+        return f"a blend with {share} of another picture"
+    return f"a patch of another picture ({share})"
+
+
 def _fool(rows: Sequence[SubtypeShare]) -> str:
     """Return the start of a sentence: types of edit and a verb, such as "A wrong color fools"."""
-    names = [wrong(row.subtype) for row in reversed(rows)]
+    names = [_named(row.subtype) for row in reversed(rows)]
     heads = [name.partition(" (")[0] for name in names]
     # Two sets of one kind count as one
     pairs = zip(names, heads, strict=True)
@@ -263,6 +270,9 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
     ]
     if left_out:
         note += f" Not shown between the last two: {counted(left_out, 'model')}."
+    blind = 1 - story.guess.accuracy.value if story.guess else math.inf
+    if beaten := [names[each.model] for each in fit if each.share > blind]:
+        note += f" The guess from the texts alone beats {listed(beaten)}: wrong captions often give themselves away."
     drawn = bars or unfit[:MOST_BARS]
     scale, limit, label = _scale(drawn, standings)
     return [

@@ -4,16 +4,20 @@ from collections.abc import Mapping, Sequence
 
 from vlprobe.render.sentences import listed, sentence_names
 from vlprobe.render.slides.values import Slide
+from vlprobe.render.words import model_name
 from vlprobe.views.records import RunRow
 
-SALESFORCE = " (Salesforce): learned from 4 to 129 million pictures"
-PEVL = " (Tsinghua University): learned where things are in pictures"
-CLIPCAP = " (Tel Aviv University): made to write captions"
+SALESFORCE = ", by Salesforce: learned from 4 to 129 million pictures"
+PEVL = ", by Tsinghua University: learned where things are in pictures"
+CLIPCAP = ", by Tel Aviv University: made to write captions"
 TOYS = ": small teaching models that learned from drawings"
 TUNED = ": Tiny CLIP, trained again to avoid such mistakes"
 # Plain name ("" keeps the name), and words after it that say who made the model and how it differs, by stored name
 MODELS = {
-    "published:CLIP ViT-B/32": ("CLIP", " (OpenAI): learned from 400 million pictures of the web"),
+    "published:CLIP ViT-B/32": (
+        "CLIP",
+        ", by OpenAI: learned from 400 million pictures of the web",
+    ),
     "published:CLIP_COCO": ("CLIP + captions", ": CLIP, trained again on true captions"),
     "published:CLIP_TROHN-Text": (
         "CLIP + wrong captions",
@@ -23,14 +27,14 @@ MODELS = {
         "CLIP + wrong pictures",
         ": CLIP, trained again on wrong captions and pictures",
     ),
-    "published:GPT-4V": ("", " (OpenAI): a chat program that also looks at pictures"),
+    "published:GPT-4V": ("", ", by OpenAI: a chat program that also looks at pictures"),
     "published:ALBEF 4M": ("", SALESFORCE),
     "published:ALBEF 14M": ("", SALESFORCE),
     "published:BLIP 129M": ("BLIP", SALESFORCE),
     "published:BLIP CapFilt-L": ("BLIP filtered", SALESFORCE),
     "published:BLIP ViT-L": ("BLIP large", SALESFORCE),
     "published:BLIP-2 ITM": ("BLIP-2", SALESFORCE),
-    "published:X-VLM 16M": ("X-VLM", " (ByteDance): learned from 16 million pictures"),
+    "published:X-VLM 16M": ("X-VLM", ", by ByteDance: learned from 16 million pictures"),
     "published:PEVL pretraining": ("PEVL", PEVL),
     "published:PEVL VRD": ("PEVL tuned", PEVL),
     "published:ClipCap CC": ("ClipCap web", CLIPCAP),
@@ -50,6 +54,20 @@ def slide_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[str, 
     return sentence_names(models, {**PLAIN_NAMES, **renamed})
 
 
+def full_names(renamed: Mapping[str, str]) -> dict[str, str]:
+    """Return the names that users gave, and the plain ones, with the name of the other pages if that begins otherwise.
+
+    >>> full_names({})["published:CLIP_TROHN-Img"], full_names({})["published:CLIP ViT-B/32"]
+    ('CLIP + wrong pictures (CLIP_TROHN-Img)', 'CLIP')
+    """
+    exact = {model: model_name(model) for model in PLAIN_NAMES}
+    plain = {
+        model: name if exact[model].startswith(name) else f"{name} ({exact[model]})"
+        for model, name in PLAIN_NAMES.items()
+    }
+    return {**plain, **renamed}
+
+
 def models_slide(models: Sequence[str], runs: Sequence[RunRow], names: Mapping[str, str]) -> Slide:
     """Return the slide that says what a model is, and who made these.
 
@@ -59,8 +77,11 @@ def models_slide(models: Sequence[str], runs: Sequence[RunRow], names: Mapping[s
         names: Names by model.
     """
     lines: dict[str, list[str]] = {}
+    full = full_names({})
     for model in models:
-        lines.setdefault(MODELS.get(model, ("", ""))[1], []).append(names[model])
+        is_plain = names[model] == PLAIN_NAMES.get(model)
+        name = full[model] if is_plain else names[model]
+        lines.setdefault(MODELS.get(model, ("", ""))[1], []).append(name)
     unknown = lines.pop("", [])
     known = [f"- {', '.join(each)}{line}." for line, each in lines.items()]
     known += [f"- {listed(unknown)}"] * bool(unknown)

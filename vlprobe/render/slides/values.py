@@ -17,8 +17,8 @@ from vlprobe.views.wall import Verdict
 Values = dict[str, Any]
 PER_PHOTO = "license per photo not recorded"
 NO_PICTURE = "No picture"  # in place of a model: the best guess from the texts
-# Pictures to the left of the text, below it, or as large as the slide
-Layout = Literal["beside", "stacked", "figure"]
+# Pictures to the left of the text, below it, or as large as the slide; a large title in the middle
+Layout = Literal["beside", "stacked", "figure", "cover"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SlidePicture:
     name: str  # as in tables of cases; "" without a picture
     alt: str
     label: str | tuple[Run, ...] = ""
-    style: str = ""  # "true", "lie" or ""
+    style: str = ""  # "true", "lie", "vote" (its label is a number to vote for) or ""
     author: str = ""  # the photographer, if the dataset names one
 
 
