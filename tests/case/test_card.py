@@ -224,14 +224,22 @@ def test_bars_are_scaled_by_the_spread_of_each_model():
 
 
 @pytest.mark.parametrize("spread", [math.nan, 0.0])
-def test_bars_are_equally_long_if_a_spread_is_unknown(spread: float):
+def test_no_model_has_a_bar_if_a_spread_is_unknown(spread: float):
     known = ModelVerdict("known", -0.1, spread=0.25)
     unknown = ModelVerdict("unknown", -8.0, spread=spread)
     held = ModelVerdict("held", 0.002, spread=0.25)
     tied = ModelVerdict("tied", 0.0, spread=spread)
-    drawn = bars(case_card(card(verdicts=(known, unknown, held, tied)), FLIP))
-    assert [line.width for line in drawn.lines] == [0.5, 0.5, 0.5, 0.0]
-    assert drawn.title == "the wrong caption wins"
+    shown = case_card(card(verdicts=(known, unknown, held, tied)), FLIP)
+    assert {line.width for line in bars(shown).lines} == {0.0} and not bars(shown).title
+    assert "vp-track-line" not in str(html.bars(shown, {}))
+
+
+def test_only_the_error_of_a_reworded_wrong_caption_is_marked():
+    texts = {"true_text": "Four red buses wait.", "wrong_text": "In this image, three red buses wait."}
+    error = {"source": "four", "target": "three", "rule": "template:in-this-image+flip:number"}
+    reworded = case_card(card(**texts, **error), FLIP)
+    marked = [[words for words, style in text.runs() if style] for text in reworded.sides]
+    assert marked == [["Four"], ["three"]]
 
 
 def test_a_rewording_shows_the_size_and_direction_of_the_change_in_score():

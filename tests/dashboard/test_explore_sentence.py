@@ -1,8 +1,10 @@
 """Explore's sentence: a kind opens its question set, and every choice has a different label."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.dashboard.walls import card_ids, send
 from tests.probes.test_common import make
@@ -30,7 +32,7 @@ def test_a_kind_of_another_probe_opens_its_question_set(
     assert at.selectbox(key="model").value == ONE
     datasets = at.selectbox(key="dataset").options
     assert len(datasets) == 2
-    at.selectbox(key="dataset").set_value(sets[sets["probe"] == "lgip"]["dataset"].iloc[0]).run()
+    at.selectbox(key="dataset").set_value(sets[sets["probe"] == "lgip"]["case_key"].iloc[0]).run()
     assert at.selectbox(key="kind").value == "flip"
 
 
@@ -62,6 +64,18 @@ def test_choosing_another_question_set_clears_filters_by_cases(show_page, tmp_pa
     at.selectbox(key="set").set_value(second).run()
     assert not at.exception and at.query_params["set"] == second
     assert not {"region", "unseen", "not"} & set(at.query_params)
+
+
+def test_the_users_run_and_the_bundled_one_are_two_entries_of_the_dataset_picker(
+    show_page, monkeypatch: pytest.MonkeyPatch, store_copy: Store
+):
+    (own,) = views.runs.question_set_rows(store_copy)
+    bundled = replace(own, case_key="0" * 16, shipped=True)
+    monkeypatch.setattr(views.runs, "question_set_rows", lambda store: [own, bundled])
+    picker = show_page(store_copy, "explore", set=own.case_key).selectbox(key="dataset")
+    first, second = picker.options
+    assert "(your run, " in first and second.endswith(" (bundled)")
+    assert picker.value == own.case_key
 
 
 def test_only_kinds_with_cases_are_listed(show_page, tmp_path: Path, store_copy: Store):

@@ -6,6 +6,7 @@ result. A line of text is a list of runs. A run is a piece of text and its style
 
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
@@ -42,8 +43,8 @@ TITLE_AT = 0.5  # at most, so that the title fits
 LENGTHS = {
     "share": " by",
     "spread": " by (in standard deviations)",
-    "side": "",
 }  # words for bar lengths
+FLIPPED = "+flip:"  # in the rule of a wrong caption that is also reworded
 FEW_TEXTS = 4  # if a case has more texts, only the two compared ones are listed
 MOST_IN_SERIES = 10  # maximum number of pictures in a strip
 FRAMES = "Solid frame: the right choice. Dashed frame: the model's choice."
@@ -221,6 +222,13 @@ class CaseCard:
             return [CaseText(ROLES["true"], true)]
         if self.kind.is_movement:
             return self._changed("asked", "reworded", true, wrong)
+        source, target = self.case.source, self.case.target
+        if FLIPPED in self.case.rule and _has(true, source) and _has(wrong, target):
+            # The captions also differ by a rewording, which is not wrong
+            return [
+                CaseText(ROLES["true"], true, _with(true, source, target), "true"),
+                CaseText(self.loser, wrong, _with(wrong, target, source), "lie", True),
+            ]
         return [
             CaseText(ROLES["true"], true, wrong, "true"),
             CaseText(self.loser, wrong, true, "lie", True),
@@ -985,6 +993,15 @@ def case_card(
     return card_type(kind)(case, kind, answers or {})
 
 
+def _has(text: str, words: str) -> bool:
+    return bool(words) and re.search(rf"\b{re.escape(words)}\b", text, re.IGNORECASE) is not None
+
+
+def _with(text: str, words: str, others: str) -> str:
+    """Return a text with other words in place of some."""
+    return re.sub(rf"\b{re.escape(words)}\b", lambda _: others, text, flags=re.IGNORECASE)
+
+
 def verdict_word(verdict: ModelVerdict) -> str:
     """Return a verdict in words. Without scores, a tie means that the answer changes with the caption order."""
     return CHANGES if verdict.is_in_one_order else VERDICT_WORDS[verdict.verdict]
@@ -1004,10 +1021,11 @@ def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tu
 def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
     """Return a bar for each model that shows how far the wrong or the true caption wins, with the verdict in words.
 
-    Answers that are only right or wrong have no bar.
+    Answers that are only right or wrong have no bar. Neither have margins on scales that are not comparable.
     """
     kind = card.kind
     lengths, unit = bar_lengths(card.case.verdicts, kind)
+    lengths = {} if unit == "side" else lengths
     most_lie = max([-length for length in lengths.values() if length < 0], default=0.0)
     most_true = max([length for length in lengths.values() if length > 0], default=0.0)
     total = most_lie + most_true
@@ -1024,8 +1042,8 @@ def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
         _bar(verdict, card, zero, scale * lengths.get(verdict.model, 0.0), renamed)
         for verdict in card.case.verdicts
     ]
-    title += LENGTHS[unit] * bool(title)
-    if kind.is_movement:
+    title += LENGTHS.get(unit, "") * bool(title)
+    if kind.is_movement and lengths:
         title = "share of the first pictures that change"
         if not kind.is_share:
             title = "the score moves" + " (bars in standard deviations)" * (unit == "spread")
@@ -1039,7 +1057,7 @@ def bar_lengths(
     wins.
 
     Different models have scores on different scales, so margins are divided by each model's own spread. Shares need no
-    spread. If the spread of a model is unknown, all bars have the same length and only show which side wins.
+    spread. If the spread of a model is unknown, all lengths are 1 (or 0 for a tie) and only show which side wins.
     """
     scored = [one for one in verdicts if one.is_scored and not math.isnan(one.margin)]
     if kind.is_share:

@@ -125,7 +125,7 @@ def _bar(line: ModelBar, looks: Looks, drawn: Bars) -> htpy.Element:
         htpy.span(".vp-model")[
             embed(mark(looks[line.model])) if line.model in looks else None, htpy.bdi[line.name]
         ],
-        line.size
+        (drawn.title and line.size)
         and htpy.span(".vp-track-line", aria_hidden="true")[
             htpy.b(style=f"left:{100 * drawn.zero:.1f}%"), htpy.i(f".{side}", style=ends)
         ],

@@ -77,6 +77,8 @@ def draw_page() -> None:
     finding = verdict(comparison, contest.kind_presentation, names)
     heading, detail = (unbroken(text) for text in (finding.heading, finding.short))
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
+    if st.query_params.get("score") == "right" and not contest.kind_presentation.is_movement:
+        quiet(COUNTS_FOOLED)
     say_left_out(contest)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
@@ -104,6 +106,10 @@ def draw_page() -> None:
         drawer.draw_case(contest, drawer_filter, CARDS, is_grouped)
 
 
+COUNTS_FOOLED = (
+    "Differences counts the wrong captions that fool a model, also when the scorecard shows “Right, %”: "
+    "a difference of −3 points here is +3 points there."
+)
 MOST = views.paired_tests.MOST_COMPARED - 1  # models in addition to the baseline
 FIRST = 4  # of them without a choice
 # Widths in pixels: a letter, the rest of a tag, and the elements at the right of the picker.

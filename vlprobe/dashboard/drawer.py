@@ -14,7 +14,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import html
-from vlprobe.case.card import CaseCard, card_type, case_card, wrong_captions
+from vlprobe.case.card import CaseCard, bar_lengths, card_type, case_card, wrong_captions
 from vlprobe.dashboard import embeddings, filters, mixed, widgets
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import count_text, draw_wall, wall_values
@@ -42,7 +42,6 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page, press
-from vlprobe.models import published
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import capitalized, counted, halves_note, shorten
@@ -61,10 +60,11 @@ from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.wall import Neighbours, WallCard
 
 SHOWN_ALIKE = 4  # number of thumbnails
-MARGIN = (
-    "Margin = score of the true caption minus score of the wrong one (the smallest difference, if there are several). "
-    "Bar lengths are in standard deviations of the model's scores for pictures with captions of other pictures."
-)
+MARGIN = "Margin = score of the true caption minus score of the wrong one (the smallest difference, if there are several)."
+LENGTHS = {  # what bar lengths are, by their unit
+    "spread": " Bar lengths are in standard deviations of the model's scores for pictures with captions of other pictures.",
+    "side": " Models have different score scales, and the spread of some is unknown, so there are no bars.",
+}
 T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 EXPORTED = "exported_region"  # session key: the selected cases to export
@@ -242,11 +242,10 @@ def _draw_why(subject: PageSubject, model: str, described: CaseCard) -> None:
         quiet("To show which words and parts matter, vlprobe needs the picture on this computer.")
         return
     if model not in encoders:
-        instead = "Choose another model." if encoders else "The view Map says how to add one."
-        lacks = f"an encoder, and {model_name(model)} cannot be used as one here"
-        if model.startswith(f"{published.PREFIX}:"):
-            lacks = f"the weights of {model_name(model)}, which are not on this computer"
-        quiet(f"To show which words and parts matter, vlprobe needs {lacks}. {instead}")
+        lacks = "a model whose weights are on this computer. The view Map gives the command."
+        if encoders:
+            lacks = f"an encoder, and {model_name(model)} cannot be used as one here. Choose another model."
+        quiet(f"To show which words and parts matter, vlprobe needs {lacks}")
     if not encoders:
         return
     if model not in encoders:
@@ -452,7 +451,8 @@ def _draw_details(subject: PageSubject, case_filter: Filter, described: CaseCard
     """Draw a case's scores and rule, a button that saves it as a web page, and the equivalent command."""
     card, kind = described.case, described.kind
     if subject.question_set.is_scored:
-        st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
+        _, unit = bar_lengths(card.verdicts, kind)
+        st.html(tag("p", MARGIN + LENGTHS.get(unit, ""), class_="vp-quiet vp-small"))
     if kind.legend:
         st.html(tag("p", kind.legend, class_="vp-quiet vp-small"))
     compared = filter(None, (case_filter.model, case_filter.other))

@@ -151,20 +151,24 @@ def show_nearest(
     changes: Mapping[str, str | None] = MappingProxyType({}),
 ) -> None:
     """Filter the wall to the pictures whose embeddings are nearest to a text or, if it is given, a picture. `label`
-    names them, and `changes` are other changes of the URL's parameters.
+    names them, and `changes` are other changes of the URL's parameters. The picture itself is not among them.
     """
     points = _all_points(subject, "picture")
     if not points.names:
         return
     with _wait(encoder, "picture", len(points.names)):
         vectors = _vectors(encoder, "picture", points.names)
-    if picture in points.names:
-        scores = vectors @ vectors[points.names.index(picture)]
+    itself = points.names.index(picture) if picture in points.names else -1
+    if itself >= 0:
+        scores = vectors @ vectors[itself]
     else:
         query = load_player(encoder).texts([text])[0]
         # Some encoders have several vectors per picture
         scores = (vectors.reshape(len(vectors), -1, len(query)) @ query).max(axis=1)
-    nearest = np.argsort(-scores, kind="stable")[: count_nearest(subject)]
+    ranked = np.argsort(-scores, kind="stable")
+    nearest = ranked[ranked != itself][: count_nearest(subject)]
+    if not len(nearest):
+        return
     cases_of = [points.cases[points.point_of == point] for point in nearest]
     similarities = [*np.repeat(scores[nearest], list(map(len, cases_of))), np.median(scores)]
     label = f"{label} by {shorten(model_name(encoder), MODEL_LENGTH)}"

@@ -46,7 +46,7 @@ from vlprobe.registry import is_control
 from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import capitalized, counted, halves_note, joined, shorten
 from vlprobe.render.wall import excluded_text, value_text
-from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.render.words import movement_kinds, tag_label, value_label
 from vlprobe.storage import annotations
 from vlprobe.views import caption_bins, causes
 from vlprobe.views.facets import Facet
@@ -582,7 +582,8 @@ def _draw_facet(case_filter: Filter, facet: Facet) -> None:
     def text(value: str) -> str:
         row = rows[value]
         is_tag = facet.name.startswith("tag:")  # its name is the title
-        label = value_label(value) if is_tag else value_text(facet.name, value)
+        label = value_text(facet.name, value)
+        label = tag_label(facet.name.removeprefix("tag:"), value) if is_tag else label
         if value in excluded:
             label = f"not {label}" if is_tag else excluded_text(facet.name, value)
         count = f"{row.n_asked:,}"

@@ -4,6 +4,7 @@ The URL names the question set, the model and the kind. Choosing another kind or
 complete question set that has it.
 """
 
+import datetime
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -34,7 +35,7 @@ from vlprobe.dashboard.widgets import link_page, press
 from vlprobe.render import wall
 from vlprobe.render.html.elements import marked_before, tag
 from vlprobe.render.sentences import count_word, every_model, shorten
-from vlprobe.render.words import distinct, movement_kinds, presentations, probe_name
+from vlprobe.render.words import distinct, movement_kinds, presentations, probe_name, with_keys
 from vlprobe.views.filter import SUSPECTS_LAST, Filter, ordered_region
 from vlprobe.views.records import QuestionSetRow
 
@@ -302,21 +303,41 @@ def leave_cases() -> None:
 
 
 def pick_dataset(subject: PageSubject, suffix: str = "") -> None:
-    """Draw the dataset picker. Choosing another dataset opens the most complete question set on it."""
+    """Draw the dataset picker. It lists the most complete question set on each dataset, with this test if there is one;
+    then the user's own set and the bundled one are two entries.
+    """
     sets = view(views.runs.question_set_rows)
     names = distinct({row.dataset: dataset_name(row.dataset) for row in sets})
-    dataset = next(row.dataset for row in sets if row.case_key == subject.key)
-    look = {} if suffix else {"bare": True, "width": picker_width(names[dataset])}
-    key, change = f"dataset{suffix}", (_change_dataset, subject.probe, suffix)
-    pick("Pictures", key, names, dataset, *change, **look)
+    alike = [row for row in reversed(sets) if row.probe == subject.probe]
+    of_test = {(row.dataset, row.shipped): row.case_key for row in alike}
+    of_others = {row.dataset: row.case_key for row in reversed(sets)}
+    for dataset, _ in of_test:
+        of_others.pop(dataset, None)
+    keys = {subject.key, *of_test.values(), *of_others.values()}
+    offered = [row for row in sets if row.case_key in keys]
+    n_alike = Counter(row.dataset for row in offered)
+    labels = with_keys(
+        {
+            row.case_key: names[row.dataset] + _of_run(row) * (n_alike[row.dataset] > 1)
+            for row in offered
+        }
+    )
+    look = {} if suffix else {"bare": True, "width": picker_width(labels[subject.key])}
+    key, change = f"dataset{suffix}", (_change_dataset, suffix)
+    pick("Pictures", key, labels, subject.key, *change, **look)
 
 
-def _change_dataset(probe: str, suffix: str) -> None:
-    dataset = st.session_state[f"dataset{suffix}"]
-    candidates = [row for row in view(views.runs.question_set_rows) if row.dataset == dataset]
-    nearest = next((row for row in candidates if row.probe == probe), candidates[0])
+def _of_run(row: QuestionSetRow) -> str:
+    """Tell a question set from others on its dataset, such as " (your run, 27 Nov)"."""
+    if row.shipped:
+        return " (bundled)"
+    day = datetime.datetime.fromisoformat(row.finished).astimezone()
+    return f" (your run, {day.day} {day:%b})"
+
+
+def _change_dataset(suffix: str) -> None:
     left = dict.fromkeys(("type", "rule", "pair", "area", *OF_CASES, *OF_PICTURES))
-    write_choice(left | {"set": nearest.case_key})
+    write_choice(left | {"set": st.session_state[f"dataset{suffix}"]})
 
 
 TIES = (

@@ -246,7 +246,7 @@ def chart(
     left_out = len(answers.turns) - len(turns)
     return {
         "title": "When each model sees the difference",
-        "note": f"red: the {kind} still wins at this share of the right picture",
+        "note": f"Bars: shares of the right picture at which the {kind} still wins",
         "rows": rows,
         "ticks": [[share, f"{share} %"] for share in SHARES if share % 10 == 0],
         "more": f"and {left_out} more models" if left_out else "",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vlprobe.case.card import card_type, preferred, wrong_captions
-from vlprobe.render.words import edit_title, movement_kinds, value_label
+from vlprobe.render.words import edit_title, movement_kinds, tag_label, value_label
 from vlprobe.storage import annotations
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import causes
@@ -75,7 +75,7 @@ def value_text(facet: str, value: str) -> str:
     if facet == "pair":
         return " → ".join(filter(None, pattern_words(value)))
     if facet.startswith("tag:"):
-        return f"{facet[4:]}: {value_label(value)}"
+        return f"{facet[4:]}: {tag_label(facet[4:], value)}"
     if facet == "tagged":
         return {annotations.ANY: "any tag", annotations.NOTE: "a note"}.get(value, value)
     if facet == "unseen_by":

@@ -57,6 +57,15 @@ SHIPPED_MODELS = {  # names and descriptions of the bundled models
     ),
 }
 NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
+def tag_label(tag: str, value: str) -> str:
+    """Return plain words for the value of a tag. VALSE's phenomena share stored names with its types of edit.
+
+    >>> tag_label("phenomenon", "plurals"), tag_label("dataset", "visual7w")
+    ('Plurals', 'Visual7W')
+    """
+    return value[:1].upper() + value[1:] if tag == "phenomenon" else value_label(value)
+
+
 WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or above a row
     "color": "a wrong color",
     "number": "a wrong number",

@@ -72,6 +72,7 @@ class QuestionSetRow:
     n_items: int
     n_cases: int
     shipped: bool  # whether all runs are bundled with vlprobe
+    finished: str = ""  # when the newest run ended (ISO 8601, UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,7 +272,8 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
                 rank = (0 if rated else 2, -size[0], -size[1])
             name = key, questions.label, newest.dataset, newest.probe
             counts = newest.n_items, newest.n_cases
-            row = QuestionSetRow(*name, list(questions.models), *counts, questions.shipped)
+            found = *counts, questions.shipped, manifests[-1]["finished"]
+            row = QuestionSetRow(*name, list(questions.models), *found)
             ranked.append((rank, row))
         return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
 

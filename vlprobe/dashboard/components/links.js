@@ -2,12 +2,24 @@
 //
 // Triggers: go (the link's address).
 
+// Show the cases of a row of the differences while the page is drawn, until the user does something. They are below a plot.
+function showCases() {
+  let left = 100;
+  const show = () => {
+    document.querySelector(".st-key-facing")?.scrollIntoView();
+    if (!(left -= 1)) clearInterval(timer);
+  };
+  const timer = setInterval(show, 100);
+  for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, () => clearInterval(timer), { once: true, capture: true });
+}
+
 export default function ({ parentElement, setTriggerValue }) {
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
   const follow = (event) => {
     const link = followed(event, "a.vp-go, .js-plotly-plot a");
     if (!link) return;
     event.stopPropagation();
+    if (link.matches(".vp-scorecard td a:not(.vp-count)")) showCases();
     // Plotly encodes addresses once more
     setTriggerValue("go", link.getAttribute("href") ?? link.getAttribute("xlink:href").replaceAll("%25", "%"));
   };

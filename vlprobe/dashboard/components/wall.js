@@ -111,6 +111,7 @@ class Wall {
     document.addEventListener("click", (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null), { signal });
     document.addEventListener("click", (event) => this.showTop(event), { signal, capture: true }); // facets stop the event
     document.addEventListener("keydown", (event) => this.toggleRail(event), { signal });
+    document.addEventListener("keydown", (event) => this.chooseAll(event), { signal });
     root.addEventListener("mousedown", (event) => this.selects && event.shiftKey && event.preventDefault()); // otherwise Shift+click selects text
     root.addEventListener("click", (event) => this.click(event));
     root.addEventListener("keydown", (event) => this.key(event));
@@ -233,8 +234,7 @@ class Wall {
     if (!this.chosen.size) this.anchor = "";
     if (!this.chosen.size) this.front = false;
     const count = this.isEvery ? make("span", "", `All ${this.total.toLocaleString("en")} cases selected`) : this.count();
-    const isPage = !this.isEvery && this.chosen.size === this.buttons.length && this.total > this.chosen.size;
-    if (isPage) count.append(" ", press("", "", () => this.choose(this.chosen, true), `Select all ${this.total.toLocaleString("en")} cases`));
+    if (!this.isEvery && this.total > this.chosen.size) count.append(" ", press("", "", () => this.choose(this.chosen, true), `Select all ${this.total.toLocaleString("en")} cases`));
     if (!this.chosen.size) this.tally.replaceChildren();
     else if (this.tally.firstChild) this.tally.firstChild.replaceWith(count);
     else this.tally.replaceChildren(count, ...this.acts());
@@ -270,6 +270,15 @@ class Wall {
     ];
   }
 
+  // Ctrl+A selects the cards of a whole wall, wherever the focus is.
+  chooseAll(event) {
+    const isAsked = this.selects && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "a";
+    const isInField = isTyping() && event.composedPath()[0].type !== "checkbox";
+    if (!isAsked || isInField || document.querySelector("[role=dialog]")) return;
+    this.choose(this.buttons.map((button) => button.dataset.id));
+    event.preventDefault();
+  }
+
   // "[" shows and hides the facets next to a whole wall.
   toggleRail(event) {
     if (!this.selects || event.key !== "[" || event.ctrlKey || event.metaKey || isTyping()) return;
@@ -297,10 +306,6 @@ class Wall {
 
   key(event) {
     const isWhole = this.selects && event.target.closest("button.card");
-    if (isWhole && (event.ctrlKey || event.metaKey) && event.key === "a") {
-      this.choose(this.buttons.map((button) => button.dataset.id));
-      event.preventDefault();
-    }
     if (isChord(event)) return;
     if (isWhole && event.key === "Escape") this.choose([]);
     if (event.key === "-" || event.key === "+") {

@@ -45,8 +45,8 @@ OF_SCORECARD = ("sets", "shown", "by", "score", "order", "below")
 COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
 MOST_SETS = 12  # question sets in one table, each of which takes up to 4 s to test
 OWN_COLUMN = (
-    "To decide by the types of edit that matter to you, exclude the others in Explore, select all "
-    "cases (Ctrl+A) and save them as a slice: it is a column here, with its own intervals and tests."
+    "To decide by the types of edit that matter to you, exclude the others in Explore, select a "
+    "card, press Select all, and save the cases as a slice: it is a column here, with its own intervals and tests."
 )
 SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
 
