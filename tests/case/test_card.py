@@ -235,7 +235,10 @@ def test_no_model_has_a_bar_if_a_spread_is_unknown(spread: float):
 
 
 def test_only_the_error_of_a_reworded_wrong_caption_is_marked():
-    texts = {"true_text": "Four red buses wait.", "wrong_text": "In this image, three red buses wait."}
+    texts = {
+        "true_text": "Four red buses wait.",
+        "wrong_text": "In this image, three red buses wait.",
+    }
     error = {"source": "four", "target": "three", "rule": "template:in-this-image+flip:number"}
     reworded = case_card(card(**texts, **error), FLIP)
     marked = [[words for words, style in text.runs() if style] for text in reworded.sides]

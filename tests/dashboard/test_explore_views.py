@@ -652,14 +652,3 @@ def test_the_explanation_says_whether_weights_or_the_picture_are_missing(
     case_id = views.rows.questions(questions, [number])["id"].iloc[0]
     at = show_page(published, "explore", **{**query, "case": case_id})
     assert "needs the picture on this computer" in words(at)
-
-
-def test_the_explanation_requests_no_weights_for_a_model_without_encoder(
-    show_page, compared: Store
-):
-    questions = question_set_of(compared)
-    card = views.wall.wall(questions, Filter("control:random", "flip"))[0][0]
-    at = show_page(compared, "explore", model="control:random", case=card.id)
-    name = model_name("control:random")
-    assert f"matter, vlprobe needs an encoder, and {name} cannot be used as one here." in words(at)
-    assert "needs a model whose" not in words(at)

@@ -57,14 +57,6 @@ SHIPPED_MODELS = {  # names and descriptions of the bundled models
     ),
 }
 NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
-def tag_label(tag: str, value: str) -> str:
-    """Return plain words for the value of a tag. VALSE's phenomena share stored names with its types of edit.
-
-    >>> tag_label("phenomenon", "plurals"), tag_label("dataset", "visual7w")
-    ('Plurals', 'Visual7W')
-    """
-    return value[:1].upper() + value[1:] if tag == "phenomenon" else value_label(value)
-
 
 WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or above a row
     "color": "a wrong color",
@@ -180,6 +172,15 @@ def value_label(name: str) -> str:
     if edit == "relation":
         return f"{labels[edit]}: {strength.replace('-', ' ')}"
     return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name
+
+
+def tag_label(tag: str, value: str) -> str:
+    """Return plain words for the value of a tag. VALSE's phenomena share stored names with its types of edit.
+
+    >>> tag_label("phenomenon", "plurals"), tag_label("dataset", "visual7w")
+    ('Plurals', 'Visual7W')
+    """
+    return value[:1].upper() + value[1:] if tag == "phenomenon" else value_label(value)
 
 
 def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
