@@ -12,7 +12,7 @@ import plotly.io
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import case_key_of, question_set_of
+from tests.conftest import case_key_of
 from tests.dashboard.test_pages import bodies, words
 from tests.dashboard.walls import card_ids, component_values, send, wall
 from tests.views.test_suspects import (  # noqa: F401 (fixtures)

@@ -60,9 +60,14 @@ from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.wall import Neighbours, WallCard
 
 SHOWN_ALIKE = 4  # number of thumbnails
-MARGIN = "Margin = score of the true caption minus score of the wrong one (the smallest difference, if there are several)."
+MARGIN = (
+    "Margin = score of the true caption minus score of the wrong one (the smallest difference, if "
+    "there are several)."
+)
 LENGTHS = {  # what bar lengths are, by their unit
-    "spread": " Bar lengths are in standard deviations of the model's scores for pictures with captions of other pictures.",
+    "spread": (
+        " Bar lengths are in standard deviations of the model's scores for pictures with captions of other pictures."
+    ),
     "side": " Models have different score scales, and the spread of some is unknown, so there are no bars.",
 }
 T = TypeVar("T")
