@@ -311,6 +311,20 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
         assert here == sorted(here, reverse=True) and True in here
 
 
+def test_new_hard_rounds_leave_out_swaps_that_add_words_because_both_captions_may_be_true(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(views.rows, "are_pictured", lambda *arguments: None)
+    monkeypatch.setattr(views.rows, "are_here", lambda names: [True] * len(list(names)))
+    store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
+    questions = question_set_of(store, dataset="bundled:SugarCrepe")
+    first = views.quiz.FIRST_WITHOUT_REWORDED
+    lie = "A wooden table with bread on it next to a plate."
+    for seed, is_asked in ((0, True), (first, False)):
+        every = views.quiz.quiz_round(questions, "foil", "hard", seed, 100)
+        assert is_asked == any(lie in question.captions for question in every.questions)
+
+
 def test_a_photograph_downloaded_into_the_cache_is_shown(tmp_path: Path):
     store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
     questions = question_set_of(store, dataset="bundled:SugarCrepe")

@@ -70,7 +70,14 @@ def test_keys_vote_once_and_continue_and_are_ignored_while_typing(blank):
     blank.keyboard.press("1")
     blank.keyboard.press("ArrowRight")
     assert blank.evaluate("() => window.sent").pop() == ["next", 0]
-    blank.evaluate("(data) => window.draw(data)", component_props("a red dog", question=1))
+    blank.keyboard.press("s")
+    assert len(blank.evaluate("() => window.sent")) == 2  # only where a question may be skipped
+    blank.evaluate(
+        "(data) => window.draw(data)", component_props("a red dog", question=1, skip=True)
+    )
+    blank.keyboard.press("s")
+    assert blank.evaluate("() => window.sent").pop() == ["skip", 1]
+    blank.evaluate("() => window.sent.splice(2)")
     blank.evaluate(
         "() => { const field = document.createElement('input'); document.body.append(field); field.focus(); }"
     )
@@ -84,6 +91,27 @@ def test_f_toggles_full_screen(blank):
     blank.wait_for_function("() => document.fullscreenElement === document.documentElement")
     blank.keyboard.press("f")
     blank.wait_for_function("() => document.fullscreenElement === null")
+
+
+def test_in_full_screen_an_answer_with_long_captions_and_scores_fits(blank):
+    data = component_props("A", open=False, next="Next question", skip=True)
+    names = [f"CLIP + wrong captions {place}" for place in range(11)]
+    models = [{"name": name, "path": "M0 0", "color": "red"} for name in names]
+    data["scores"] = [data["scores"][0] | {"name": name} for name in names]
+    long = [["A dog with a red ball sits next to a cat on a wooden table. ", ""]] * 2
+    votes = {"share": "67 %", "count": "2 of 3 votes"}
+    shown = data["captions"][0] | {"runs": long, "state": "was-true", "label": "True"}
+    data["captions"] = [shown | {"models": models[:6], "votes": votes, "more": ""}] * 2
+    for width, height in ((1280, 800), (1024, 768)):
+        blank.set_viewport_size({"width": width, "height": height})
+        mount(blank, "quiz", data)
+        blank.keyboard.press("f")
+        blank.wait_for_function("() => document.fullscreenElement")
+        blank.locator(".root.full").wait_for()
+        box = blank.locator(".scores").bounding_box()
+        assert box is not None and box["y"] + box["height"] <= height
+        blank.keyboard.press("f")
+        blank.wait_for_function("() => document.fullscreenElement === null")
 
 
 def test_the_last_screen_shows_all_ten_questions_on_a_phone(blank):
@@ -158,7 +186,7 @@ def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_cr
     row |= {"path": "M0 0 H9 V9 Z", "total": "1", "unit": "of 2"}
     end = {"detail": "", "pictures": ["", ""], "rows": [row]}
     second = credit | {"page": "https://a.example/2"}
-    end |= {"credits": [credit, second], "source": "From X."}
+    end |= {"credits": [credit, second], "source": "From X.", "models": "A is small."}
     blank.set_viewport_size({"width": 390, "height": 844})
     mount(blank, "quiz", component_props("a", end=end))
     cells = blank.locator("tbody td").all_inner_texts()
@@ -175,7 +203,7 @@ def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_cr
         blank.get_by_text("Save as a picture").click()
     drawn = blank.evaluate("() => window.drawn")
     photos = "Photos: https://a.example/1, https://a.example/2 CC BY 2.0"
-    assert "From X." in drawn and photos in drawn
+    assert {"From X.", "A is small.", photos} <= set(drawn)
     assert blank.locator(".credit").inner_text() == "Photos: 1, 2 CC BY 2.0"
 
 
@@ -251,6 +279,7 @@ def test_two_browsers_share_one_room(driver, tmp_path: Path, monkeypatch: pytest
         guest.locator(".option.was-true").wait_for()
         host.locator(".option.was-lie").wait_for()
         assert "1 of 1 vote" in host.locator(".option").first.inner_text()
+        assert host.locator(".track i").first.bounding_box()["width"] > 50
         for page in (host, guest):
             page.wait_for_timeout(300)
             assert severe_violations(page) == []

@@ -173,6 +173,24 @@ def test_hostile_values_from_the_component_change_nothing(show_quiz, screen: Scr
         assert counted == (0, 0, False, 0), sent
 
 
+def test_a_question_can_be_skipped_before_and_after_the_answer(show_quiz, screen: Screen):
+    at = show_quiz(round="3", quiz="fair")
+    assert screen.told["skip"]
+    for invalid in (7, "0", True):
+        send(at, page.KEY, skip=invalid)
+    assert solo(at).index == 0 and solo(at).votes == []
+    send(at, page.KEY, skip=0)
+    vote(at, 0, 1)
+    send(at, page.KEY, skip=1)
+    assert solo(at).index == 2 and {one["unit"] for one in screen.told["scores"]} == {""}
+    vote(at, solo(at).quiz.questions[2].true_index, 2)
+    assert screen.told["scores"][0]["pips"] == ["skipped", "skipped", "right"]
+    for index in range(2, 10):
+        send(at, page.KEY, skip=index)
+    assert screen.told["heading"] == "You skipped every question."
+    assert "skipped, not counted" in screen.told["end"]["detail"]
+
+
 def test_a_vote_counts_once_and_a_late_vote_does_not_count(show_quiz, screen: Screen):
     at = show_quiz(round="3", quiz="fair")
     vote(at, 0, 0)
@@ -198,17 +216,17 @@ def test_a_new_hard_round_has_other_pictures_and_its_link_opens_it_again(
     monkeypatch: pytest.MonkeyPatch, screen: Screen, bundled: Store
 ):
     show = functools.partial(open_page, monkeypatch, bundled, "present", tab="quiz")
-    at = show(round="30")
+    at = show(round="1000030")
     first = solo(at).quiz
     at.button(key="new_round").click().run()
     second = solo(at).quiz
-    assert first.draw == second.draw == "hard" and parameter(at, "round") == "31"
+    assert first.draw == second.draw == "hard" and parameter(at, "round") == "1000031"
     pictures = [{each.picture for each in one.questions} for one in (first, second)]
     assert [len(each) for each in pictures] == [10, 10] and not pictures[0] & pictures[1]
-    assert solo(show(round="31")).quiz == second
+    assert solo(show(round="1000031")).quiz == second
     del at.query_params["round"]  # on the way back from another page
     at.run()
-    assert parameter(at, "round") == "32"
+    assert parameter(at, "round") == "1000032"
 
 
 def test_with_only_controls_the_questions_are_drawn_at_random_and_the_page_explains_it(
@@ -307,8 +325,8 @@ def test_two_people_play_in_one_room(
     assert screen.told["join"]["code"] == code  # for those who come late
     guest.run()
     assert screen.told["heading"].startswith("Right") and not screen.told["open"]
-    of_room = [one["more"] for one in screen.told["captions"]]
-    assert of_room == ["1 of 2 votes", "1 of 2 votes"]
+    of_room = [one["votes"] for one in screen.told["captions"]]
+    assert of_room == [{"share": "50 %", "count": "1 of 2 votes"}] * 2
     people = [score["name"] for score in screen.told["scores"]][:2]
     assert people == ["You", "The room (2)"]
     room = screen.told["scores"][1]

@@ -6,6 +6,7 @@ import pytest
 
 from vlprobe.render import quiz as words
 from vlprobe.render.quiz import Participant
+from vlprobe.render.slides.models import describe_models, slide_names
 from vlprobe.views.quiz import QuizQuestion, QuizRound
 from vlprobe.views.wall import ModelVerdict
 
@@ -60,13 +61,36 @@ def test_the_score_of_a_room_counts_only_answered_questions():
     assert words.scores_data([nobody])[0]["total"] == "-"
 
 
+def test_a_skipped_question_does_not_count_for_people_or_models():
+    answers = (quiz_question(True, a=1.0),) * 3
+    states = words.model_states(
+        QuizRound("s", "foil", "hard", answers, ("a",), 1, 1, 2, ()), 3, [1]
+    )
+    assert states == {"a": ("right", "skipped", "right")}
+    you = Participant("You", words.states_of([True, None, False], [1]))
+    assert words.summary(you, []) == "You spotted one of two lies."
+    assert words.scores_data([you])[0]["unit"] == "of 2"
+    every = Participant("You", words.states_of([None], [0]))
+    assert words.summary(every, []) == "You skipped every question."
+
+
+def test_the_last_screen_says_which_model_a_plain_name_stands_for():
+    models = ["published:CLIP_TROHN-Img", "published:GPT-4V"]
+    assert describe_models(models, slide_names(models, {})) == [
+        "CLIP + wrong pictures (CLIP_TROHN-Img): CLIP, trained again on wrong captions and pictures.",
+        "GPT-4V, by OpenAI: a chat program that also looks at pictures.",
+    ]
+
+
 def test_the_last_screen_names_no_best_model_if_the_questions_were_chosen_by_it():
     models = [
         Participant(name, (state, "right")) for name, state in (("a", "right"), ("b", "wrong"))
     ]
     person = Participant("You", ("right", "wrong"))
     assert words.summary(person, models).endswith("A spotted two.")
-    assert words.summary(person, models, True).endswith("The two models spotted one to two.")
+    assert words.summary(person, models, True).endswith(
+        "Of the two models, the worst spotted one, the best two."
+    )
 
 
 def test_if_pictures_are_missing_the_note_states_the_lies_behind_the_shares():

@@ -167,8 +167,8 @@ def say_strangers(
     on_pictures = (run.model for run in runs if not run.dataset.startswith(DRAWN))
     asked_models = list(dict.fromkeys(on_pictures))
     toys = [name for name in asked_models if name.startswith(f"{DRAWN}:")]
-    names = sentence_names(toys, renamed())
-    if note := drawn_only([names[name] for name in toys], len(asked_models)):
+    toy_names = sentence_names(toys, renamed())
+    if note := drawn_only([toy_names[name] for name in toys], len(asked_models)):
         quiet(note)
 
 

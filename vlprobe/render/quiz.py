@@ -1,7 +1,7 @@
 """Sentences in the quiz, and quiz questions as input for the web component."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from vlprobe.render.sentences import (
     undecided,
 )
 from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
+from vlprobe.views.wall import ModelVerdict
 
 MISTAKES = {  # the mistake of a model that believed a lie, by type
     "number": "counted wrong",
@@ -31,8 +32,23 @@ MISTAKES = {  # the mistake of a model that believed a lie, by type
     "word-order": "ignored the order of the words",
     "location": "saw the wrong location",
     "swap": "swapped things",
+    "replace_obj": "saw the wrong thing",
+    "replace_att": "got a detail wrong",
+    "replace_rel": "mixed up a relation",
+    "swap_obj": "swapped things",
+    "swap_att": "mixed up two descriptions",
+    "relations": "mixed up a relation",
+    "plurals": "counted wrong",
+    "actant-swap": "mixed up who does what",
+    "action-replacement": "saw the wrong action",
+    "foil-it": "saw the wrong thing",
+    "existence": "missed a negation",
+    "counting-small-quant": "counted wrong",
+    "counting-hard": "counted wrong",
+    "counting-adversarial": "counted wrong",
 }
 STATES = {True: "right", False: "wrong", None: "none"}
+SKIPPED = "skipped"  # state of a question that does not count, because both captions could be true
 IN_ONE_ORDER = "tied"  # state of an answer that changes with the order of the captions
 ASKED = "Which caption is true?"
 FAVORS_THE_BEST = (
@@ -41,6 +57,7 @@ FAVORS_THE_BEST = (
 )
 MOST_CHIPS = 9  # models below a caption
 MOST_SCORES = 8  # models in the row of scores
+MOST_ROWS = 12  # models on the last screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +65,7 @@ class Participant:
     """A person or a model in the list of quiz scores."""
 
     name: str
-    states: tuple[str, ...]  # for each question so far, a value of STATES or IN_ONE_ORDER
+    states: tuple[str, ...]  # for each question so far, a value of STATES, IN_ONE_ORDER or SKIPPED
     look: Look | None = None  # None for a person
 
     @property
@@ -58,8 +75,15 @@ class Participant:
 
     @property
     def n_answered(self) -> int:
-        """Number of questions that the participant answered."""
-        return len(self.states) - self.states.count("none")
+        """Number of questions that the participant answered and that count."""
+        return len(self.states) - self.states.count("none") - self.states.count(SKIPPED)
+
+
+def states_of(rights: Sequence[bool | None], skipped: Collection[int]) -> tuple[str, ...]:
+    """Return a person's state for each question so far, given their answers and the indices of skipped questions."""
+    return tuple(
+        SKIPPED if place in skipped else STATES[right] for place, right in enumerate(rights)
+    )
 
 
 def outcome(own_right: bool | None, question: QuizQuestion) -> str:
@@ -93,15 +117,18 @@ def summary(person: Participant, models: Sequence[Participant], is_selected: boo
         is_selected: Whether the choice of questions favors the best models (`QuizRound.is_selected`), so that the range
             of all models is reported instead.
     """
-    total, n_questions = person.total, len(person.states)
-    spotted = f"You spotted {_total(total)} of {count_word(n_questions)} lies."
+    n_questions = person.n_answered
+    if not n_questions:
+        return "You skipped every question."
+    lies = "lie" if n_questions == 1 else "lies"
+    spotted = f"You spotted {_total(person.total)} of {count_word(n_questions)} {lies}."
     if not models:
         return spotted
     best = max(models, key=lambda model: model.total)
     worst = min(models, key=lambda model: model.total)
     if is_selected and worst.total < best.total:
-        each = f"The {count_word(len(models))} models"
-        return f"{spotted} {each} spotted {_total(worst.total)} to {_total(best.total)}."
+        of_all = f"Of the {count_word(len(models))} models, the worst"
+        return f"{spotted} {of_all} spotted {_total(worst.total)}, the best {_total(best.total)}."
     n_best = [model for model in models if model.total == best.total]
     name = best.name if len(n_best) == 1 else "the best models"
     return f"{spotted} {capitalized(name)} spotted {_total(best.total)}."
@@ -192,6 +219,8 @@ def question_data(
             if is_revealed and each.verdict != "unknown" and (each.verdict == "held") == is_true
         ]
         n_more, n_votes = len(believers) - MOST_CHIPS, sum(votes) if is_revealed else 0
+        share = votes[index] / n_votes if n_votes else 0.0
+        count = f"{votes[index]:,} of {n_votes:,} {'vote' if n_votes == 1 else 'votes'}"
         captions.append(
             {
                 "runs": [
@@ -207,34 +236,39 @@ def question_data(
                     }
                     for each in believers[:MOST_CHIPS]
                 ],
-                "more": " · ".join(
-                    [f"+{n_more}"] * (n_more > 0)
-                    + [f"{votes[index]:,} of {n_votes:,} {'vote' if n_votes == 1 else 'votes'}"]
-                    * (n_votes > 0)
-                ),
+                "more": f"+{n_more}" * (n_more > 0),
+                "votes": n_votes and {"share": f"{100 * share:.0f} %", "count": count},
             }
         )
     return {"captions": captions}
 
 
-def model_states(quiz: QuizRound, n_revealed: int) -> dict[str, tuple[str, ...]]:
-    """Return for each model the state of its answer to each revealed question."""
+def model_states(
+    quiz: QuizRound, n_revealed: int, skipped: Collection[int] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return for each model the state of its answer to each revealed question, given the indices of skipped ones."""
     words = {"held": "right", "unknown": "none"}
+
+    def state(index: int, verdict: ModelVerdict) -> str:
+        if index in skipped:
+            return SKIPPED
+        return IN_ONE_ORDER if verdict.is_in_one_order else words.get(verdict.verdict, "wrong")
+
+    revealed = list(enumerate(quiz.questions[:n_revealed]))
     return {
-        model: tuple(
-            IN_ONE_ORDER if verdict.is_in_one_order else words.get(verdict.verdict, "wrong")
-            for verdict in (each.verdicts[place] for each in quiz.questions[:n_revealed])
-        )
+        model: tuple(state(index, question.verdicts[place]) for index, question in revealed)
         for place, model in enumerate(quiz.models)
     }
 
 
-def scores_data(participants: Sequence[Participant]) -> list[dict[str, Any]]:
-    """Return the list of scores as input for the component, limited to the best MOST_SCORES models."""
+def scores_data(
+    participants: Sequence[Participant], most: int = MOST_SCORES
+) -> list[dict[str, Any]]:
+    """Return the list of scores as input for the component, limited to the `most` best models."""
     people = [each for each in participants if each.look is None]
     models = [each for each in participants if each.look is not None]
-    if len(models) > MOST_SCORES:
-        models = sorted(models, key=lambda each: -each.total)[:MOST_SCORES]
+    if len(models) > most:
+        models = sorted(models, key=lambda each: -each.total)[:most]
     return [
         {
             "name": each.name,

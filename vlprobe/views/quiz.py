@@ -33,6 +33,8 @@ N_QUESTIONS = 10
 FOOLED_SHARE = 2 / 3  # of the models must be fooled by a hard question: four of six
 CANDIDATES = 100  # number of cases that ten questions are picked from
 RELATION = "replace_rel"  # type of SugarCrepe's questions with a replaced relation
+# Rounds from this number on leave out reworded swaps; links to earlier ones open the questions that they had
+FIRST_WITHOUT_REWORDED = 10**6
 MIN_CASES = 30  # with fewer, no result for people is reported
 _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 'different')"
 
@@ -149,10 +151,10 @@ def quiz_round(
     A fair draw samples cases uniformly at random. A hard draw uses only cases that fooled two thirds
     of the models (`rows.are_fooled`), one per picture, with varied types. If there are too few, it
     adds cases that fooled fewer models, then cases about pictures that were shown before. In
-    published questions, suspect labels, replaced relations that one of the two best models rejects
-    (both captions may be true, as with "pet a goat" and "watch a goat") and cases that a picture
-    cannot decide are left out, and cases that people understand at a glance (`showcase.is_clear`)
-    come first.
+    published questions, cases that people understand at a glance (`showcase.is_clear`) come first.
+    Left out are suspect labels, cases that a picture cannot decide, and those in which both captions
+    may be true: replaced relations that one of the two best models rejects (as with "pet a goat" and
+    "watch a goat") and, from round FIRST_WITHOUT_REWORDED on, reworded swaps.
 
     Args:
         kind: One of `quiz_kinds`.
@@ -172,7 +174,9 @@ def quiz_round(
     is_left_out = np.zeros(len(numbers), dtype=bool)
     if is_published:
         is_left_out = _are_doubtful(question_set, kind, numbers)
-        fooled *= _are_decidable(question_set, kind, models, numbers, fooled) & ~is_left_out
+        is_strict = seed >= FIRST_WITHOUT_REWORDED
+        is_decidable = _are_decidable(question_set, kind, models, numbers, fooled, is_strict)
+        fooled *= is_decidable & ~is_left_out
     if draw == "hard":
         order = _hard(numbers, pictures, fooled, len(models), shown, generator, count)
         positions = _readable(question_set, numbers, order, CANDIDATES)
@@ -265,9 +269,13 @@ def _are_decidable(
     models: tuple[str, ...],
     numbers: np.ndarray,
     fooled: np.ndarray,
+    is_strict: bool,
 ) -> np.ndarray:
     """Return whether a case fools a model and its picture decides it (`showcase.is_decidable`): bool, shape
     (n_cases,).
+
+    Args:
+        is_strict: Whether a reworded swap (`showcase.is_reworded`) does not count as decidable.
     """
 
     def find() -> np.ndarray:
@@ -276,11 +284,15 @@ def _are_decidable(
         rows = records(CaseRow, views_rows.questions(question_set, numbers[places].tolist()))
         for place, row in zip(places, rows, strict=True):
             wrong = row.texts[list(row.roles).index("different")]
-            is_decidable[place] = views_showcase.is_decidable(row.subtype, row.texts[0], wrong)
+            captions = row.subtype, row.texts[0], wrong
+            is_decidable[place] = views_showcase.is_decidable(*captions) and not (
+                is_strict and views_showcase.is_reworded(*captions)
+            )
         return is_decidable
 
     # Cached because VALSE's texts take .4 s per round
-    return question_set.store.listing_fact(("decidable", question_set.key, kind, models), find)
+    fact = "decidable", question_set.key, kind, models, is_strict
+    return question_set.store.listing_fact(fact, find)
 
 
 def _hard(

@@ -181,7 +181,8 @@ def prefer_clear(
     for number, row in zip(fooling, rows, strict=True):
         true_text, wrong_text = texts_of(row, "")
         ranks[number] -= min(len(true_text.split()), 99)
-        ranks[number] += _CLEAR * is_clear(row.subtype, true_text, wrong_text)
+        captions = row.subtype, true_text, wrong_text
+        ranks[number] += _CLEAR * (is_clear(*captions) and not is_reworded(*captions))
     return ranks
 
 
@@ -220,6 +221,21 @@ def is_decidable(subtype: str, true_text: str, wrong_text: str) -> bool:
     both = f"{true_text} {wrong_text}"
     is_excluded = _ABSENT & set(both.lower().split()) or _PERSON_COLOR.search(both)
     return bool(source and target) and not is_excluded and not subtype.startswith("add_")
+
+
+def is_reworded(subtype: str, true_text: str, wrong_text: str) -> bool:
+    """Return whether a swap also brings in more than two other words, so that both captions may be true.
+
+    >>> is_reworded("swap_obj", "A plate on a table full of bread.", "A table with bread on it next to a plate.")
+    True
+    >>> is_reworded("swap_obj", "One apple and two oranges.", "Two apples and one orange.")
+    False
+    """
+    true, wrong = (
+        {word.rstrip("s") for word in re.findall(r"[\w'-]+", text.lower())}
+        for text in (true_text, wrong_text)
+    )
+    return subtype.startswith("swap_") and len(wrong - true) > 2
 
 
 def _one_a_picture(

@@ -1,14 +1,16 @@
 // One question of Spot the lie: a picture, two captions to click and, after the vote, everyone's answers.
 //
 // data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
-// state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
-// (the button's label, "" without one), keys, scores [{name, path, color, total, unit, pips [state]}],
+// state, label, own, models [{name, path, color}], more, votes {share, count} (of a room)}], question (number that votes are about), open (votes are taken), next
+// (the button's label, "" without one), skip (whether the question may be left out), keys, scores [{name, path, color, total, unit, pips [state]}],
 // join {code, address ("": only this computer reaches it), picture} (of the room, on its host's screen),
-// end {back (whether it leads to the slides), detail, others (where other photographs come from), pictures [source], rows [score], credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
-// Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before),
+// end {back (whether it leads to the slides), detail, others (where other photographs come from), pictures [source], rows [score], models (what they are), credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
+// Triggers: vote {question, caption}, next (the question's number), skip (its number), voter (the secret that this browser had before),
 // slides (the last screen's way back to the slides).
 
 const KEPT = "vlprobe-voter";
+const SIZES = ["fullscreenchange", "resize"]; // events of the window
+const [EDGE, BELOW] = [16, 64]; // pixels above and below the quiz in full screen, with the names of authors
 const HEADER = 60; // height in pixels of the bar above the page
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
 const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
@@ -19,7 +21,10 @@ const STATES = {
   wrong: [CROSS, "✕", "wrong", "lie"],
   tied: ["", "½", "right in one order only", "tie"],
   none: ["", "?", "no answer", "quiet"],
+  skipped: ["", "–", "skipped", "quiet"],
 };
+
+const SKIP = "Both right? Skip";
 
 // Return a text as lines that fit a width.
 function wrapped(draw, text, width) {
@@ -49,8 +54,16 @@ function option(caption, index, data, act) {
   button.disabled = !data.open;
   const chips = [caption.own && make("span", "chip own", ...named({ name: caption.own })),
     ...caption.models.map((model) => make("span", "chip", ...named(model))), caption.more && make("span", "chip", caption.more)];
+  if (caption.votes) button.append(bar(caption.votes));
   if (chips.some(Boolean)) button.append(make("span", "who", ...chips));
   return button;
+}
+
+// Draw a room's votes for a caption.
+function bar({ share, count }) {
+  const filled = make("i");
+  filled.style.width = share.replace(" ", "");
+  return make("span", "votes", make("span", "track", filled), make("b", "number", share), make("span", "number", count));
 }
 
 function score(entry) {
@@ -74,10 +87,12 @@ class Quiz {
     this.body = make("div");
     root.replaceChildren(this.status, this.body);
     this.listen = (event) => this.key(event);
+    this.fitted = () => this.fit();
   }
 
   draw(data, send) {
     document.addEventListener("keydown", this.listen); // again after `leave`
+    for (const event of SIZES) window.addEventListener(event, this.fitted);
     this.send = send;
     const told = JSON.stringify(data);
     if (told === this.told) return;
@@ -90,6 +105,7 @@ class Quiz {
     this.data = data;
     this.sent = false;
     this.body.replaceChildren(...(data.end ? this.end(data) : [this.question(data), ...this.scores(data)]));
+    this.fit();
     if (focus) this.focus(moved || opened ? "" : focus);
     // An answer and the next question begin with the picture, also on a phone that was scrolled down to the captions
     if (turned && this.root.getBoundingClientRect().top < HEADER) this.root.scrollIntoView();
@@ -99,6 +115,17 @@ class Quiz {
       const voter = kept("localStorage", KEPT) || data.voter; // otherwise the secret lasts as long as the page is open
       if (voter === data.voter) kept("localStorage", KEPT, voter);
       else send("voter", voter);
+    }
+  }
+
+  // In full screen, make everything smaller until it fits on the screen.
+  fit() {
+    const isFull = Boolean(document.fullscreenElement);
+    this.root.classList.toggle("full", isFull);
+    for (let scale = 1; scale > 0.4; scale -= 0.05) {
+      this.root.style.setProperty("--fit", isFull ? scale : 1);
+      const { top, height } = this.root.getBoundingClientRect();
+      if (!isFull || Math.max(top, EDGE) + height <= innerHeight - BELOW) break;
     }
   }
 
@@ -139,7 +166,7 @@ class Quiz {
       press("save", "", () => this.download(data, table), "Save as a picture"),
       data.end.back && press("save", "", () => this.send("slides", true), "Back to the slides")];
     return [this.heading, make("p", "detail quiet", detail), region("scroll", "Answers by question", table),
-      make("div", "foot", ...buttons), make("p", "note small quiet", data.note, ` ${data.end.others}`),
+      make("div", "foot", ...buttons), make("p", "note small quiet", data.note, ` ${data.end.others}`), make("p", "note small quiet", data.end.models),
       make("p", "credit small quiet", ...credits.flatMap((credit, place) => [place ? ", " : "Photos: ",
         outside(credit.page, String(place + 1)), ...ends(credits, place) ? [" ", outside(credit.licenseUrl, credit.license)] : []]))];
   }
@@ -164,7 +191,7 @@ class Quiz {
     };
     write("", 0, 0, 15, "quiet");
     const photos = credits.map(({ page, license }, place) => `${place ? "" : "Photos: "}${page} ${ends(credits, place) ? license : ""}`.trim());
-    const fine = [data.note, source, photos.join(", ")].flatMap((text) => wrapped(draw, text, sheet.width - 80));
+    const fine = [data.note, data.end.models, source, photos.join(", ")].flatMap((text) => wrapped(draw, text, sheet.width - 80));
     sheet.height = 270 + high * rows.length + line * fine.length;
     draw.fillStyle = color("var(--vp-bg)");
     draw.fillRect(0, 0, sheet.width, sheet.height);
@@ -201,7 +228,7 @@ class Quiz {
     const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), sign(ARROW));
     const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
       ...data.captions.map((caption, index) => option(caption, index, data, this)),
-      make("div", "foot", next, data.keys && this.keys(data)), data.join && this.join(data.join));
+      make("div", "foot", next, data.skip && press("save", "", () => this.skip(), SKIP), data.keys && this.keys(data)), data.join && this.join(data.join));
     return make("div", data.captions.some((caption) => caption.state) ? "grid told" : "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
   }
 
@@ -223,7 +250,9 @@ class Quiz {
   keys(data) {
     const line = make("span", "keys tiny quiet");
     if (data.captions.length) line.append(make("kbd", "", "1"), make("kbd", "", "2"), make("span", "", "vote"));
-    line.append(make("kbd", "", "→"), make("span", "", "next"), make("kbd", "", "F"), make("span", "", "full screen"));
+    line.append(make("kbd", "", "→"), make("span", "", "next"));
+    if (data.skip) line.append(make("kbd", "", "S"), make("span", "", "skip"));
+    line.append(make("kbd", "", "F"), make("span", "", "full screen"));
     return line;
   }
 
@@ -239,6 +268,10 @@ class Quiz {
     this.send("vote", { question: this.data.question, caption });
   }
 
+  skip() {
+    if (this.data.skip) this.send("skip", this.data.question);
+  }
+
   next() {
     if (this.data.next) this.send("next", this.data.question);
   }
@@ -248,6 +281,7 @@ class Quiz {
     if (document.querySelector("[role=dialog]")) return;
     if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
     else if (event.key === "ArrowRight") this.next();
+    else if (event.key.toLowerCase() === "s" && this.data.skip) this.skip();
     else if (event.key.toLowerCase() === "f") fullScreen();
     else return;
     this.isKeyed = true;
@@ -256,6 +290,7 @@ class Quiz {
 
   leave() {
     document.removeEventListener("keydown", this.listen);
+    for (const event of SIZES) window.removeEventListener(event, this.fitted);
   }
 }
 

@@ -4,7 +4,7 @@ import contextlib
 import random
 import shlex
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,12 +46,13 @@ from vlprobe.render.attribution import (
     published_text,
 )
 from vlprobe.render.html.elements import tag
-from vlprobe.render.quiz import IN_ONE_ORDER, STATES, Participant
+from vlprobe.render.quiz import IN_ONE_ORDER, MOST_ROWS, MOST_SCORES, SKIPPED, Participant
 from vlprobe.render.sentences import CHANGES, count_word, sentence_names
+from vlprobe.render.slides.models import describe_models, full_names, slide_names
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
-from vlprobe.views.quiz import Draw, QuizRound
+from vlprobe.views.quiz import FIRST_WITHOUT_REWORDED, Draw, QuizRound
 
 KEY = "solo_quiz"  # of the component
 
@@ -61,15 +62,21 @@ class Solo:
     """One round of the quiz for a single person."""
 
     quiz: QuizRound
-    votes: list[int] = field(default_factory=list)  # index of the caption taken for true
+    # Index of the caption taken for true; None: the question was skipped
+    votes: list[int | None] = field(default_factory=list)
     index: int = 0  # index of the current question
+
+    @property
+    def skipped(self) -> list[int]:
+        """Indices of the questions that do not count."""
+        return [place for place, vote in enumerate(self.votes) if vote is None]
 
     @property
     def person(self) -> Participant:
         """The person with the results so far."""
         votes = zip(self.votes, self.quiz.questions, strict=False)
-        states = tuple(STATES[vote == question.true_index] for vote, question in votes)
-        return Participant("You", states)
+        rights = [vote == question.true_index for vote, question in votes]
+        return Participant("You", render_quiz.states_of(rights, self.skipped))
 
 
 def draw_quiz(bar: DeltaGenerator) -> None:
@@ -107,7 +114,9 @@ def draw_quiz(bar: DeltaGenerator) -> None:
     if solo is None or solo.quiz != quiz:  # other questions begin another round
         solo = st.session_state["quiz_solo"] = Solo(quiz)
     _draw_solo(subject, solo)
-    frame.say_strangers(subject)  # below, where a phone shows both answers first
+    frame.say_strangers(
+        subject, names=full_names(renamed())
+    )  # below, where a phone shows both answers first
 
 
 def _draw_nothing() -> None:
@@ -128,13 +137,13 @@ def _draw_solo(subject: PageSubject, solo: Solo) -> None:
     """Draw the current question. A vote or a step to the next question reruns only this part of the page."""
     _take(solo)
     quiz = solo.quiz
-    everybody = participants(subject, quiz, len(solo.votes), [solo.person])
+    everybody = participants(subject, quiz, len(solo.votes), [solo.person], solo.skipped)
     if solo.index == len(quiz.questions):
         summary = render_quiz.summary(solo.person, everybody[1:], quiz.is_selected)
         heading, _, sentence = summary.partition(". ")
         texts = f"{heading.rstrip('.')}.", sentence
         following = _more(quiz)
-        rows = render_quiz.scores_data(everybody)
+        rows = render_quiz.scores_data(everybody, MOST_ROWS)
         _draw_end(subject, quiz, solo.index, texts, rows, following, KEY)
         return
     is_told = len(solo.votes) > solo.index
@@ -142,6 +151,7 @@ def _draw_solo(subject: PageSubject, solo: Solo) -> None:
     vote = solo.votes[solo.index] if is_told else None
     values: dict[str, object] = {
         "next": ("See the result" if is_last else "Next question") if is_told else "",
+        "skip": True,
         "scores": render_quiz.scores_data(everybody) if solo.votes else [],
     }
     draw_question(subject, quiz, solo.index, vote, is_told, (0, 0), values, key=KEY)
@@ -172,6 +182,8 @@ def _draw_end(
     heading, sentence = texts
     if any(IN_ONE_ORDER in row["pips"] for row in rows):
         sentence = f"{sentence} ½: {CHANGES}.".strip()
+    if any(SKIPPED in row["pips"] for row in rows):
+        sentence = f"{sentence} –: skipped, not counted.".strip()
     names = [question.picture for question in quiz.questions]
     sources = addresses(store().root, names)
     note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
@@ -189,8 +201,9 @@ def _draw_end(
             "others": others * is_part,
             "pictures": [sources.get(name, "") for name in names],
             "rows": rows,
+            "models": " ".join(describe_models(quiz.models, slide_names(quiz.models, renamed()))),
             "credits": [photo_values(credit) for credit in distinct_credits(names)],
-            "source": published_text(runs, renamed())
+            "source": published_text(runs, full_names(renamed()))
             or f"{dataset_name(runs[0].dataset)}, vlprobe.",
         },
         "note": note,
@@ -200,7 +213,7 @@ def _draw_end(
 
 def _take(solo: Solo) -> None:
     """Handle a message from the quiz component: a vote or a request for the next question. Others are ignored."""
-    vote, next_index = sent_by(KEY, "vote"), sent_by(KEY, "next")
+    vote, next_index, skip = (sent_by(KEY, event) for event in ("vote", "next", "skip"))
     is_told = len(solo.votes) > solo.index
     if isinstance(vote, dict) and vote.get("question") == solo.index and not is_told:
         caption = vote.get("caption")
@@ -208,6 +221,9 @@ def _take(solo: Solo) -> None:
             solo.votes.append(caption)
     elif sent_by(KEY, "slides"):
         open_page("present", {"tab": "slides"})
+    elif type(skip) is int and skip == solo.index < len(solo.quiz.questions):
+        solo.votes[solo.index :] = [None]
+        solo.index += 1
     elif type(next_index) is int and next_index == solo.index:
         if solo.index == len(solo.quiz.questions):
             new_seed()
@@ -221,7 +237,7 @@ LARGEST_SEED = 10**6
 # Consecutive rounds that avoid each other's pictures. A link opens the same round, because it depends on the seeds only
 ROUNDS = 10
 ABOUT_DRAWS = (
-    "Hard: lies that fooled at least two thirds of the models. Random: every lie is "
+    "Hard: lies that fooled many of the models. Random: every lie is "
     "equally likely, so people can be compared with models."
 )
 
@@ -306,8 +322,9 @@ def round_seed() -> int:
 def new_seed() -> None:
     """Start the next round, or the first one with a random seed."""
     last = st.session_state.get(SEED)
-    seed = ROUNDS * random.randrange(LARGEST_SEED // ROUNDS) if last is None else last + 1
-    st.query_params["round"] = str(seed)
+    if last is None or last < FIRST_WITHOUT_REWORDED:
+        last = FIRST_WITHOUT_REWORDED + ROUNDS * random.randrange(LARGEST_SEED // ROUNDS) - 1
+    st.query_params["round"] = str(last + 1)
 
 
 SIDE, DRAWN_SIDE = 720, 672  # maximum pixels of a picture, and of a redrawn demo scene
@@ -336,7 +353,7 @@ def draw_question(
         key: Key of the component.
     """
     question = quiz.questions[index]
-    names = sentence_names(quiz.models, renamed())
+    names = slide_names(quiz.models, renamed())
     own_right = None if own_vote is None else own_vote == question.true_index
     heading = render_quiz.outcome(own_right, question) if is_told else render_quiz.ASKED
     ahead = quiz.questions[index + 1].picture if index + 1 < len(quiz.questions) else ""
@@ -352,6 +369,7 @@ def draw_question(
         "question": index,
         "open": not is_told and own_vote is None,
         "next": "",
+        "skip": False,
         "keys": True,
         "scores": [],
         "note": render_quiz.how_chosen(quiz),
@@ -362,7 +380,7 @@ def draw_question(
     _draw_component(key, values)
 
 
-EVENTS = ("vote", "next", "voter", "slides")
+EVENTS = ("vote", "next", "skip", "voter", "slides")
 
 
 def _draw_component(key: str, values: Mapping[str, object]) -> None:
@@ -379,11 +397,17 @@ def sent_by(key: str, event: str) -> object:
 
 
 def participants(
-    subject: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
+    subject: PageSubject,
+    quiz: QuizRound,
+    n_told: int,
+    people: Sequence[Participant],
+    skipped: Collection[int],
 ) -> list[Participant]:
-    """Return all people and models in a round, with their results on the questions that were revealed so far."""
-    names = sentence_names(quiz.models, renamed())
-    states = render_quiz.model_states(quiz, n_told)
+    """Return all people and models in a round, with their results on the questions so far. The `skipped` ones do not
+    count.
+    """
+    names = slide_names(quiz.models, renamed())
+    states = render_quiz.model_states(quiz, n_told, skipped)
     models = [
         Participant(names[model], states[model], subject.looks[model]) for model in quiz.models
     ]
@@ -586,7 +610,7 @@ def _draw_room_question(code: str) -> None:
         scores, texts = _room_scores(subject, quiz, tally), render_quiz.room_summary(_room(tally))
         following = _more(quiz) if tally.is_host else ""
         _draw_end(subject, quiz, tally.number + 1, texts, scores, following, ROOM_KEY)
-        frame.say_strangers(subject)
+        frame.say_strangers(subject, names=full_names(renamed()))
         return
     # Drawn outside the component, which is sent again with its picture whenever a value changes
     if not tally.is_revealed:
@@ -601,7 +625,7 @@ def _draw_room_question(code: str) -> None:
         _room_values(subject, quiz, tally, code),
         key=ROOM_KEY,
     )
-    frame.say_strangers(subject)
+    frame.say_strangers(subject, names=full_names(renamed()))
 
 
 def _draw_votes(tally: Tally) -> None:
@@ -630,6 +654,7 @@ def _room_values(
     if tally.is_host:
         following = "See the result" if is_last else "Next question"
         values["next"] = following if tally.is_revealed else "Reveal"
+        values["skip"] = True
         room = _room_address(code)
         address = "" if is_local(room) else room  # the menu of the room says the rest
         values["join"] = {"code": code, "address": address, "picture": _qr_code(room)}
@@ -638,15 +663,15 @@ def _room_values(
 
 def _room_scores(subject: PageSubject, quiz: QuizRound, tally: Tally) -> list[dict[str, Any]]:
     """Build the score list: the user unless they are a host without a vote, the room, and the models."""
-    own = Participant("You", tuple(STATES[right] for right in tally.own_rights))
-    people = [own] * (not tally.is_host or own.n_answered > 0)
-    everybody = participants(subject, quiz, len(tally.rights), [*people, _room(tally)])
-    return render_quiz.scores_data(everybody)
+    own = Participant("You", render_quiz.states_of(tally.own_rights, tally.skipped))
+    people = [*[own] * (not tally.is_host or own.n_answered > 0), _room(tally)]
+    everybody = participants(subject, quiz, len(tally.rights), people, tally.skipped)
+    return render_quiz.scores_data(everybody, MOST_ROWS if tally.is_over else MOST_SCORES)
 
 
 def _room(tally: Tally) -> Participant:
     """Return the room as a participant, which is right on a question if most of its votes are."""
-    states = tuple(STATES[right] for right in tally.rights)
+    states = render_quiz.states_of(tally.rights, tally.skipped)
     return Participant(f"The room ({tally.n_people:,})", states)
 
 
@@ -655,7 +680,8 @@ def _take_room(rooms: Rooms, code: str) -> None:
 
     Raises InvalidInput if the room no longer exists.
     """
-    vote, next_question, voter = (sent_by(ROOM_KEY, event) for event in ("vote", "next", "voter"))
+    events = "vote", "next", "skip", "voter"
+    vote, next_question, skip, voter = (sent_by(ROOM_KEY, event) for event in events)
     if sent_by(ROOM_KEY, "slides"):
         open_page("present", {"tab": "slides"})
     if is_secret(voter) and voter != person_secret():
@@ -665,6 +691,8 @@ def _take_room(rooms: Rooms, code: str) -> None:
             position = vote.get("question")
             round_number, index = divmod(position, NUMBERS) if type(position) is int else (-1, -1)
             rooms.vote(code, person_secret(), round_number, index, vote.get("caption"))
+        elif type(skip) is int and skip == rooms.tally(code, person_secret()).number:
+            rooms.skip(code, person_secret())
         elif type(next_question) is int:
             _move_on(rooms, code, next_question)
     except VlprobeError as error:

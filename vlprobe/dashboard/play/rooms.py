@@ -48,6 +48,7 @@ class Tally:
     rights: tuple[bool | None, ...]
     own_vote: int | None
     own_rights: tuple[bool | None, ...]  # for each question so far; None: no vote
+    skipped: frozenset[int]  # indices of questions that do not count
     is_host: bool
 
     @property
@@ -64,6 +65,7 @@ class _Round:
     is_over: bool = False
     # For each question: the caption chosen by each person
     votes: list[dict[str, int]] = field(default_factory=list)
+    skipped: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -192,6 +194,18 @@ class Rooms:
             current.current += not current.is_over
 
     @_locked
+    def skip(self, code: str, secret: str) -> None:
+        """Leave the current question out of the round's score, and move on. Only the host may do this.
+
+        It remains one of the `ballots`: otherwise the host could choose the questions of the human baseline.
+        """
+        current = self._hosted(code, secret).rounds[-1]
+        if not current.is_over:
+            current.skipped.add(current.current)
+            self.reveal(code, secret)
+            self.advance(code, secret)
+
+    @_locked
     def new_round(self, code: str, secret: str, quiz: QuizRound) -> None:
         """Start another round and keep the votes from earlier rounds. Only the host may do this."""
         room = self._hosted(code, secret)
@@ -240,6 +254,7 @@ class Rooms:
                 of_question[secret] == true if secret in of_question else None
                 for true, of_question in over
             ),
+            skipped=frozenset(current.skipped),
             is_host=secret == room.host,
         )
 

@@ -68,6 +68,26 @@ def full_names(renamed: Mapping[str, str]) -> dict[str, str]:
     return {**plain, **renamed}
 
 
+def describe_models(models: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """Say in a sentence for each group of models what they are, with the exact names of those that have a plain one.
+
+    Args:
+        names: Names by model, as `slide_names` returns them.
+    """
+    return [f"{', '.join(each)}{line}." for line, each in _groups(models, names).items() if line]
+
+
+def _groups(models: Sequence[str], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the full names of models by what is said about them; "" if there is nothing."""
+    lines: dict[str, list[str]] = {}
+    full = full_names({})
+    for model in models:
+        is_plain = names[model] == PLAIN_NAMES.get(model)
+        name = full[model] if is_plain else names[model]
+        lines.setdefault(MODELS.get(model, ("", ""))[1], []).append(name)
+    return lines
+
+
 def models_slide(models: Sequence[str], runs: Sequence[RunRow], names: Mapping[str, str]) -> Slide:
     """Return the slide that says what a model is, and who made these.
 
@@ -76,14 +96,8 @@ def models_slide(models: Sequence[str], runs: Sequence[RunRow], names: Mapping[s
         runs: Their runs, whose descriptions are in the speaker notes.
         names: Names by model.
     """
-    lines: dict[str, list[str]] = {}
-    full = full_names({})
-    for model in models:
-        is_plain = names[model] == PLAIN_NAMES.get(model)
-        name = full[model] if is_plain else names[model]
-        lines.setdefault(MODELS.get(model, ("", ""))[1], []).append(name)
-    unknown = lines.pop("", [])
-    known = [f"- {', '.join(each)}{line}." for line, each in lines.items()]
+    unknown = _groups(models, names).get("", [])
+    known = [f"- {line}" for line in describe_models(models, names)]
     known += [f"- {listed(unknown)}"] * bool(unknown)
     abouts = {run.model: run.publication.about for run in runs if run.publication}
     exact = [f"{names[model]}: {abouts[model]}." for model in models if model in abouts]
