@@ -750,6 +750,18 @@ def test_the_figure_of_several_tests_names_movement(question_set):
     ]
     models = ranked_models(columns)
     scorecard = Scorecard(columns, dict(zip(models, models, strict=True)), styles(models))
+    narrow, left_out = paper.column_scorecard(scorecard)
+    assert narrow is scorecard and not left_out
+    layout = narrow.figure(paper.WIDTHS["column"]).layout
+    assert {note.font.size for note in layout.annotations} == {layout.yaxis.tickfont.size}
+    assert layout.yaxis.tickfont.size >= 6.5 / 72 * 96 and layout.height <= 9 * 96
+    row = (
+        (layout.height - layout.margin.t - layout.margin.b)
+        * (layout.yaxis.domain[1] - layout.yaxis.domain[0])
+        / len(models)
+    )
+    assert row > layout.yaxis.tickfont.size  # no name is on another one
+    assert scorecard.heads()[0] == "Drawn scenes, LGIP: Wrong word"
     title = scorecard.figure().layout.title.text  # each panel names its question set
     assert title == "<b>3 question sets</b>: fooled or movement, lower is better"
     assert (
@@ -987,10 +999,11 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
 
 def test_the_caption_of_a_scorecard_without_types_does_not_describe_types(monkeypatch, columns):
     whole = card(columns)
-    assert paper.column_scorecard(whole) is whole
-    monkeypatch.setattr(paper, "MOST_COLUMN_LANES", 1)  # as if there were many models
-    narrow = paper.column_scorecard(whole)
+    assert paper.column_scorecard(whole) == (whole, "")
+    monkeypatch.setattr(paper, "GOOD_LANE", 17)  # as if there were many models
+    narrow, left_out = paper.column_scorecard(whole)
     assert [column.subtype for column in narrow.columns] == [""]
+    assert "shows only “All”. The 7-inch figure and the table have all 8 columns" in left_out
     for words in ("on types of edit", "best against", "Added object"):
         assert words in whole.caption() and words not in narrow.caption()
 
@@ -1028,7 +1041,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
     assert facts.startswith(caption.replace(baseline, "")) and baseline in caption
     assert "columns can be solved without the picture" in caption
     for drawn in (paper.print_style(figure()), printed):
-        marks = {tuple(trace.customdata[0]): trace for trace in drawn.data}
+        marks = {tuple(trace.customdata[0]): trace for trace in drawn.data if trace.customdata}
         assert len(marks) == len(columns) * len(columns[0].cells)
         for column in columns:
             for model, cell in column.cells.items():
@@ -1055,13 +1068,12 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
             assert panel * min(high - low for low, high in ends) / width > 6  # pixels between marks
         assert "<b>SugarCrepe, True caption or foil</b>: fooled" in drawn.layout.title.text
         assert drawn.layout.height <= 9 * 96
-    (line,) = {
-        shape.x0 for shape in figure().layout.shapes if shape.xref == "x"
-    }  # the baseline's value in the first panel
-    assert {shape.line.dash for shape in figure().layout.shapes} == {"3px,2px"}  # no long gaps
-    # No number of an axis stands outside of its panel
-    assert {axis.ticklabeloverflow for axis in figure().select_xaxes()} == {"hide past domain"}
-    assert line == columns[0].cells[GPT].estimate.value and not printed.layout.shapes
+    lines = [trace for trace in figure().data if trace.mode == "lines"]  # above the grid
+    assert [line.x[0] for line in lines] == [c.cells[GPT].estimate.value for c in columns]
+    assert {line.line.dash for line in lines} == {"3px,2px"}  # no long gaps
+    assert not [trace for trace in printed.data if trace.mode == "lines"]
+    # Each line of the grid has its number
+    assert {axis.ticklabeloverflow for axis in figure().select_xaxes()} == {"allow"}
     assert "<b>GPT-4V</b>" in figure().layout.yaxis.ticktext
 
 

@@ -55,6 +55,7 @@ def draw_menu(
     *,
     column: Callable[[], go.Figure] | None = None,
     column_caption: str = "",
+    column_note: str = "",
     runs: Sequence[RunRow] = (),
     slot: DeltaGenerator | None = None,
 ) -> None:
@@ -68,6 +69,7 @@ def draw_menu(
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
         column: A function that draws the figure for a column of text, if it differs.
         column_caption: As `caption`, for this figure. It is shown if it differs.
+        column_note: What this figure leaves out.
         runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
     """
@@ -85,6 +87,7 @@ def draw_menu(
                 _draw_images(key, figure, "text")
                 draw_part("Figure for one of two columns (3.5 inches wide)")
                 _draw_images(f"{key}_column", column or figure, "column")
+                quiet(column_note)
                 if "set" in st.query_params:
                     _draw_deck_button(key, figure, caption)
             else:

@@ -20,7 +20,7 @@ from PIL import Image
 
 from vlprobe import views
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
-from vlprobe.features.compare.data import Scorecard
+from vlprobe.features.compare.data import GOOD_LANE, Scorecard
 from vlprobe.features.tradeoff.data import caption as trade_off_caption
 from vlprobe.features.tradeoff.data import (
     trade_off_data,
@@ -52,7 +52,6 @@ WIDTHS: Mapping[str, int] = {"column": PAGE[0] // 2, "text": PAGE[0]}  # 3.5 and
 FORMATS = (".svg", ".png", ".pdf")
 PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
-MOST_COLUMN_LANES = 120  # rows of models and lines of titles in the scorecard of a column
 SMALL = LETTERS - 2  # pixels of the letters in a column
 WIDE = 0.55  # width of a letter in sizes of its font
 LEGEND_LINE, LEGEND_MARK = 20, 40  # pixels of a line, and of a mark with the space around it
@@ -178,15 +177,26 @@ def scorecard(question_set: QuestionSet, width: Width = "text") -> Drawing:
     columns = views.leaderboard.leaderboard(question_set, by="edit")
     names = sentence_names(question_set.models, renamed)
     card = Scorecard(columns, names, styles(views.runs.models(question_set.store)), renamed=renamed)
-    card = column_scorecard(card) if width == "column" else card
-    return card.figure(WIDTHS[width]), card.caption()
+    card, left_out = column_scorecard(card) if width == "column" else (card, "")
+    return card.figure(WIDTHS[width]), joined(card.caption(), left_out)
 
 
-def column_scorecard(card: Scorecard) -> Scorecard:
-    """Return a scorecard for a column of text: without types of edit if they have no room there."""
-    whole = [column for column in card.columns if not column.subtype]
-    fits = len(card.columns) * (len(card.rows) + 4) <= MOST_COLUMN_LANES
-    return card if fits or not whole else replace(card, columns=whole, sort=0)
+def column_scorecard(card: Scorecard) -> tuple[Scorecard, str]:
+    """Return a scorecard for a column of text, and a sentence that says what it leaves out, or "".
+
+    If its text would be too small, types of edit are left out, and then the last columns.
+    """
+    narrow, columns = card, [column for column in card.columns if not column.subtype]
+    while narrow.arrangement(WIDTHS["column"])[1] < GOOD_LANE and len(narrow.columns) > 1:
+        narrow = replace(card, columns=columns or card.columns[:1], sort=0)
+        columns = columns[:-1]
+    if narrow is card:
+        return card, ""
+    kept = ", ".join(f"“{head}”" for head in narrow.heads())
+    return narrow, (
+        f"For lack of room, the figure for one column shows only {kept}. The 7-inch figure and the "
+        f"table have all {len(card.columns)} columns."
+    )
 
 
 FIGURES: Mapping[str, Callable[..., Drawing]] = {

@@ -6,6 +6,7 @@ To add a column, append a `LeaderboardColumn` to the result of `scorecard_column
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,7 @@ from vlprobe.render.sentences import (
     joined,
     listed,
 )
+from vlprobe.render.text_tables import BELOW
 from vlprobe.render.words import as_title, dataset_name, edit_title, probe_name, value_label, wrong
 from vlprobe.views.estimates import LEAST_DIFFERENT
 from vlprobe.views.leaderboard import (
@@ -74,8 +76,9 @@ RIGHT = replace(
     direction="up",
 )
 MOST_PANELS = 6  # in a row of the figure
-LANE, MARGIN, TICKS = 18, 64, 24  # pixels of the figure: a model, title, numbers of an axis
-LEAST_LANE, GOOD_LANE = 4, 8  # pixels of a model, if there are many
+LANE, MARGIN, TICKS = 16, 48, 24  # pixels of the figure: a model, title, numbers of an axis
+HEAD = 50  # pixels of three or four lines above a panel
+LEAST_LANE, GOOD_LANE = 4, 10  # pixels of a model: if there are many; with readable text
 MARK = 6  # pixels, less than most intervals
 ROOM = 0.06  # share of an axis of the figure, left and right of the intervals
 FIGURE_SPACE = "\u2007"  # as wide as a digit
@@ -153,7 +156,7 @@ class Scorecard:
         Question sets that different models answered are tables below each other.
         """
         places, models = self._grid(len(self.columns))
-        heads, shown = self._heads(), self._shown
+        heads, shown = self.heads(BELOW if how == "latex" else ": "), self._shown
         tables = []
         for number_of_table, rows in enumerate(models, 1):
             here = [index for index, (row, _) in enumerate(places) if row == number_of_table]
@@ -189,12 +192,8 @@ class Scorecard:
         sets = {column.question_set.key: column.question_set for column in self.columns}
         return [run for each in sets.values() for run in each.runs if run.model in self.rows]
 
-    def _heads(self, is_short: bool = False) -> list[str]:
-        """Return titles of the columns. With several question sets, they name the dataset and the test.
-
-        Args:
-            is_short: Whether to name the test only if there are several.
-        """
+    def heads(self, between: str = ": ") -> list[str]:
+        """Return titles of the columns. For several question sets, the dataset and test come before `between`."""
         heads = [
             f"{self.title(column)} ({kind})"
             if (kind := self._kind_of_type(column))
@@ -207,11 +206,10 @@ class Scorecard:
                 for head, column in zip(heads, self.columns, strict=True)
             ]
         if len({column.question_set.key for column in self.columns}) > 1:
-            is_short &= len({column.question_set.probe for column in self.columns}) == 1
-            heads = [
-                f"{self._dataset(column) if is_short else self._set_name(column)}: {head}"
-                for head, column in zip(heads, self.columns, strict=True)
-            ]
+            is_one_test = len({each.question_set.probe for each in self.columns}) == 1
+            name_of = self._dataset if is_one_test else self._short_name
+            sets = map(name_of, self.columns)
+            heads = [f"{name}{between}{head}" for name, head in zip(sets, heads, strict=True)]
         return distinct_heads(heads, self.columns)
 
     def _dataset(self, column: LeaderboardColumn) -> str:
@@ -220,6 +218,10 @@ class Scorecard:
     def _set_name(self, column: LeaderboardColumn) -> str:
         run = column.question_set.runs[0]
         return f"{self._dataset(column)}, {probe_name(run.probe, run.dataset)}"
+
+    def _short_name(self, column: LeaderboardColumn) -> str:
+        """Return the dataset and the abbreviation of the test if it has one, such as "Drawn scenes, LGIP"."""
+        return re.sub(r", [^(]*\((\w+)\)$", r", \1", self._set_name(column))
 
     def _facts(self, is_figure: bool = False) -> tuple[str, str]:
         """Return the facts for the caption of the table, or of the figure, which has no differences, and details."""
@@ -259,6 +261,17 @@ class Scorecard:
         """Return the facts for the caption of `figure`: the finding and what the letters mean."""
         return joined(self.finding()[0], *self._facts(is_figure=True), RESAMPLED)
 
+    def arrangement(self, width: int = PAGE[0]) -> tuple[int, float]:
+        """Return the most panels in a row of the figure, and the height of a model in pixels so that it fits a page."""
+        across, lane = 0, 0.0
+        for across in range(3, 1 + MOST_PANELS) if width == PAGE[0] else (2,):
+            shown = self._grid(across)[1]
+            room = PAGE[1] - MARGIN - len(shown) * (HEAD + TICKS)
+            lane = max(LEAST_LANE, min(LANE, room / sum(map(len, shown))))
+            if lane >= GOOD_LANE:
+                break
+        return across, lane
+
     def figure(self, width: int = PAGE[0]) -> go.Figure:
         """Draw a panel for each column, with one row per model: its share with 95 % interval, in print next to the mark
         with the letters of ties. Each panel has its own axis, because intervals are narrow.
@@ -267,18 +280,10 @@ class Scorecard:
             width: Pixels. Rows, letters and marks shrink until the figure fits a page.
         """
         columns, rows = self._shown, self.rows
-        heads = self._heads(is_short=True)
-
-        def fit(shown: Sequence[Sequence[str]], head: float) -> float:
-            """Return the height of a model in rows of panels below titles of a height."""
-            lane = PAGE[1] - MARGIN - len(shown) * (head + TICKS)
-            return max(LEAST_LANE, min(LANE, lane / sum(map(len, shown))))
-
-        most, largest = (MOST_PANELS, LETTERS) if width == PAGE[0] else (2, LETTERS - 4)
-        across = next((n for n in range(2, most) if fit(self._grid(n)[1], 50) > GOOD_LANE), most)
+        across, lane = self.arrangement(width)
         places, shown = self._grid(across)
         down, across = len(shown), max(col for _, col in places)
-        lane = fit(shown, 50)
+        largest = LETTERS - (3 if width == PAGE[0] else 4)
         letters = max(LEAST_LETTERS, min(largest, int(lane) - 1))
         wide = WIDE * width // PAGE[0]
         names = {model: wrapped(self.names[model], wide) for model in rows}
@@ -286,13 +291,15 @@ class Scorecard:
         left = min(10 + LETTER * letters * longest, width / 2)
         longest = max(5 + 0.7 * len(c.cell(model).group) for c in columns for model in rows)
         gap = min(max(30, LETTER * letters * longest + 8), (width - left) / (1.5 * across))
-        panel = (width - left) / across - gap / 4
-        longest = max(len(word) for head in heads for word in head.split())
-        size = max(LEAST_LETTERS, min(LETTERS, letters + 2, int(panel / (BOLD * longest))))
-        titles = [wrapped(head, int(panel / (BOLD * size))) for head in heads]
-        head = LINE * size * (2 + max(title.count("<br>") for title in titles)) + 8
-        lane = fit(shown, head)
-        letters = max(LEAST_LETTERS, min(largest, int(lane) - 1))
+        panel = (width - left) / across
+        titles = [
+            "<br>".join(wrapped(part, int((panel - 6) / (BOLD * letters))) for part in parts)
+            for parts in (head.split(BELOW) for head in self.heads(BELOW))
+        ]
+        head = LINE * letters * (2 + max(title.count("<br>") for title in titles)) + 8
+        room = PAGE[1] - MARGIN - down * (head + TICKS)
+        lane = max(LEAST_LANE, min(lane, room / sum(map(len, shown))))
+        letters = max(LEAST_LETTERS, min(letters, int(lane) - 1))
         height, between = lane * sum(map(len, shown)) / down, head + TICKS
         figure: Any = make_subplots(
             *(down, across),
@@ -302,27 +309,31 @@ class Scorecard:
                 for row in range(1, down + 1)
             ],
             row_heights=[len(models) for models in shown],
-            subplot_titles=[
-                f"<b>{title}</b><br>{column.n_cases:,} cases"
-                for title, column in zip(titles, columns, strict=True)
-            ],
             horizontal_spacing=gap / (width - left - gap),
             vertical_spacing=between / (down * (height + between) - between) if down > 1 else 0,
         )
-        figure.update_annotations(font_size=size)
-        annotations = [*figure.layout.annotations]  # set at once: each `add_annotation` checks all
         if self.baseline in rows:
             names[self.baseline] = f"<b>{names[self.baseline]}</b>"
+        annotations: list[dict[str, Any]] = []  # set at once: each `add_annotation` checks all
         for place, (column, (down_to, col)) in enumerate(zip(columns, places, strict=True)):
             axes = {"row": down_to, "col": col}
             axis = place + 1 if place else ""
             models = shown[down_to - 1]
+            text = {"showarrow": False, "xanchor": "left", "font": {"size": letters}}
+            text |= {"xref": f"x{axis} domain", "yref": f"y{axis} domain"}
+            title = f"<b>{titles[place]}</b><br>{column.n_cases:,} cases"
+            at_top = {"x": 0, "y": 1, "yanchor": "bottom", "align": "left"}
+            annotations.append(text | at_top | {"text": title})
             figure.update_yaxes(
                 tickvals=list(range(len(models))),
                 ticktext=[names[model] for model in models],
                 range=[len(models) - 0.5, -0.5],
                 **axes,
             )
+            if base := column.cell(self.baseline).estimate:  # a shape would be below the grid
+                line = {"color": QUIET, "dash": "3px,2px", "width": 1}
+                ends = {"x": [base.value] * 2, "y": [-0.5, len(models) - 0.5]}
+                figure.add_scatter(**ends, mode="lines", line=line, hoverinfo="skip", **axes)
             for row, model in enumerate(models):
                 if (each := column.cell(model).estimate) is None:
                     continue
@@ -338,15 +349,8 @@ class Scorecard:
                     customdata=[[model, column.kind, column.subtype]],
                     **axes,
                 )
-                place_of_text = {"x": 1, "y": row, "xref": f"x{axis} domain", "yref": f"y{axis}"}
-                annotations.append(
-                    place_of_text
-                    | {"text": self._printed(column, model), "showarrow": False, "xanchor": "left"}
-                    | {"font": {"size": min(letters, LETTERS - 2)}}
-                )
-            if base := column.cell(self.baseline).estimate:
-                line = {"color": QUIET, "dash": "3px,2px", "width": 1}
-                figure.add_vline(base.value, line=line, layer="below", **axes)
+                value = {"x": 1, "y": row, "yref": f"y{axis}"}
+                annotations.append(text | value | {"text": self._printed(column, model)})
             ends = [
                 end
                 for model in rows
@@ -356,13 +360,12 @@ class Scorecard:
             ] or [0.0, 1.0]
             room = ROOM * (max(ends) - min(ends)) or min(ROOM, max(ends)) or ROOM
             low, high = min(ends) - room, max(ends) + room
-            pad = (high - low) * min(0.4, 1.3 * letters / (panel - 0.75 * gap))  # half a label
             figure.update_xaxes(
                 range=[low, high],
                 tickformat=".2~%" if column.metric.unit == "rate" else "",
-                dtick=tick_step(low + pad, high - pad),
+                dtick=tick_step(low, high),
                 tickangle=0,
-                ticklabeloverflow="hide past domain",
+                ticklabeloverflow="allow",  # beside a panel is room for half a number
                 zeroline=False,
                 **axes,
             )
@@ -372,19 +375,19 @@ class Scorecard:
             title = counted(len(named_sets), "question set")  # each panel names its own
         is_share = self.is_right and not all(map(self._moves, columns))
         measure = f"{self._measured}, {'higher' if is_share else 'lower'} is better"
-        line = wrapped(title, int(width / (BOLD * LETTERS)))
-        is_narrow = LETTER * LETTERS * len(title + measure) > width
+        line = wrapped(title, int(width / (BOLD * letters)))
+        is_narrow = BOLD * letters * len(title + measure) > width
         line = f"<b>{line}</b>:{'<br>' if is_narrow else ' '}{measure}"
-        top = 24 + LINE * (LETTERS + 1) * line.count("<br>") + head
-        finished(figure, round(top + TICKS + 12 + down * (height + between) - between))
+        top = 16 + LINE * letters * (1 + line.count("<br>")) + head
+        finished(figure, round(top + TICKS + down * (height + between) - between))
         figure.update_xaxes(tickfont_size=letters)
         figure.update_yaxes(tickfont_size=letters, showgrid=False, zeroline=False)
         return figure.update_layout(
-            title={"text": line, "font": {"size": LETTERS + 1}}
-            | {"x": 0.01, "y": 1, "yanchor": "top", "pad": {"t": 10 + 6 * line.count("<br>")}},
+            title={"text": line, "font": {"size": letters}}
+            | {"x": 0, "xref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8, "l": 6}},
             annotations=annotations,
             showlegend=False,
-            margin={"t": top, "r": gap, "b": TICKS + 12, "l": left},
+            margin={"t": top, "r": gap, "b": TICKS, "l": left},
         )
 
     def _grid(self, across: int) -> tuple[list[tuple[int, int]], list[list[str]]]:
@@ -605,7 +608,7 @@ class Scorecard:
 
     def note(self) -> str:
         """Name the columns that can be solved without the picture, or return ""."""
-        heads = zip(self.columns, self._heads(is_short=True), strict=True)
+        heads = zip(self.columns, self.heads(), strict=True)
         solved = [(column, head) for column, head in heads if column.blind < SOLVED]
         if not solved:
             return ""

@@ -30,7 +30,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, link_page
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.html.elements import ordered
-from vlprobe.render.sentences import counted, sentence_names, unbroken
+from vlprobe.render.sentences import counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access
@@ -131,12 +131,13 @@ def draw_scorecard(is_opened: bool) -> None:
         query = {"set": subject.key, "model": subject.model, "kind": subject.kind}
         link_page("explore", "Choose the cases of a column", query | {"outcome": "all"}, "add")
     files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
-    narrow = column_scorecard(scorecard)
+    narrow, left_out = column_scorecard(scorecard)
     column = partial(narrow.figure, WIDTHS["column"])
     export.draw_menu(
         *("scorecard", *files),
         column=column,
-        column_caption=narrow.caption(),
+        column_caption=joined(narrow.caption(), left_out),
+        column_note=left_out,
         runs=scorecard.runs,
         slot=export_slot,
     )
