@@ -447,7 +447,7 @@ def test_text_is_escaped_in_latex():
 def test_each_part_of_a_latex_table_fits_a_page_even_with_two_lines_per_row():
     table = pd.DataFrame({"model": [f"m{i}" for i in range(45)], "All": ["50 %\v(40 to 60)"] * 45})
     lines = "\n".join(latex_lines(table)).splitlines()
-    assert sum("scriptsize" in line for line in lines) == 45
+    assert sum("footnotesize" in line for line in lines) == 45
     begins = [line for line in lines if "begin{adjustbox}" in line]
     assert len(begins) == 2 and all(r"max totalheight=0.88\textheight" in line for line in begins)
 

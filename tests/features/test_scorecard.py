@@ -723,7 +723,9 @@ def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(col
     assert "not run" not in "".join(tables)
     latex = scorecard.text("latex")
     labels = re.findall(r"\\label{(.*)}", latex)
-    assert labels == ["tab:vlprobe-scorecard-1", "tab:vlprobe-scorecard-2"]
+    assert labels == [
+        f"tab:vlprobe-scorecard-{name}" for name in ("1-sugarcrepe-593a", "2-valse-f125")
+    ]
     assert latex.count("SugarCrepe, True caption or foil: n = 7,512 cases") == 1
     assert latex.count("GPT-4V saw the captions in both orders") == 1  # it did not answer VALSE
     assert [table.count("\n") for table in tables] == [2 + 5 + 1, 2 + 11 + 1]
@@ -762,6 +764,11 @@ def test_the_figure_of_several_tests_names_movement(question_set):
     )
     assert row > layout.yaxis.tickfont.size  # no name is on another one
     assert scorecard.heads()[0] == "Drawn scenes, LGIP: Wrong word"
+    latex = scorecard.text("latex")
+    assert r"\multicolumn{2}{c}{Drawn scenes, LGIP}" in latex and "–" in latex
+    assert (
+        latex.count("Drawn scenes, LGIP") == 1 and r"\label{tab:vlprobe-scorecard-3-sets-" in latex
+    )
     title = scorecard.figure().layout.title.text  # each panel names its question set
     assert title == "<b>3 question sets</b>: fooled or movement, lower is better"
     assert (
@@ -993,6 +1000,8 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
         (caption,) = re.findall(r"\\caption{(.*)}", latex)
         assert len(caption.split()) < 65 and "http" not in caption
         entries = latex.partition("% @misc{hsieh-sugarcrepe,")[2]
+        assert "%   eprint = {2306.14610}" in entries
+        assert "%   title = {{SugarCrepe: Fixing Hackable Benchmarks" in entries
         assert "%   howpublished = {\\url{https://github.com/RAIVNLab/sugar-crepe/" in entries
         assert "%   note = {MIT license. Published answers: GPT-4V}," in entries
 
@@ -1201,9 +1210,12 @@ def test_latex_files_of_both_tabs_fit_a_paper_as_they_are(
     for command in (("show", GPT), ("show", GPT, "--by", "subtype"), ("compare", GPT, TROHN)):
         ranks += call(tmp_path, *command, "--format", "latex").stdout
     assert r"\begin{table}" in ranks  # in one column of text
-    assert "{\\scriptsize (6.0 to 7.3 \\%), $-$1.2}" in tables  # interval and difference
+    assert "{\\footnotesize (6.0–7.3), $-$1.2}" in tables  # interval and difference
     packages = r"\usepackage{booktabs}\usepackage{adjustbox}"
-    body = rf"\ref{{tab:vlprobe-scorecard}} \ref{{tab:vlprobe-differences}} {tables}{ranks}"
+    body = (
+        r"\ref{tab:vlprobe-scorecard-sugarcrepe-593a} \ref{tab:vlprobe-differences-sugarcrepe-593a}"
+    )
+    body += tables + ranks
     whole = rf"\documentclass[{text_columns}]{{article}}{packages}\begin{{document}}{body}\end{{document}}"
     (tmp_path / "a.tex").write_text(whole, encoding="utf-8")
     for _ in range(2):  # labels are known in the second run

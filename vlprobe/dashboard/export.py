@@ -25,7 +25,7 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.widgets import draw_toast
-from vlprobe.render.attribution import bibliography, source_line, with_source
+from vlprobe.render.attribution import bibliography, short_name, source_line, with_source
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import joined
 from vlprobe.render.words import probe_name
@@ -62,7 +62,7 @@ def draw_menu(
     """Draw the *Export* menu of a figure, of a table, or of both. Files are made after a click.
 
     Args:
-        key: Key of the figure or table, unique across all pages; also the name of the files.
+        key: Key of the figure or table, unique across all pages. Names of files have it and the question set.
         figure: The figure, in the colors of the page, or a function that draws it after a click.
         table: The table, or a function that makes it after a click.
         caption: The facts for a figure's caption, to copy.
@@ -78,15 +78,16 @@ def draw_menu(
         runs = page_subject(linked).question_set.runs
     sources = source_line(runs, renamed())
     facts = joined(caption, sources)
+    of_sets = f"_{name}" if (name := short_name(runs, renamed())) else ""
     with (slot or st).popover(
         "Export", icon=":material/download:", type="tertiary", key=f"export_{key}"
     ):
         if figure is not None:
             draw_part("Figure (light theme, 7 inches wide)")
             if can_render():
-                _draw_images(key, figure, "text")
+                _draw_images(key, figure, "text", of_sets)
                 draw_part("Figure for one of two columns (3.5 inches wide)")
-                _draw_images(f"{key}_column", column or figure, "column")
+                _draw_images(f"{key}_column", column or figure, "column", of_sets)
                 quiet(column_note)
                 if "set" in st.query_params:
                     _draw_deck_button(key, figure, caption)
@@ -99,7 +100,8 @@ def draw_menu(
                     contents = partial(_text, table, how, runs, caption, key)
                     if text and how != "csv":
                         contents = partial(text, how)
-                    file_button(label, contents, f"vlprobe_{key}.{suffix}", mime, f"{key}.{suffix}")
+                    file = f"vlprobe_{key}{of_sets}.{suffix}"
+                    file_button(label, contents, file, mime, f"{key}.{suffix}")
         if figure is not None and facts:  # last, so that its length hides no button
             draw_part("Caption")
             st.code(facts, language=None, wrap_lines=True)
@@ -112,12 +114,13 @@ def draw_menu(
 
 
 def _draw_images(
-    name: str, figure: go.Figure | Callable[[], go.Figure], width: paper.Width
+    name: str, figure: go.Figure | Callable[[], go.Figure], width: paper.Width, of_sets: str
 ) -> None:
     with st.container(horizontal=True):
         for suffix, (label, mime) in IMAGES.items():
             contents = partial(_image, figure, suffix, width)
-            file_button(label, contents, f"vlprobe_{name}{suffix}", mime, f"{name}{suffix}")
+            file = f"vlprobe_{name}{of_sets}{suffix}"
+            file_button(label, contents, file, mime, f"{name}{suffix}")
 
 
 def _image(figure: go.Figure | Callable[[], go.Figure], suffix: str, width: paper.Width) -> bytes:

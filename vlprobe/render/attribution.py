@@ -27,7 +27,25 @@ if TYPE_CHECKING:
 
 LONGEST_AUTHOR = 80  # characters
 NOT_BUNDLED, NOT_RECORDED = "Picture not bundled", "license not recorded"
+WORDS = 3  # of a dataset, in labels and names of files
 MOST_IN_CAPTION = 2  # question sets with their sizes
+PAPERS = {  # by authors of published answers: title, year, and number in arXiv if it is known
+    "Hsieh et al., SugarCrepe": (
+        "SugarCrepe: Fixing Hackable Benchmarks for Vision-Language Compositionality",
+        "2023",
+        "2306.14610",
+    ),
+    "Miranda et al., BiVLC": (
+        "BiVLC: Extending Vision-Language Compositionality Evaluation with Text-to-Image Retrieval",
+        "2024",
+        "2406.09952",
+    ),
+    "Bugliarello et al., fine-grained-evals": (
+        "Measuring Progress in Fine-grained Vision-and-Language Understanding",
+        "2023",
+        "",
+    ),
+}
 SECURE = "https://"  # other addresses are shown as plain text
 
 
@@ -144,6 +162,17 @@ def source_line(
     return joined(_sizes(runs, renamed), _origin(runs, renamed, is_full))
 
 
+def short_name(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
+    """Return a short name of the question sets of runs for labels and files, as "sugarcrepe-593a"; "" without runs.
+    The key makes names of different question sets different.
+    """
+    keys = list(dict.fromkeys(run.case_key for run in runs))
+    if not keys:
+        return ""
+    name = f"{len(keys)} sets" if keys[1:] else dataset_name(runs[0].dataset, renamed)
+    return "-".join([*re.findall("[a-z0-9]+", name.lower())[:WORDS], keys[0][:4]])
+
+
 def _sizes(runs: Sequence[RunRow], renamed: Mapping[str, str]) -> str:
     sets = {run.case_key: run for run in runs}.values()
     counts = [
@@ -177,27 +206,34 @@ def with_source(
     details: str = "",
     label: str = "table",
 ) -> str:
-    """Format a table for a paper as "csv", "latex" or "markdown", with the source of its runs (see `formatted`)."""
+    """Format a table for a paper as "csv", "latex" or "markdown", with the source of its runs (see `formatted`).
+
+    The label names their question sets (`short_name`).
+    """
     sources = source_line(runs, renamed, is_full=how != "latex")
     if len({run.case_key for run in runs}) > MOST_IN_CAPTION:
         sources = _origin(runs, renamed, is_full=how != "latex")
         details = joined(details, _sizes(runs, renamed))
     note = joined(caption, sources)
+    label = "-".join(filter(None, (label, short_name(runs, renamed))))
     return formatted(table, how, tie_letters, note, label, details, bibliography(runs, renamed))
 
 
 def bibliography(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> list[str]:
-    """Return the lines of BibTeX entries for the sources of published answers: authors, name, address, license and
-    models. The list is empty if vlprobe computed all answers.
+    """Return the lines of BibTeX entries for the sources of published answers: authors, paper or name, address, license
+    and models. The list is empty if vlprobe computed all answers.
     """
     lines, seen = list[str](), Counter[str]()
     for (authors, address, license_), models in _sources(runs).items():
         names = ", ".join(model_name(model, renamed) for model in models)
-        author, _, title = authors.partition(", ")
+        author, _, name = authors.partition(", ")
+        title, year, number = PAPERS.get(authors, (name or author, "", ""))
         url = re.sub(r"[^\w:/.?=&~+-]", "", address)
         fields = {
             "author": latex_text(author).replace("et al.", "and others"),
-            "title": f"{{{latex_text(title or author)}}}",
+            "title": f"{{{latex_text(title)}}}",
+            **({"year": year} if year else {}),
+            **({"eprint": number, "archivePrefix": "arXiv"} if number else {}),
             "howpublished": rf"\url{{{url}}}",
             "note": latex_text(f"{license_} license. Published answers: {names}"),
         }

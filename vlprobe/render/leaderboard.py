@@ -102,6 +102,8 @@ def in_words(
             value = with_interval(row.value, row.low, row.high, unit) if row else ""
             if row and how == "latex":
                 limits = interval(row.low, row.high, unit) or f"-, {TOO_FEW}"
+                if unit == "rate":  # short, because the value has the unit
+                    limits = limits.replace(" to ", "–").removesuffix(" %")
                 value = f"{number(row.value, unit)}{BELOW}({limits})"
             value = ", ".join(filter(None, [value, compared(cell, unit)]))
             letters = cell.group if how == "table" else ""

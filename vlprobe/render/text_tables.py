@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain, product
+from itertools import chain, groupby, product
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import printable
@@ -23,7 +23,7 @@ NARROWEST = 10  # minimum width for a column of sentences
 NAME = 28  # minimum width for a column of names, which often differ only at the end
 GAP = "  "
 UNKNOWN = "-"
-BELOW = "\v"  # in a cell, before text that LaTeX shows on a second line
+BELOW = "\v"  # in a cell or a name, before text that LaTeX shows on a second line
 LONG, HEAD = 40, 12  # rows of a LaTeX table, letters in a line of its titles
 WIDE = 5  # columns of values in a part of a LaTeX table
 CAPTION_LETTERS = 4000  # letters of a caption that would fill a page
@@ -178,7 +178,8 @@ def latex_lines(
     larger than a page is shrunk. One with more than LONG rows is split into several floats, between groups of rows with
     the same first cell if it can be. One with tie letters and more than WIDE columns of values has parts below each
     other, or one float each if their lines are more than LONG. Text after BELOW in a cell becomes a row with small
-    letters. The column `group` of a table of metrics becomes superscripts of values.
+    letters, and columns whose names begin with the same text before BELOW have it as a common title. The column `group`
+    of a table of metrics becomes superscripts of values.
     """
     texts = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {
@@ -213,7 +214,7 @@ def latex_lines(
             sides = {
                 name: "r" if all(map(NUMBER.fullmatch, texts[name])) else "l" for name in names
             }
-            head = [_latex_head(name, side) for name, side in sides.items()]
+            head = [_latex_head(name.rpartition(BELOW)[2], side) for name, side in sides.items()]
             below = zip(*(_small_lines(texts[name]) for name in names), strict=True)
             rows = [
                 f"{' & '.join(row)} \\\\"
@@ -226,7 +227,7 @@ def latex_lines(
                 *([] if names is together[0] else ["", r"\medskip"]),  # below the previous part
                 rf"\begin{{adjustbox}}{{{room}}}",
                 rf"\begin{{tabular}}{{{''.join(sides.values())}}}",
-                *(r"\toprule", f"{' & '.join(head)} \\\\", r"\midrule"),
+                *(r"\toprule", *_group_lines(names), f"{' & '.join(head)} \\\\", r"\midrule"),
                 *rows[start:end],
                 *(r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"),
             ]
@@ -286,12 +287,26 @@ def _pages(firsts: Sequence[str]) -> list[tuple[int, int]]:
 def _small_lines(texts: Sequence[str]) -> list[str]:
     """Return the second lines of cells as LaTeX with small letters."""
     second = [latex_text(text.partition(BELOW)[2]) for text in texts]
-    return [rf"{{\scriptsize {text}}}" if text else "" for text in second]
+    return [rf"{{\footnotesize {text}}}" if text else "" for text in second]
 
 
-def _latex_head(name: str, side: str) -> str:
-    """Return a title of a column as LaTeX, on several lines if it is long."""
-    lines = textwrap.wrap(name, HEAD, break_long_words=False)
+def _group_lines(names: Sequence[str]) -> list[str]:
+    """Return the titles above groups of columns as LaTeX, with a line below each; an empty list without groups. A title
+    is the part of a column's name before BELOW.
+    """
+    cells, rules, end = list[str](), "", 0
+    for group, members in groupby(name.rpartition(BELOW)[0] for name in names):
+        n_columns = len(list(members))
+        title = _latex_head(group, "c", HEAD * n_columns)
+        cells.append(rf"\multicolumn{{{n_columns}}}{{c}}{{{title}}}")
+        rules += rf"\cmidrule(lr){{{end + 1}-{end + n_columns}}}" * bool(group)
+        end += n_columns
+    return [f"{' & '.join(cells)} \\\\", rules] if rules else []
+
+
+def _latex_head(name: str, side: str, width: int = HEAD) -> str:
+    """Return a title as LaTeX, on several lines if it is longer than `width` letters."""
+    lines = textwrap.wrap(name, width, break_long_words=False)
     text = r" \\ ".join(map(latex_text, lines))
     return rf"\begin{{tabular}}[b]{{@{{}}{side}@{{}}}}{text}\end{{tabular}}" if lines[1:] else text
 
