@@ -131,6 +131,16 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, server_store: 
     assert page.locator(".st-key-map_cards button.card").count() > 0
 
 
+def test_a_click_on_a_cell_of_the_scorecard_shows_where_two_models_disagree(page, url):
+    visit(page, url + f"/compare?tab=scorecard&set={SETS['lgip']}&model=demo:softmax&score=right")
+    page.locator(".vp-scorecard tr:not(.vp-pinned) td .vp-numbers a").nth(1).click()
+    page.wait_for_url("**tab=differences*")
+    idle(page)
+    top = "document.querySelector('.st-key-facing').getBoundingClientRect().top"
+    page.wait_for_function(f"{top} > 0 && {top} < innerHeight / 3")
+    assert page.get_by_text("Differences counts the wrong captions that fool a model").count()
+
+
 def test_a_click_anywhere_in_a_column_head_sorts_the_scorecard(page, url):
     visit(page, url + f"/compare?tab=scorecard&set={SETS['lgip']}&model=demo:softmax")
     head = page.locator(".vp-scorecard thead tr").last.locator("th").nth(3)
