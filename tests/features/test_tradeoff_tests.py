@@ -251,6 +251,16 @@ def test_a_note_explains_the_other_set_after_one_without_a_trade_off(monkeypatch
         assert trace["showlegend"] != (f"<b>{trace['name']}</b>" in notes)
 
 
+@pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "visla"])
+def test_every_bundled_model_has_its_name_at_its_mark(probe: str):
+    questions = question_set_of(STORE, probe)
+    names = sentence_names(questions.models, {})
+    figure = trade_off_figure(trade_off_data(questions), styles(questions.models), names)
+    assert {f"<b>{name}</b>" for name in names.values()} <= {
+        note.text for note in figure.layout.annotations
+    }
+
+
 @pytest.mark.parametrize("name", ["tradeoff", "compare"])
 def test_the_models_to_show_are_kept_from_page_to_page_until_all_are_shown(
     monkeypatch, tmp_path, name

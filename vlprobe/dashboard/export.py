@@ -88,7 +88,8 @@ def draw_menu(
                 _draw_images(key, figure, "text", of_sets)
                 draw_part("Figure for one of two columns (3.5 inches wide)")
                 _draw_images(f"{key}_column", column or figure, "column", of_sets)
-                quiet(column_note)
+                if column_note:
+                    quiet(column_note)
                 if "set" in st.query_params:
                     _draw_deck_button(key, figure, caption)
             else:
