@@ -374,7 +374,7 @@ SCENES = {
         {(f"type {number}", "xo"): 40 for number in range(5)} | {("last", "oo"): 40},
         "Pair-tuned is fooled less often than Tiny CLIP. It does better on 5 of 6 types of edit.",
         "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 83.3 %. The two are tied "
-        "on \u201clast\u201d. Tiny CLIP is not clearly better than guessing.",
+        "on \u201cLast\u201d. Tiny CLIP is not clearly better than guessing.",
         row=(B, "type 0"),
     ),
 }

@@ -11,6 +11,7 @@ from tests.conftest import make_tiny, store_again, tiers
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.cli.main import main
+from vlprobe.dashboard.present import ABOUT
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -110,7 +111,8 @@ def test_without_bundled_results_the_model_with_most_cases_is_selected_and_contr
 def test_a_chosen_set_stays_the_choice_on_the_next_page(filled, monkeypatch: pytest.MonkeyPatch):
     store, (_, smaller, *_) = filled
     at = open_page(monkeypatch, store, "present")
-    at.selectbox(key="set").set_value(smaller).run()
+    kind = views.runs.default_kind(views.runs.question_set(store, smaller))
+    at.selectbox(key=ABOUT).set_value(f"{smaller} {kind}").run()
     at.switch_page("pages/breakdown.py").run()
     assert at.query_params["set"] in (smaller, [smaller])
 

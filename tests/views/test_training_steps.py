@@ -18,7 +18,7 @@ from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import NotFound
 from vlprobe.render import charts
-from vlprobe.render.words import value_label
+from vlprobe.render.words import edit_title
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
@@ -64,7 +64,7 @@ def test_the_figure_of_a_training_has_a_line_for_all_cases_and_one_for_each_type
     whole = views.training_steps.curves(question_set, models)
     expected = {"All": whole.query("metric == 'positive_rate'")["value"].tolist()}
     for subtype, rows in by_type.query("metric == 'positive_rate'").groupby("slice"):
-        expected[value_label(str(subtype))] = rows["value"].tolist()
+        expected[edit_title(str(subtype))] = rows["value"].tolist()
     assert {trace["name"]: list(trace["y"]) for trace in figure.data} == {
         line: pytest.approx(values) for line, values in expected.items()
     }

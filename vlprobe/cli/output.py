@@ -12,7 +12,6 @@ import click
 from vlprobe import views
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.render.text_tables import folded, formatted, markdown_text, terminal_width, text_lines
-from vlprobe.render.words import edit_title
 from vlprobe.runs.request import Progress
 
 if TYPE_CHECKING:
@@ -27,14 +26,7 @@ NOTE = 200  # length of a note that gets a separate line
 WHOLE = "vlprobe show --format json"
 READ = ("table", "markdown", "latex")  # formats for people
 NOTHING = "There is nothing to show yet."
-PAPER = {
-    "metric",
-    "model",
-    "value",
-    "low",
-    "averaging",
-    "n_items",
-}  # columns of a table for a paper
+PAPER = {"averaging", "low", "metric", "model", "n_items", "value"}  # columns that a paper needs
 
 
 def inform(line: str) -> None:
@@ -172,6 +164,7 @@ def _paper_columns(
     columns are in the CSV file.
     """
     from vlprobe.render.numbers import between, chance, interval, number, signed, unit_of
+    from vlprobe.render.words import edit_title
 
     metrics = question_set.metrics
     units = [unit_of(metrics[name], unit) for name in table["metric"]]
