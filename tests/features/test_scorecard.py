@@ -1125,7 +1125,7 @@ def test_letters_and_titles_of_the_printed_scorecard_fit_for_43_models_and_two_s
 def next_row(figure) -> int:
     """Return the number of panels in the first row."""
     axes = [figure.layout[name] for name in figure.layout if name.startswith("yaxis")]
-    return sum(axis.domain == axes[0].domain for axis in axes)
+    return sum(axis.domain == figure.layout.yaxis.domain for axis in axes)
 
 
 def test_a_model_renamed_later_has_its_new_name_in_the_exported_figure(
