@@ -210,7 +210,7 @@ def test_a_slide_with_text_has_a_title_and_lines_and_is_removed(show_page, store
     ids = [slide["id"] for slide in talk(at)["slides"]]
     order = ["text:1", *ids]
     send_deck(at, {"order": order, "included": {}, "titles": {}, "notes": {}})
-    assert talk(at)["slides"][0]["heading"] == [["Your title", ""]]
+    assert talk(at)["slides"][0]["heading"] == [["Title", ""]]
     titles = {"text:1": "What models see\nA talk\n26 November"}
     send_deck(at, {"order": order, "included": {}, "titles": titles, "notes": {}})
     added = talk(show_page(store_copy, "present", kind="flip"))["slides"][0]
