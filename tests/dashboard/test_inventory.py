@@ -88,6 +88,7 @@ def looked(at: AppTest) -> Seen:
         if kind == "dataframe":
             seen.names["column"] |= {*map(str, node.value.columns), str(node.value.index.name)}
         body = str(getattr(proto, "body", ""))
+        seen.texts["alt"] += [plain(text) for text in re.findall(r' alt="([^"]*)"', body)]
         heads = re.findall(r'<th(?=[^>]*scope="col)[^>]*>(.*?)</th>', body, re.DOTALL)
         seen.names["column"] |= {plain(part) for head in heads for part in head.split("<br>")}
     return seen
