@@ -272,8 +272,10 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
                 rank = (0 if rated else 2, -size[0], -size[1])
             name = key, questions.label, newest.dataset, newest.probe
             counts = newest.n_items, newest.n_cases
-            found = *counts, questions.shipped, manifests[-1]["finished"]
-            row = QuestionSetRow(*name, list(questions.models), *found)
+            finished = manifests[-1]["finished"]
+            row = QuestionSetRow(
+                *name, list(questions.models), *counts, questions.shipped, finished
+            )
             ranked.append((rank, row))
         return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
 
