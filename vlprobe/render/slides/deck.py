@@ -271,7 +271,7 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
     if left_out:
         note += f" Not shown between the last two: {counted(left_out, 'model')}."
     blind = 1 - story.guess.accuracy.value if story.guess else math.inf
-    if beaten := [names[each.model] for each in fit if each.share > blind]:
+    if beaten := [names[each.model] for each in fit if each.low > blind]:
         note += f" The guess from the texts alone beats {listed(beaten)}: wrong captions often give themselves away."
     drawn = bars or unfit[:MOST_BARS]
     scale, limit, label = _scale(drawn, standings)
