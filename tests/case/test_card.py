@@ -243,6 +243,12 @@ def test_only_the_error_of_a_reworded_wrong_caption_is_marked():
     reworded = case_card(card(**texts, **error), FLIP)
     marked = [[words for words, style in text.runs() if style] for text in reworded.sides]
     assert marked == [["Four"], ["three"]]
+    twice = {"true_text": "One red bus waits near one dog."} | {
+        "wrong_text": "In this image, one red bus waits near five dogs."
+    }
+    ambiguous = {"source": "one", "target": "five", "rule": error["rule"]}
+    first, _ = case_card(card(**twice, **ambiguous), FLIP).sides
+    assert ("One", "true") not in first.runs()  # the same in both captions
 
 
 def test_a_rewording_shows_the_size_and_direction_of_the_change_in_score():

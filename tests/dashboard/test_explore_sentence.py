@@ -76,6 +76,10 @@ def test_the_users_run_and_the_bundled_one_are_two_entries_of_the_dataset_picker
     first, second = picker.options
     assert "(your run, " in first and second.endswith(" (bundled)")
     assert picker.value == own.case_key
+    damaged = replace(own, finished="yesterday")
+    monkeypatch.setattr(views.runs, "question_set_rows", lambda store: [damaged, bundled])
+    picker = show_page(store_copy, "explore", set=own.case_key).selectbox(key="dataset")
+    assert picker.options[0].endswith(" (your run)")
 
 
 def test_only_kinds_with_cases_are_listed(show_page, tmp_path: Path, store_copy: Store):

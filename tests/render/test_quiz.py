@@ -58,6 +58,8 @@ def test_the_score_of_a_room_counts_only_answered_questions():
     assert [(each["total"], each["unit"]) for each in words.scores_data([room])] == [("1", "of 2")]
     nobody = Participant("The room", ("none", "none"))
     assert words.room_summary(nobody)[0] == "Nobody voted."
+    skipped = Participant("The room", ("skipped", "none"))
+    assert words.room_summary(skipped)[0] == "No question counts."
     assert words.scores_data([nobody])[0]["total"] == "-"
 
 

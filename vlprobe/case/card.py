@@ -223,7 +223,7 @@ class CaseCard:
         if self.kind.is_movement:
             return self._changed("asked", "reworded", true, wrong)
         source, target = self.case.source, self.case.target
-        if FLIPPED in self.case.rule and _has(true, source) and _has(wrong, target):
+        if FLIPPED in self.case.rule and _has_once(true, source) and _has_once(wrong, target):
             # The captions also differ by a rewording, which is not wrong
             return [
                 CaseText(ROLES["true"], true, _with(true, source, target), "true"),
@@ -993,8 +993,9 @@ def case_card(
     return card_type(kind)(case, kind, answers or {})
 
 
-def _has(text: str, words: str) -> bool:
-    return bool(words) and re.search(rf"\b{re.escape(words)}\b", text, re.IGNORECASE) is not None
+def _has_once(text: str, words: str) -> bool:
+    places = re.findall(rf"\b{re.escape(words)}\b", text, re.IGNORECASE)
+    return bool(words) and len(places) == 1
 
 
 def _with(text: str, words: str, others: str) -> str:

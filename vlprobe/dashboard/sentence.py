@@ -331,7 +331,10 @@ def _of_run(row: QuestionSetRow) -> str:
     """Tell a question set from others on its dataset, such as " (your run, 27 Nov)"."""
     if row.shipped:
         return " (bundled)"
-    day = datetime.datetime.fromisoformat(row.finished).astimezone()
+    try:
+        day = datetime.datetime.fromisoformat(row.finished).astimezone()
+    except (ValueError, OverflowError):  # a manifest in a shared cache may have any text
+        return " (your run)"
     return f" (your run, {day.day} {day:%b})"
 
 

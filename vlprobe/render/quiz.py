@@ -149,7 +149,7 @@ def _total(total: float) -> str:
 def room_summary(room: Participant) -> tuple[str, str]:
     """Return a heading that sums up a round of a room, and a sentence about how a room is counted."""
     if not room.n_answered:
-        return "Nobody voted.", ""
+        return "No question counts." if SKIPPED in room.states else "Nobody voted.", ""
     n_right = _total(room.total)
     answered = count_word(room.n_answered)
     return (

@@ -166,8 +166,8 @@ def failure_strengths(
 def prefer_clear(
     question_set: QuestionSet, kind: str, numbers: np.ndarray, strength: np.ndarray
 ) -> np.ndarray:
-    """Rank cases of published questions that people understand at a glance (`is_clear`) before all others, and
-    short captions first among equally strong cases.
+    """Rank cases of published questions that people understand at a glance (`is_clear`) and that are no reworded
+    swaps (`is_reworded`) before all others, and short captions first among equally strong cases.
 
     Args:
         strength: As `failure_strengths` returns it, shape (n_cases,); 0 stays 0.

@@ -277,7 +277,7 @@ class Quiz {
   }
 
   key(event) {
-    if (isChord(event) || isTyping()) return;
+    if (event.repeat || isChord(event) || isTyping()) return; // a held S would skip every question
     if (document.querySelector("[role=dialog]")) return;
     if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
     else if (event.key === "ArrowRight") this.next();

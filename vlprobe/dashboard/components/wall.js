@@ -272,7 +272,7 @@ class Wall {
 
   // Ctrl+A selects the cards of a whole wall, wherever the focus is.
   chooseAll(event) {
-    const isAsked = this.selects && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "a";
+    const isAsked = this.selects && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "a";
     const isInField = isTyping() && event.composedPath()[0].type !== "checkbox";
     if (!isAsked || isInField || document.querySelector("[role=dialog]")) return;
     this.choose(this.buttons.map((button) => button.dataset.id));

@@ -691,8 +691,8 @@ def _take_room(rooms: Rooms, code: str) -> None:
             position = vote.get("question")
             round_number, index = divmod(position, NUMBERS) if type(position) is int else (-1, -1)
             rooms.vote(code, person_secret(), round_number, index, vote.get("caption"))
-        elif type(skip) is int and skip == rooms.tally(code, person_secret()).number:
-            rooms.skip(code, person_secret())
+        elif type(skip) is int:
+            rooms.skip(code, person_secret(), skip)
         elif type(next_question) is int:
             _move_on(rooms, code, next_question)
     except VlprobeError as error:

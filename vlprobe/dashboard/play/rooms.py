@@ -194,13 +194,16 @@ class Rooms:
             current.current += not current.is_over
 
     @_locked
-    def skip(self, code: str, secret: str) -> None:
-        """Leave the current question out of the round's score, and move on. Only the host may do this.
+    def skip(self, code: str, secret: str, number: int) -> None:
+        """Leave the current question out of the round's score, and move on. Only the host may do this. If another tab
+        has moved on from the question with this number (`Tally.number`), nothing changes.
 
         It remains one of the `ballots`: otherwise the host could choose the questions of the human baseline.
         """
-        current = self._hosted(code, secret).rounds[-1]
-        if not current.is_over:
+        room = self._hosted(code, secret)
+        current = room.rounds[-1]
+        is_meant = number == NUMBERS * (len(room.rounds) - 1) + current.current
+        if is_meant and not current.is_over:
             current.skipped.add(current.current)
             self.reveal(code, secret)
             self.advance(code, secret)
