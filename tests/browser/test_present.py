@@ -464,6 +464,21 @@ def test_people_vote_for_pictures_as_for_captions(blank):
     assert blank.locator(".stage .votes").count() == 2
 
 
+def test_votes_for_captions_stay_at_the_captions_of_a_pair(blank):
+    sent = wordy_reveal()
+    vote, reveal = sent["slides"]
+    plain = [option | {"style": "plain", "marks": []} for option in reveal["options"]]
+    named = [vote["pictures"][0] | {"label": label} for label in ("Left", "Right")]
+    sent["slides"] = [vote, reveal | {"options": plain, "pictures": named}]
+    mount(blank, "slides", sent)
+    blank.locator("button.start").click()
+    blank.keyboard.press("2")
+    blank.keyboard.press("ArrowRight")
+    votes = blank.locator(".stage .choice .votes").all_inner_texts()
+    assert votes == ["0 of 1 vote", "1 of 1 vote"]
+    assert blank.locator(".stage .votes").count() == 2
+
+
 def test_new_data_while_typing_loses_no_click_focus_or_letter(blank):
     page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
     sent = hostile_file()[1] | page

@@ -6,6 +6,7 @@ If a picture of a bundled question set is not bundled itself, the credit line sa
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,7 +171,8 @@ def short_name(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED)
     if not keys:
         return ""
     name = f"{len(keys)} sets" if keys[1:] else dataset_name(runs[0].dataset, renamed)
-    return "-".join([*re.findall("[a-z0-9]+", name.lower())[:WORDS], keys[0][:4]])
+    key = sha256(" ".join(keys).encode()).hexdigest() if keys[1:] else keys[0]
+    return "-".join([*re.findall("[a-z0-9]+", name.lower())[:WORDS], key[:4]])
 
 
 def _sizes(runs: Sequence[RunRow], renamed: Mapping[str, str]) -> str:

@@ -78,7 +78,7 @@ function drawMark(mark, place, all) {
 
 function drawOption(option, index, votes, nModels) {
   const sign = option.style ? { true: "✓", lie: "✕" }[option.style] : String(index + 1);
-  const count = option.style === "plain" ? "" : votesOf(votes, index);
+  const count = votes?.ofPictures ? "" : votesOf(votes, index);
   const nChose = option.marks.filter((mark) => mark.state !== "tied").length; // counted as in the heading
   const tally = nChose ? make("span", "tally", `${nChose} of ${nModels} models`) : "";
   const words = make("div", "choice", written("p", "", option.caption), list("marks", option.marks, drawMark), tally, count);
@@ -132,7 +132,7 @@ function draw(slide, pictures, level, votes) {
   words.append(list("marks", slide.marks, drawMark));
   const nModels = slide.options.reduce((sum, option) => sum + option.marks.length, 0);
   words.append(list("options", slide.options, (option, index) => drawOption(option, index, votes, nModels)));
-  const ofPictures = slide.options.every((option) => option.style === "plain") ? votes : null;
+  const ofPictures = votes?.ofPictures ? votes : null;
   // A picture belongs to each number, if there are numbers
   const frames = slide.pictures.length && !slide.figures.length ? make("div", `frames ${slide.pictures.length > IN_A_ROW ? "in-rows" : ""}`, ...slide.pictures.map((one, index) => picture(one, pictures, votesOf(ofPictures, index)))) : "";
   const figures = list("figures", slide.figures, (one, index) =>
@@ -615,7 +615,10 @@ class Show {
   vote(index) {
     const slide = this.slides[this.place], id = slide.case;
     const counts = this.votes[id] || [0, 0];
-    if (index >= 0 && isVote(slide)) this.votes[id] = counts.map((count, place) => count + (place === index));
+    if (index >= 0 && isVote(slide)) {
+      this.votes[id] = counts.map((count, place) => count + (place === index));
+      this.votes[id].ofPictures = slide.pictures.some(({ style }) => style === "vote");
+    }
     if (index < 0) delete this.votes[id];
     this.go(this.place);
   }

@@ -207,21 +207,22 @@ class Scorecard:
             ]
         if len({column.question_set.key for column in self.columns}) > 1:
             is_one_test = len({each.question_set.probe for each in self.columns}) == 1
-            name_of = self._dataset if is_one_test else self._short_name
-            sets = map(name_of, self.columns)
+            sets = [
+                self._dataset(each) if is_one_test else self._set_name(each, is_short=True)
+                for each in self.columns
+            ]
             heads = [f"{name}{between}{head}" for name, head in zip(sets, heads, strict=True)]
         return distinct_heads(heads, self.columns)
 
     def _dataset(self, column: LeaderboardColumn) -> str:
         return dataset_name(column.question_set.runs[0].dataset, self.renamed)
 
-    def _set_name(self, column: LeaderboardColumn) -> str:
+    def _set_name(self, column: LeaderboardColumn, is_short: bool = False) -> str:
+        """Return the dataset and the test, in short by its abbreviation if it has one ("Drawn scenes, LGIP")."""
         run = column.question_set.runs[0]
-        return f"{self._dataset(column)}, {probe_name(run.probe, run.dataset)}"
-
-    def _short_name(self, column: LeaderboardColumn) -> str:
-        """Return the dataset and the abbreviation of the test if it has one, such as "Drawn scenes, LGIP"."""
-        return re.sub(r", [^(]*\((\w+)\)$", r", \1", self._set_name(column))
+        test = probe_name(run.probe, run.dataset)
+        test = re.sub(r"^.*\((\w+)\)$", r"\1", test) if is_short else test
+        return f"{self._dataset(column)}, {test}"
 
     def _facts(self, is_figure: bool = False) -> tuple[str, str]:
         """Return the facts for the caption of the table, or of the figure, which has no differences, and details."""
@@ -267,7 +268,7 @@ class Scorecard:
         for across in range(3, 1 + MOST_PANELS) if width == PAGE[0] else (2,):
             shown = self._grid(across)[1]
             room = PAGE[1] - MARGIN - len(shown) * (HEAD + TICKS)
-            lane = max(LEAST_LANE, min(LANE, room / sum(map(len, shown))))
+            lane = max(LEAST_LANE, min(LANE, room / max(1, sum(map(len, shown)))))
             if lane >= GOOD_LANE:
                 break
         return across, lane

@@ -64,9 +64,8 @@ from vlprobe.views.tradeoff import COMBINED, published_values
 
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
 MOST_PANELS = 4  # panels per row
-INSTEAD = (
-    "trade_off_instead"  # session key: the set without a trade-off for which another one is shown
-)
+# Session key: the set without a trade-off for which another one is shown
+INSTEAD = "trade_off_instead"
 SIDES = {"both": "Both", "one": "These questions only"}
 PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
 PUBLISHED_HELP = (

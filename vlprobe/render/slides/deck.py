@@ -1,6 +1,7 @@
 """Create all slides for a talk from stored results. The functions have no side effects."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -132,8 +133,8 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
     title = _worst_subtypes(rows)  # from all types
     shown = [row for row in _mildest_and_worst(rows) if row.subtype in story.examples]
     cards = [case_card(story.examples[row.subtype], kind) for row in shown]
-    runs = [run for card in cards for run in card.wrong_runs(LONGEST_EXAMPLE)]
-    is_marked = any(style == "lie" for _, style in runs)
+    of_cards = [card.wrong_runs(LONGEST_EXAMPLE) for card in cards]
+    is_marked = all(any(style == "lie" for _, style in runs) for runs in of_cards)
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
     left_out = len(standings.shares) - len(shown)
@@ -154,7 +155,7 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
                 for row in shown
             ),
             note=joined(
-                "Each caption is wrong in the marked words." * is_marked,
+                "Each caption is wrong in the marked words." * (is_marked and bool(cards)),
                 f"How often each kind is {card_type(kind).believed}, by {whose}.",
                 remainder,
             ),
@@ -222,7 +223,7 @@ def _named(subtype: str) -> str:
     ('a blend with 10 % of another picture', 'a patch of another picture (20 %)', 'a wrong color')
     """
     edit, _, strength = subtype.partition(":")
-    if edit not in ("mix", "patch") or not strength:
+    if edit not in ("mix", "patch") or not re.fullmatch(r"0?\.\d+", strength):
         return wrong(subtype)
     share = f"{100 - 100 * float(strength):.0f} %"
     if edit == "mix":
