@@ -268,6 +268,9 @@ def test_slides_can_be_moved_checked_renamed_and_annotated_and_each_change_is_se
     assert ids[:2] == ["vote", "reveal"]
     blank.get_by_role("button", name="Add this case: Two dogs").click()
     assert last()["order"][:3] == [*ids[:2], "case:b"]
+    mount(blank, "slides", sent)  # and no text
+    blank.get_by_role("button", name="Add a slide with text after this one").click()
+    assert last()["order"][:2] == ids[:2]
     sent["slides"][1]["options"][0]["caption"] = [["A ", ""], ["dog", "true"], [" runs.", ""]]
     sent["slides"][1]["options"][1]["caption"] = [["A ", ""], ["cat", "lie"], [" runs.", ""]]
     mount(blank, "slides", sent)

@@ -490,8 +490,8 @@ class Show {
     const slide = { ...BLANK, id, key: id, heading: [[title, ""]], spoken: title, layout: isFirst ? "cover" : "stacked", detail: isText ? "Text" : "" };
     let place = isFirst ? 0 : slides.findIndex((one) => one.id === this.chosen) + 1;
     const question = slides[place - 1];
-    // A case between a question and its answer would get the question's votes
-    if (id.startsWith("case:") && /^(vote|truth)$/.test(question.id) && slides[place]?.case === question.case) place += 1;
+    // Nothing comes between a question and its answer; a case there would get the question's votes
+    if (question && /^(vote|truth)$/.test(question.id) && slides[place]?.case === question.case) place += 1;
     slides.splice(place, 0, slide);
     this.chosen = this.wanted = id;
     this.known.push(id);
