@@ -312,7 +312,7 @@ def test_halves_are_only_in_the_notes_and_each_type_has_an_example_with_its_pict
     text_only = {**examples, "color": replace(first, images=())}
     slide = deck.slides(replace(told, examples=text_only))[-2]
     assert [picture.name for picture in slide.pictures] == ["", "/nowhere/x.png"]
-    assert slide.pictures[0].alt == "Three yellow trains."
+    assert slide.pictures[0].alt == "True: Three yellow trains."
     sent = values.talk_values([slide], charts.styles.styles([A]), {}, NAMES, "", "")
     assert list(sent["pictures"].values()) == [""]  # one picture; the other is a text
     assert sent["slides"][0]["pictures"][0]["name"] == ""

@@ -186,7 +186,8 @@ def _example(card: CaseCard) -> SlidePicture:
     """Return the picture of a case, if it is on this machine, with the wrong caption."""
     caption = tuple(card.wrong_runs(LONGEST_EXAMPLE))
     if not card.case.images:
-        return SlidePicture("", shorten(card.case.true_text, LONGEST_EXAMPLE), caption)
+        true_text = shorten(card.case.true_text, LONGEST_EXAMPLE)
+        return SlidePicture("", f"True: {true_text}", caption)
     shot = card.front[0]
     return SlidePicture(shot.name, shot.alt, caption)
 
