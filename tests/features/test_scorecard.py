@@ -900,6 +900,35 @@ def test_a_report_opens_with_the_models_row_and_finding_of_differences(monkeypat
     assert values["columns"][f"m0>{contest['first']}"][::2] == [254, 185]  # 185 in one order only
 
 
+@pytest.mark.full
+def test_a_report_from_the_scorecard_has_the_models_shown_the_best_first_and_its_task(
+    monkeypatch, question_set
+):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    files = {}
+    monkeypatch.setattr(
+        export, "file_button", lambda label, make, *_, **__: files.update({label: make})
+    )
+    make = report.report
+    monkeypatch.setattr(report, "report", lambda *arguments: arguments)
+    query = {"set": question_set.key, "model": GPT, "tab": "scorecard"}
+    at = open_page(monkeypatch, question_set.store, "compare", **query)
+    assert "The report covers only one question set" not in bodies(at)
+    *_, compared, _ = arguments = files["Download as a report"]()
+    assert compared[:2] == (GPT, TROHN) and {*compared} == {*question_set.models}
+    text = make(*arguments)
+    (intro,) = re.findall(r'<section class="numbers">.*?(A picture has .*?)</p>', text, re.DOTALL)
+    assert intro.endswith("A model has to choose the true caption.")  # with no direction
+    shown = "|".join(question_set.ordered_models[:2])
+    open_page(monkeypatch, question_set.store, "compare", **query, shown=shown)
+    *_, compared, _ = files["Download as a report"]()
+    assert {*compared} == {*question_set.ordered_models[:2]}
+    rows = views.runs.question_set_rows(question_set.store)
+    key = next(row.case_key for row in rows if row.dataset == "demo")
+    at = open_page(monkeypatch, question_set.store, "compare", set=key, by="kind")
+    assert "The report covers only one question set: Drawn scenes · " in bodies(at)
+
+
 def test_the_exported_forest_has_one_legend_line_per_model_and_the_page_has_none(question_set):
     kind, looks = (
         question_set.presentation.kind("foil"),

@@ -34,6 +34,7 @@ from vlprobe.dashboard.state import (
     paginate,
     pick,
     quiet,
+    ranked_models,
     renamed,
     report_missing,
     store,
@@ -158,7 +159,7 @@ def _rivals(subject: PageSubject) -> list[str]:
             report_missing("Compared with it", "with", ", ".join(gone))
         if not listed:
             return []
-    candidates = [model for model in _ranked(subject) if model != subject.model]
+    candidates = [model for model in ranked_models(subject) if model != subject.model]
     rivals = [model for model in listed if model in candidates]
     if linked is None and "shown" in st.query_params:  # the best of them, if there are too many
         rivals.sort(key=candidates.index)
@@ -170,17 +171,10 @@ def _split(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
 
 
-def _ranked(subject: PageSubject) -> list[str]:
-    """Sort the models by share or movement, lowest first. Controls and models that failed a check come last."""
-    shares = view(views.paired_tests.model_shares, subject.question_set, subject.kind)
-    ranked = sorted(shares, key=lambda each: (not each.is_fit, math.isnan(each.share), each.share))
-    return [each.model for each in ranked]
-
-
 def say_left_out(contest: PageSubject) -> None:
     """Name the models that the comparison leaves out, best first, except controls."""
     rated = set(contest.question_set.rated_models) - {*contest.compared}
-    names = [model_name(model) for model in _ranked(contest) if model in rated]
+    names = [model_name(model) for model in ranked_models(contest) if model in rated]
     if names:
         others = [f"and {counted(len(names) - MOST, 'other')}"] * (len(names) > MOST)
         limit = f" (at most {MOST} models)" * (len(contest.rivals) == MOST)

@@ -1,7 +1,8 @@
 """The *Export* menu of figures and tables, and the link to the current view with the page that works without it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from vlprobe.dashboard.state import (
     dataset_name,
     page_subject,
     quiet,
+    ranked_models,
     renamed,
     view,
 )
@@ -154,25 +156,43 @@ def draw_part(title: str) -> None:
     st.html(tag("p", title, class_="vp-part"))
 
 
-def draw_link(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:
+def draw_link(
+    subject: PageSubject, row: tuple[str, str] = ("", ""), is_one_set: bool = True
+) -> None:
     """Draw the link to the current view, and the button for a page in one file that works everywhere.
 
     Args:
         row: Subtype and model of the selected row of Differences.
+        is_one_set: Whether the page shows only the question set that the report is about.
     """
     draw_part("Report")
     report_button(subject, row)
+    if not is_one_set:
+        dataset = subject.question_set.runs[0].dataset
+        covered = f"{dataset_name(dataset)} · {probe_name(subject.probe, dataset)}"
+        quiet(f"The report covers only one question set: {covered}.")
     draw_part("Link")
     quiet(LOCAL_LINK if is_local(address()) else LINK)
     with st.container(key="share_link"):
         st.code(address(), language=None, wrap_lines=True)
 
 
-def draw_share(subject: PageSubject) -> DeltaGenerator:
-    """Draw the *Share* menu of a page without a choice of cases, and return the place of *Export* beside it."""
+def draw_share(
+    subject: PageSubject, shown: Collection[str] = (), is_one_set: bool = True
+) -> DeltaGenerator:
+    """Draw the *Share* menu of a page without a choice of cases, and return the place of *Export* beside it.
+
+    Args:
+        shown: The models that the page shows. The report compares them with the selected model, best first.
+        is_one_set: Whether the page shows only the question set that the report is about.
+    """
     share_slot, export_slot = share_slots()
+    if shown:
+        others = {*shown} - {subject.model}
+        rivals = [model for model in ranked_models(subject) if model in others]
+        subject = replace(subject, rivals=tuple(rivals[: views.paired_tests.MOST_COMPARED - 1]))
     with share_slot.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
-        draw_link(subject)
+        draw_link(subject, is_one_set=is_one_set)
     return export_slot
 
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
 from urllib.parse import urlencode
@@ -339,6 +340,13 @@ class PageSubject:
     def names(self) -> dict[str, str]:
         """Display names for use in sentences: of the compared models or, if no model is selected, of all models."""
         return sentence_names(self.compared if self.model else self.models, renamed())
+
+
+def ranked_models(subject: PageSubject) -> list[str]:
+    """Sort the models by share or movement, lowest first. Controls and models that failed a check come last."""
+    shares = view(views.paired_tests.model_shares, subject.question_set, subject.kind)
+    ranked = sorted(shares, key=lambda each: (not each.is_fit, isnan(each.share), each.share))
+    return [each.model for each in ranked]
 
 
 def pick_question_set(probe: str = "") -> PageSubject:

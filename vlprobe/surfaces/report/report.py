@@ -96,7 +96,11 @@ def report(
 def _numbers_page(subject: Subject) -> list[htpy.Node]:
     question_set = subject.question_set
     estimates = views.estimates.estimates(question_set)
-    sentence = re.split(r"\*\*(.+?)\*\*", subject.presentation.sentence)  # every second one is bold
+    presentation = subject.presentation
+    task = presentation.kind(subject.kinds[0]).sentence or presentation.sentence
+    # The page has metrics of both directions, and its tables name them
+    task = re.split(r" \*\*\w+ is better\*\*", task)[0]
+    sentence = re.split(r"\*\*(.+?)\*\*", task)  # every second one is bold
     return [
         htpy.p[
             [htpy.strong[piece] if index % 2 else piece for index, piece in enumerate(sentence)]
