@@ -386,8 +386,10 @@ def test_the_drawer_explains_a_failure_of_published_answers(show_page, published
     (card,) = [card for card in wall(at)["cards"] if card["id"] == "add_att/475/0"]
     assert card["notes"] == ["one right in one order only", "⚑ suspect label"]
     n_before = n_hidden(at)
+    assert "Rates include hidden suspect labels." not in words(at)
     at.button("hide_suspects").click().run()
     assert "hide" in at.query_params["suspects"]
+    assert "Rates include hidden suspect labels." in words(at)
     assert not any("⚑ suspect label" in card["notes"] for card in wall(at)["cards"])
     assert wall(at)["note"].startswith("of 7,512 cases")
     at = show_page(published, "explore", **query, suspects="hide", view="suspects")

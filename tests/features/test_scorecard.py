@@ -197,6 +197,8 @@ def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):
     counts = [verdicts.count(verdict) for verdict in ("fewer", "tied", "more")]
     assert tally == "{} won, {} tied, {} lost".format(*counts) and sum(counts) == len(columns)
     assert scorecard.html().count("vp-tally") == len(columns[0].cells) - 1  # all but the baseline
+    of_slice = replace(columns[-1], subtype="slice:Two cases")
+    assert card([*columns, of_slice])._tally(TROHN) == tally
     assert "columns in which a model is clearly better than" in scorecard.reading()
     assert "vp-tally" not in card(columns[:1]).html()
 

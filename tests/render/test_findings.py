@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from dataclasses import replace
 
 import pytest
 
@@ -98,6 +99,14 @@ def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
     assert found and float(found[1]) == pytest.approx(100 * least, rel=0.1)
     more = verdict(scene(pattern, (A, B)), LIES).more
     assert re.match(r"Where .+ and .+ are tied \(colors\), a true difference of", more)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_no_finding_names_or_counts_a_slice_whose_cases_someone_chose(name: str):
+    comparison, kind = compared(name), SCENES[name].kind
+    of_slice = [replace(row, subtype="slice:Hard") for row in comparison.rows if row.subtype]
+    with_slice = replace(comparison, rows=(*comparison.rows, *of_slice))
+    assert str(verdict(with_slice, kind)) == str(verdict(comparison, kind))  # NaN is not itself
 
 
 def check_claim(heading: str, comparison: PairedTests) -> None:

@@ -454,6 +454,8 @@ def _draw_models(subject: PageSubject, case_filter: Filter) -> None:
     _draw_heading("Who is fooled", "fooled · not · any")
     if case_filter.lost_to:
         quiet("Among all searches, by any mixed picture.")
+    if case_filter.suspects:
+        quiet("Rates include hidden suspect labels.")
     with st.container(key="rail_models", gap=None):
         for model in models:
             look, key = subject.looks[model], f"who_{subject.models.index(model)}"

@@ -27,6 +27,7 @@ from vlprobe.render.sentences import (
 )
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import MOST_COMPARED, Leader, ModelShare, PairedTest, PairedTests
 from vlprobe.views.records import EstimateRow, PointRow, records
 
@@ -86,7 +87,8 @@ class _Comparison:
         self.base, self.rivals, self.everyone = tests.baseline, tests.rivals, tests.contestants
         self.names = sentence_names([each.model for each in self.everyone], renamed)
         self.fit = [each for each in self.everyone if each.is_fit]
-        self.subtypes = [subtype for subtype in tests.subtypes if subtype]
+        # Someone chose the cases of a named slice, so no finding names or counts it
+        self.subtypes = [each for each in tests.subtypes if each and not each.startswith(PREFIX)]
         self.is_pair = len(self.rivals) == 1
 
     def verdict(self) -> Verdict:

@@ -781,12 +781,12 @@ class Scorecard:
         return str(scroll[htpy.table(".vp-table.vp-scorecard")[head, htpy.tbody[rows]]])
 
     def _tally(self, model: str) -> str:
-        """Count the columns in which a model is clearly better than the baseline, tied with it and clearly worse."""
-        verdicts = [column.cell(model).verdict for column in self.columns]
+        """Count the columns, except slices, in which a model is clearly better than the baseline, tied, or worse."""
+        columns = [each for each in self.columns if not each.subtype.startswith(PREFIX)]
+        verdicts = [column.cell(model).verdict for column in columns]
         n_won, n_tied, n_lost = map(verdicts.count, ("fewer", "tied", "more"))
-        if n_won + n_tied + n_lost < 2:
-            return ""
-        return f"{n_won} won, {n_tied} tied, {n_lost} lost"
+        tally = f"{n_won} won, {n_tied} tied, {n_lost} lost"
+        return tally if n_won + n_tied + n_lost > 1 else ""
 
     def _test(self, column: LeaderboardColumn) -> tuple[str, str]:
         """Return the question set of a column, and its kind of case if several kinds have columns of types."""
