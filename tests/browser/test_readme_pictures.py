@@ -56,8 +56,8 @@ def screenshot(page, name: str) -> Image.Image:
     """Return the first screen, once it is fully loaded."""
     if name == "present":
         page.locator("button.start").click()
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
     if name == "mixed":
         page.get_by_text("Testing all mixtures").wait_for(state="detached", timeout=120_000)
     if name == "drawer":
