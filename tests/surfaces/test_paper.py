@@ -1,5 +1,6 @@
 """`vlprobe figure`: the figures of pages as files for a paper, with captions."""
 
+import math
 import re
 import shutil
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_a_scorecard_in_a_column_has_two_panels_in_a_row_or_only_all_cases(
 
     n_panels, subtypes = drawn()
     assert n_panels == 2 and len(subtypes) > 1
-    monkeypatch.setattr(paper, "MOST_COLUMN_LANES", 1)  # as if there were many models
+    monkeypatch.setattr(paper, "GOOD_LANE", math.inf)  # as if there were many models
     assert drawn()[1] == {""}
 
 

@@ -92,7 +92,7 @@ def test_the_table_for_people_has_one_row_per_model_with_interval_letters_and_re
     first, below = lines[place : place + 2]
     letters = rf"\textsuperscript{{{cells[1]['group']}}} \\"
     assert first.endswith(rf" & {100 * value:.1f} \%{letters}")
-    assert below.startswith(" &  & {\\scriptsize ")
+    assert below.startswith(" &  & {\\footnotesize ")
     assert r"\textbf" not in latex  # no other model is compared
     every = json.loads(call(bundled, "--format", "json"))
     best = {row["set"]: [] for row in every}
