@@ -61,9 +61,9 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     from vlprobe.render.numbers import TOO_FEW
 
     if how != "table":
-        note = f"Output of vlprobe {' '.join(_command())}." if how == "latex" else ""
-        label = "-".join(_command()) or "table"
-        click.echo(formatted(table, how, note=note, label=label), nl=False)
+        words = _command()
+        note = f"Output of vlprobe {' '.join(words)}." if how == "latex" else ""
+        click.echo(formatted(table, how, note=note, label="-".join(words) or "table"), nl=False)
     elif table.empty:
         inform(empty)
     else:
@@ -163,7 +163,7 @@ def _paper_columns(
     """Return the columns of a table of metrics that a paper needs, with the names and numbers of the pages. The other
     columns are in the CSV file.
     """
-    from vlprobe.render.numbers import between, chance, interval, number, signed, unit_of
+    from vlprobe.render.numbers import between, chance_cell, interval, number, signed, unit_of
     from vlprobe.render.words import edit_title
 
     metrics = question_set.metrics
@@ -181,8 +181,7 @@ def _paper_columns(
     ends = zip(table["low"], table["high"], units, strict=True)
     paper["interval"] = [(between if is_compared else interval)(*each) or "-" for each in ends]
     if is_compared:
-        ps = [chance(p).removeprefix("p ").removeprefix("= ") for p in table["p_holm"]]
-        paper["p (Holm)"] = ps
+        paper["p (Holm)"] = [chance_cell(p) for p in table["p_holm"]]
     paper["pictures"] = [f"{n:,}" for n in table["n_items"]]
     if is_compared and len(set(paper["model"])) == 1:  # the caption has the name
         paper = paper.drop(columns="model")

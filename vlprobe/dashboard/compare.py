@@ -388,9 +388,8 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         for slot, name, case_filter, n_cases in columns:
             with slot:
                 share = ""
-                if (
-                    not comparison.is_movement and not test.n_left_out
-                ):  # otherwise of other cases than in the plot
+                # If cases were left out, it would be of other cases than in the plot
+                if not comparison.is_movement and not test.n_left_out:
                     share = case_links.share_text(contest, case_filter)
                 _draw_side(contest, name, case_filter, n_cases, share)
     quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
@@ -399,10 +398,8 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         runs = [contest.question_set.run(model) for model in contest.compared]
         twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
         for case_filter in filters:
-            name, both = (
-                contest.names[case_filter.model],
-                replace(case_filter, other_outcome="fooled"),
-            )
+            name = contest.names[case_filter.model]
+            both = replace(case_filter, other_outcome="fooled")
             if name in twice and (n_once := counts(contest, both)["tied"]):
                 quiet(
                     f"Of those that fool both, {n_once:,} fool {name} in only one order of the captions and count as "

@@ -80,13 +80,17 @@ def store() -> Store:
     """Return the store that this dashboard shows and writes to, combined with the bundled results."""
     if page_store := _page_store.get():
         return page_store.store
+    return _default_store()
+
+
+def _default_store() -> Store:
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
 
 
 def cache_words() -> list[str]:
     """Return the option of a command that reads this dashboard's results and pictures; [] for the default cache."""
-    usual = _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
-    return [] if store().address == usual.address else ["--cache", store().address]
+    location = store().address
+    return [] if location == _default_store().address else ["--cache", location]
 
 
 @functools.lru_cache(maxsize=8)  # opening takes 1 ms and a new DuckDB connection

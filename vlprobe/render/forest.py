@@ -15,7 +15,7 @@ from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
-from vlprobe.render.numbers import TOO_FEW, chance, number, power
+from vlprobe.render.numbers import TOO_FEW, chance_cell, number, power
 from vlprobe.render.sentences import (
     capitalized,
     counted,
@@ -421,9 +421,7 @@ def in_columns(
                 "Moves" if comparison.is_movement else "Fooled": number(row.value, unit),
                 names[comparison.baseline.model]: number(row.base, unit),
                 "Difference": plain(row.difference) + between,
-                f"p ({comparison.correction})": chance(row.p_holm)
-                .removeprefix("p ")
-                .removeprefix("= "),
+                f"p ({comparison.correction})": chance_cell(row.p_holm),
                 "Cases": f"{row.n_lies:,}",
             }
         )

@@ -136,3 +136,12 @@ def chance(p: float) -> str:
         if (float(text) < SIGNIFICANCE) == (p < SIGNIFICANCE):  # same verdict as p
             return f"p = {text.removeprefix('0')}" if p < 0.995 else "p = 1"
     return f"p < {SIGNIFICANCE:g}".replace("0.", ".")
+
+
+def chance_cell(p: float) -> str:
+    """Format a p-value for a column of p-values.
+
+    >>> chance_cell(0.00005), chance_cell(0.0312)
+    ('< .001', '.031')
+    """
+    return chance(p).removeprefix("p ").removeprefix("= ")

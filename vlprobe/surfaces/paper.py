@@ -55,10 +55,7 @@ HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 SMALL = LETTERS - 2  # pixels of the letters in a column
 WIDE = 0.55  # width of a letter in sizes of its font
 LEGEND_LINE, LEGEND_MARK = 20, 40  # pixels of a line, and of a mark with the space around it
-MARK, LINE = (
-    8,
-    1.2,
-)  # most pixels of a mark and an interval's line, so that no mark hides its interval
+MARK, LINE = 8, 1.2  # most pixels of a mark, which hides no interval, and of an interval's line
 FOREST_TOP = 66  # pixels above the rows of a forest plot
 
 
@@ -267,9 +264,8 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     ]
     layout: Any = go.Layout(figure.layout)
     letters = LETTERS if width == "text" else SMALL
-    if (
-        width == "column"
-    ):  # the legend has all names, because one mark is too close to the next one's name
+    if width == "column":
+        # The legend has all names, because one mark is too close to the next one's name
         unlisted = {f"<b>{trace.name}</b>": trace for trace in marks if trace.showlegend is False}
         for trace in (unlisted[note.text] for note in layout.annotations if note.text in unlisted):
             trace.showlegend = True

@@ -114,9 +114,8 @@ def draw_quiz(bar: DeltaGenerator) -> None:
     if solo is None or solo.quiz != quiz:  # other questions begin another round
         solo = st.session_state["quiz_solo"] = Solo(quiz)
     _draw_solo(subject, solo)
-    frame.say_strangers(
-        subject, names=full_names(renamed())
-    )  # below, where a phone shows both answers first
+    # Below, where a phone shows both answers first
+    frame.say_strangers(subject, names=full_names(renamed()))
 
 
 def _draw_nothing() -> None:
