@@ -13,7 +13,7 @@ import pyarrow as pa
 from vlprobe.metrics import pairs
 from vlprobe.perturb.edits_file import NO_EDIT
 from vlprobe.probes import file_options
-from vlprobe.probes.fit import check_fit, score_type
+from vlprobe.probes.fit import score_type
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
 from vlprobe.types import (
@@ -140,13 +140,27 @@ class EqBen(file_options.ProbeWithEdits):
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
-    ) -> "MinimalPairScorer":
+    ) -> scoring_cases.Scorer:
         """Return a scorer. Its margin is the smallest of the differences that should all be positive.
 
-        For a generative model, the scorer also returns the answers for both orders of the captions.
+        For a generative model, the scorer also returns the answers for both orders of the captions, in the columns
+        `order_12` and `order_21`. The column `probability` says whether the scores are probabilities.
         """
-        check_fit(encoder.model, self)
-        return MinimalPairScorer(encoder, score_type(encoder.model, self) == "probability")
+        score = scoring_cases.case_scorer(encoder, _margins, has_twins=True)
+        gives_probabilities = score_type(encoder.model, self) == "probability"
+
+        def score_in_both_orders(cases: pa.Table) -> pa.Table:
+            table = score(cases)
+            table = table.append_column(
+                "probability", pa.array(np.full(len(cases), gives_probabilities))
+            )
+            for name, probabilities in zip(
+                ("order_12", "order_21"), _orders(encoder, cases), strict=True
+            ):
+                table = table.append_column(name, pa.array(probabilities))
+            return table
+
+        return score_in_both_orders
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """Return the size of each subset, and which side is weaker: accepting captions or rejecting foils."""
@@ -165,26 +179,6 @@ def _foil_cases(
         Case(f"{item.id}/{number}", item.id, item.id, (image,), texts, ROLES, edit)
         for number, (texts, edit) in enumerate(foils)
     ]
-
-
-class MinimalPairScorer:
-    """Scores blocks of cases. A generative model is evaluated with the captions in both orders."""
-
-    def __init__(self, encoder: Encoder, gives_probabilities: bool) -> None:
-        self.encoder, self.gives_probabilities = encoder, gives_probabilities
-        self._score = scoring_cases.case_scorer(encoder, _margins, has_twins=True)
-
-    def __call__(self, cases: pa.Table) -> pa.Table:
-        """Score a block of cases. The table includes the columns `probability`, `order_12` and `order_21`."""
-        table = self._score(cases)
-        table = table.append_column(
-            "probability", pa.array(np.full(len(cases), self.gives_probabilities))
-        )
-        for name, probabilities in zip(
-            ("order_12", "order_21"), _orders(self.encoder, cases), strict=True
-        ):
-            table = table.append_column(name, pa.array(probabilities))
-        return table
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:

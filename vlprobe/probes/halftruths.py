@@ -12,7 +12,6 @@ import pandas as pd
 from vlprobe.metrics.half_truths import METRICS
 from vlprobe.perturb.half_truths import KIND, half_truths
 from vlprobe.perturb.language import NOT_IN_ENGLISH
-from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Encoder, Item, Probe, Reader, Role, Run
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -81,7 +80,6 @@ class HalfTruths(Probe):
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
         """Return a scorer. Its margin is the short caption's similarity minus the wrong caption's similarity."""
-        check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
 

@@ -19,7 +19,6 @@ from vlprobe.perturb.draws import draw
 from vlprobe.perturb.edits_file import NO_EDIT
 from vlprobe.perturb.kinds.edits import LIES
 from vlprobe.probes import file_options
-from vlprobe.probes.fit import check_fit
 from vlprobe.probes.lgip import PRESENTATION as LGIP_PRESENTATION
 from vlprobe.probes.visla import PRESENTATION as VISLA_PRESENTATION
 from vlprobe.scoring import cases as scoring_cases
@@ -126,7 +125,6 @@ class HardPositives(file_options.ProbeWithEdits):
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
         """Return a scorer. Its margin is the lower score of the two true captions minus the wrong caption's score."""
-        check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
 

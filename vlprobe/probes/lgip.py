@@ -24,7 +24,6 @@ from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.other_languages import OTHER_LANGUAGES
 from vlprobe.perturb.templates import has_marker
 from vlprobe.probes import file_options
-from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role, Run
 from vlprobe.types.options import Option
@@ -304,7 +303,6 @@ class Lgip(file_options.ProbeWithEdits):
         """Return a scorer. Its margin is the original caption's similarity minus the edited caption's similarity; for a
         paraphrase, it is the negative absolute value of this difference.
         """
-        check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:

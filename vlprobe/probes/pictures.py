@@ -212,7 +212,6 @@ class ChangedPictures(Probe):
         """Return a scorer. Its margin is the changed picture's similarity to the true caption minus its similarity to
         the wrong caption.
         """
-        check_fit(encoder.model, self)
         score = scoring_cases.case_scorer(encoder, _margins)
         if not run.options.get("search"):
             return score

@@ -17,7 +17,6 @@ from vlprobe.perturb import lgip
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.probes import file_options, prsm_ranking
-from vlprobe.probes.fit import check_fit
 from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer, group_of
 from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Reader, Role, Run
 from vlprobe.types.options import Option
@@ -174,7 +173,6 @@ class Prsm(file_options.ProbeWithEdits):
         The measure is the overlap between the first 100 pictures, or the first 10 in a gallery of at most 100. For a
         gallery of at most 10 pictures, it is the rank correlation.
         """
-        check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
         if options.get("sampled") and encoder.scores_pairs:
             raise InvalidInput(

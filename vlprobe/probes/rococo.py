@@ -27,7 +27,6 @@ from vlprobe.probes.caption_foils import (
     file_foils,
     voter_digest,
 )
-from vlprobe.probes.fit import check_fit
 from vlprobe.probes.rococo_galleries import (
     KINDS,
     RELEASED,
@@ -370,7 +369,6 @@ class Rococo(file_options.ProbeWithEdits):
         """Return a scorer that ranks the clean and the altered gallery. Its margin is the similarity of the right
         candidate minus that of the best altered candidate.
         """
-        check_fit(encoder.model, self)
         options = cast(RococoOptions, run.options)
         pictures_by_id = _pictures(items)
         item_number = item_numbers(pictures_by_id)

@@ -14,7 +14,6 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.metrics import series as metrics
-from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Probe, Reader, Role, Run, Series
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -96,47 +95,37 @@ class SeriesProbe(Probe):
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
-    ) -> "SeriesScorer":
+    ) -> scoring_cases.Scorer:
         """Return a scorer. Its margin is the score of the right answer (the true boundary, or the candidate that people
-        rank first) minus the score of the best other boundary or candidate.
+        rank first) minus the score of the best other boundary or candidate. Its table also has all columns in COLUMNS,
+        as float64.
         """
-        check_fit(encoder.model, self)
-        return SeriesScorer(encoder, {item.id: item.series for item in items if item.series})
+        series_of_item = {item.id: item.series for item in items if item.series}
+        score = scoring_cases.case_scorer(encoder, lambda rows: np.full(len(rows), np.nan))
 
+        def score_series(cases: pa.Table) -> pa.Table:
+            table = score(cases)
+            rows = []
+            for item_id, texts, scores in zip(
+                cases["item"].to_pylist(),
+                cases["texts"].to_pylist(),
+                table["scores"].to_pylist(),
+                strict=True,
+            ):
+                scored = np.array(scores, dtype=np.float64).reshape(-1, len(texts))
+                series = series_of_item[item_id]
+                rows.append(_boundary(series, scored) if series.times else _order(series, scored))
+            columns = pd.DataFrame(rows, columns=pd.Index(["margin", *COLUMNS])).astype(np.float64)
+            table = table.set_column(
+                table.column_names.index("margin"),
+                "margin",
+                pa.array(columns["margin"].to_numpy(np.float32)),
+            )
+            for name in COLUMNS:
+                table = table.append_column(name, pa.array(columns[name].to_numpy()))
+            return table
 
-class SeriesScorer:
-    """Scores blocks of cases.
-
-    Args:
-        series_of_item: The series of each item, by item id.
-    """
-
-    def __init__(self, encoder: Encoder, series_of_item: Mapping[str, Series]) -> None:
-        self.series_of_item = series_of_item
-        self._score = scoring_cases.case_scorer(encoder, lambda rows: np.full(len(rows), np.nan))
-
-    def __call__(self, cases: pa.Table) -> pa.Table:
-        """Score a block of cases. The table has all columns in COLUMNS, as float64."""
-        table = self._score(cases)
-        rows = []
-        for item_id, texts, scores in zip(
-            cases["item"].to_pylist(),
-            cases["texts"].to_pylist(),
-            table["scores"].to_pylist(),
-            strict=True,
-        ):
-            scored = np.array(scores, dtype=np.float64).reshape(-1, len(texts))
-            series = self.series_of_item[item_id]
-            rows.append(_boundary(series, scored) if series.times else _order(series, scored))
-        columns = pd.DataFrame(rows, columns=pd.Index(["margin", *COLUMNS])).astype(np.float64)
-        table = table.set_column(
-            table.column_names.index("margin"),
-            "margin",
-            pa.array(columns["margin"].to_numpy(np.float32)),
-        )
-        for name in COLUMNS:
-            table = table.append_column(name, pa.array(columns[name].to_numpy()))
-        return table
+        return score_series
 
 
 def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:

@@ -118,11 +118,28 @@ class Visla(file_options.ProbeWithEdits):
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
-    ) -> "TripletScorer":
+    ) -> scoring_cases.Scorer:
         """Return a scorer. Its margin is the smaller of the two differences that should be positive. The scorer also
-        computes the word overlap between the texts.
+        computes the word overlap between the texts: the Jaccard index of each pair (NaN for cases with a picture).
         """
-        return TripletScorer(encoder)
+        score = scoring_cases.case_scorer(encoder, _margins)
+
+        def score_triplets(cases: pa.Table) -> pa.Table:
+            table = score(cases)
+            overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
+            for row, (kind, texts) in enumerate(
+                zip(cases["kind"].to_pylist(), cases["texts"].to_pylist(), strict=True)
+            ):
+                if kind == "t2t":
+                    words = [frozenset(WORD.findall(text.lower())) for text in texts]
+                    overlaps[row] = [
+                        triplets.jaccard(*pair) for pair in itertools.combinations(words, 2)
+                    ]
+            for column, name in enumerate(("overlap_01", "overlap_02", "overlap_12")):
+                table = table.append_column(name, [overlaps[:, column]])
+            return table
+
+        return score_triplets
 
 
 def _triplet(
@@ -146,29 +163,6 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
             positives = (caption, positive.text)
             cases += _triplet(item, positives, negative.text, negative.subtype, f"{index}.{n}/")
     return cases, {} if cases else {NO_EDIT: 1}
-
-
-class TripletScorer:
-    """Scores blocks of cases, and computes the word overlap between the texts in each triplet."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._score = scoring_cases.case_scorer(encoder, _margins)
-
-    def __call__(self, cases: pa.Table) -> pa.Table:
-        """Score a block of cases, and add the Jaccard index of each pair of texts (NaN for cases with a picture)."""
-        table = self._score(cases)
-        overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
-        for row, (kind, texts) in enumerate(
-            zip(cases["kind"].to_pylist(), cases["texts"].to_pylist(), strict=True)
-        ):
-            if kind == "t2t":
-                words = [frozenset(WORD.findall(text.lower())) for text in texts]
-                overlaps[row] = [
-                    triplets.jaccard(*pair) for pair in itertools.combinations(words, 2)
-                ]
-        for column, name in enumerate(("overlap_01", "overlap_02", "overlap_12")):
-            table = table.append_column(name, [overlaps[:, column]])
-        return table
 
 
 def _case(
