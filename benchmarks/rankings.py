@@ -7,7 +7,7 @@ same similarities:
 
     scipy, 3 columns     scipy.stats.spearmanr on the three columns at once, one call per query (the base of the ratio)
     scipy, 3 pairs       scipy.stats.spearmanr on two columns, three calls per query
-    vlprobe, 1 thread    ranking.rank_correlation of a ranking.Ranker's rankings, one query after the other
+    vlprobe, 1 thread    ranking.rank_correlation of ranking.ranked, one query after the other
     vlprobe, threads     the same for several queries at once, as in the probe
     all measures         ranking.measures: that correlation, the top 10, 100 and 1000, and the correlation of the lists
 
@@ -47,14 +47,12 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 def correlations(queries: Sequence[np.ndarray]) -> list[float]:
     """Compute vlprobe's rank correlation for queries, one after the other."""
-    ranker = ranking.Ranker()
-    return [ranking.rank_correlation(ranker(values)) for values in queries]
+    return [ranking.rank_correlation(ranking.ranked(values)) for values in queries]
 
 
 def measures(queries: Sequence[np.ndarray]) -> list[dict[str, float]]:
     """Compute all measures that the probe stores for queries."""
-    ranker = ranking.Ranker()
-    return [ranking.means(ranking.pair_measures(ranker(values))) for values in queries]
+    return [ranking.means(ranking.pair_measures(ranking.ranked(values))) for values in queries]
 
 
 def shared(

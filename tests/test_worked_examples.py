@@ -228,7 +228,7 @@ def test_visla():
 
 def test_prsm():
     values = given_table("prsm").iloc[:, 1:].to_numpy(np.float32)
-    rankings = ranking.Ranker()(values)
+    rankings = ranking.ranked(values)
     measures = ranking.pair_measures(rankings)
     means = ranking.means(measures)
     overlaps = ranking.top_overlaps(rankings, 2)

@@ -25,7 +25,7 @@ def test_overlaps_by_counts_match_those_of_whole_rankings_with_any_ties(monkeypa
         scores = np.concatenate([rows for _, rows in Gallery(vectors).similarities(versions)])
         assert (scores == whole).all()
         for rows in (slice(0, 2), slice(2, 5), slice(5, 7)):
-            rankings = ranking.Ranker()(whole[rows])
+            rankings = ranking.ranked(whole[rows])
             assert (best_columns(scores[rows], 5) == rankings.order[:, :5]).all()
             for depth in DEPTHS:
                 expected = ranking.top_overlaps(rankings, depth)

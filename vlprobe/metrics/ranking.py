@@ -34,66 +34,43 @@ class Rankings:
     tied: list[tuple[np.ndarray, np.ndarray]]
 
 
-class Ranker:
-    """Ranks the candidates for a query. Memory is reused, because allocating it takes as long as ranking.
+def ranked(values: np.ndarray) -> Rankings:
+    """Rank the candidates for a query by similarities of shape (n_versions, n), float32 or float64. With float64, it
+    takes several times as long.
 
-    >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
+    >>> ranked(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
     [[1, 2, 0]]
     """
+    n = values.shape[1]
+    ranks = np.arange(n) - (n - 1) / 2  # centered
+    rankings = Rankings(np.empty(values.shape, np.int64), np.empty(values.shape), [])
+    sort = _sort_bits if values.dtype == np.float32 else _sort
+    for similarities, order, centered in zip(
+        values, rankings.order, rankings.centered, strict=True
+    ):
+        starts, ends = _tie_groups(sort(similarities, order))
+        centered[order] = ranks
+        size = ends - starts + 1
+        within = np.repeat(starts - (np.cumsum(size) - size), size) + np.arange(size.sum())
+        centered[order[within]] = np.repeat((ranks[starts] + ranks[ends]) / 2, size)
+        rankings.tied.append((starts, ends))
+    return rankings
 
-    def __init__(self) -> None:
-        self._order: np.ndarray = np.empty((0, 0), np.int64)
-        self._centered: np.ndarray = np.empty((0, 0), np.float64)
 
-    def __call__(self, values: np.ndarray) -> Rankings:
-        """Rank candidates by similarities of shape (n_versions, n), float32 or float64. With float64, it takes several
-        times as long.
+def _sort_bits(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Sort like `_sort`, but use integers that combine a float's bits with the candidate's number.
 
-        The next call overwrites the returned rankings.
-        """
-        n_versions, n = len(values), values.shape[1]
-        if self._order.shape[0] < n_versions or self._order.shape[1] != n:
-            self._order = np.empty(values.shape, np.int64)
-            self._centered = np.empty(values.shape, np.float64)
-            self._spare, self._bits = np.empty(n, np.int64), np.empty(n, np.int32)
-            self._numbers = np.arange(n)
-            self._ranks = self._numbers - (n - 1) / 2  # centered
-        rankings = Rankings(self._order[:n_versions], self._centered[:n_versions], [])
-        for similarities, order, centered in zip(
-            values, rankings.order, rankings.centered, strict=True
-        ):
-            ties = (
-                self._sort(similarities, order)
-                if values.dtype == np.float32
-                else _sort(similarities, order)
-            )
-            starts, ends = _tie_groups(ties)
-            centered[order] = self._ranks
-            size = ends - starts + 1
-            within = np.repeat(starts - (np.cumsum(size) - size), size) + np.arange(size.sum())
-            centered[order[within]] = np.repeat((self._ranks[starts] + self._ranks[ends]) / 2, size)
-            rankings.tied.append((starts, ends))
-        return rankings
-
-    def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """Sort like the function `_sort`, but use integers that combine a float's bits with the candidate's number.
-
-        The bits are arranged so that integers sort like floats. A single sort of these integers gives the
-        order, several times as fast as sorting the candidate numbers by float.
-        """
-        raw = (values + np.float32(0)).view(np.int32)  # -0 becomes 0
-        np.right_shift(raw, 31, out=self._bits)
-        self._bits &= 0x7FFFFFFF
-        self._bits ^= raw
-        order[:] = np.invert(self._bits, out=self._bits)
-        order <<= 32
-        order |= self._numbers
-        order.sort()
-        step = np.bitwise_xor(order[1:], order[:-1], out=self._spare[1:])
-        step >>= 32
-        ties = np.flatnonzero(step == 0)
-        order &= 0xFFFFFFFF
-        return ties
+    The bits are arranged so that integers sort like floats. A single sort of these integers gives the
+    order, several times as fast as sorting the candidate numbers by float.
+    """
+    raw = (values + np.float32(0)).view(np.int32)  # -0 becomes 0
+    order[:] = ~(((raw >> 31) & 0x7FFFFFFF) ^ raw)
+    order <<= 32
+    order |= np.arange(len(order))
+    order.sort()
+    ties = np.flatnonzero((order[1:] ^ order[:-1]) >> 32 == 0)
+    order &= 0xFFFFFFFF
+    return ties
 
 
 def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -116,7 +93,7 @@ def rank_correlations(rankings: Rankings) -> np.ndarray:
     float64 of shape (n_pairs,), in the order of itertools.combinations; NaN if either version is
     constant.
 
-    >>> rank_correlations(Ranker()(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))).round(3).tolist()
+    >>> rank_correlations(ranked(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))).round(3).tolist()
     [0.5]
 
     Source: PRSM, section 3 (global), read as a correlation of ranks.
@@ -233,7 +210,7 @@ def sampled_correlation(values: np.ndarray) -> float:
     Args:
         values: Similarities, shape (n_versions, n_sampled).
     """
-    return rank_correlation(Ranker()(values))
+    return rank_correlation(ranked(values))
 
 
 def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:

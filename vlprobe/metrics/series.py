@@ -45,7 +45,7 @@ def rank_correlation(scores: np.ndarray, other_scores: np.ndarray) -> float:
     >>> rank_correlation(np.array([3.0, 2.0, 1.0]), np.array([0.9, 0.1, 0.5]))
     0.5
     """
-    rankings = ranking.Ranker()(np.stack([scores, other_scores]).astype(np.float32))
+    rankings = ranking.ranked(np.stack([scores, other_scores]).astype(np.float32))
     return round(ranking.rank_correlation(rankings), 12)
 
 

@@ -146,7 +146,7 @@ class GroupGallery:
         Args:
             samples: For each query, the numbers of the candidates used for the rank correlation, or None for all.
         """
-        gallery, samples, ranker = self.index, iter(samples), ranking.Ranker()
+        gallery, samples = self.index, iter(samples)
         for block in query_blocks(queries, gallery.product_queries):
             texts = [text for versions in block for text in versions]
             match = scoring_cases.pair_matcher(
@@ -158,7 +158,7 @@ class GroupGallery:
                 scores = np.stack([*itertools.islice(rows, len(versions))])
                 sample = next(samples)
                 if sample is None:
-                    yield _ranked(ranker(scores))
+                    yield _ranked(ranking.ranked(scores))
                 else:
                     yield _sampled(scores, sample)
 
