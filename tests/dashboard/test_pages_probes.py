@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import tiers
 from tests.dashboard.test_pages import PROBES, bodies, open_page, words
-from tests.dashboard.walls import card_ids, figure_of
+from tests.dashboard.walls import card_ids, component_values, figure_of
 from vlprobe import registry, views
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render import numbers
@@ -153,7 +153,9 @@ def test_cards_use_the_probe_s_name_of_the_kind_and_open(
     assert card_ids(at) == expected["id"].tolist()[: len(card_ids(at))]
     assert len(card_ids(at)) >= min(len(expected), 30)
     assert presentation.kind(kind).label in words(at)
-    assert expected["texts"].iloc[0][0] in words(at)
+    queries = [values["query"] for _, values in component_values(at, "mixed")]
+    assert expected["texts"].iloc[0][0] in (queries or words(at))
+    assert bool(queries) == (kind == "t2i")
 
 
 @pytest.mark.parametrize(("probe", "kind"), tiers(KINDS, FIRST_KINDS))
