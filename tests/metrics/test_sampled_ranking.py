@@ -42,7 +42,7 @@ def test_a_sample_estimates_the_full_correlation_within_its_standard_error():
     for query in range(300):
         numbers = ranking.sampled_numbers(7, f"query {query}", 20_000, 400)
         assert len(np.unique(numbers)) == 400
-        estimates.append(ranking.sampled_correlation(values[:, numbers]))
+        estimates.append(ranking.rank_correlation(ranking.ranked(values[:, numbers])))
     expected = np.sqrt((1 + rho**2 / 2) / 397)
     assert np.mean(estimates) == pytest.approx(rho, abs=4 * expected / np.sqrt(300))
     assert 0.4 * expected < np.std(estimates) < 1.3 * expected

@@ -14,8 +14,9 @@ from open_clip import pretrained
 from PIL import Image
 
 from vlprobe.errors import InvalidInput
+from vlprobe.models import frozen
 from vlprobe.models import open_clip as family
-from vlprobe.models.open_clip_encoder import model_digest
+from vlprobe.models.open_clip_encoder import identity_of
 
 TEXTS = [
     "a cat",
@@ -110,6 +111,9 @@ def test_the_note_of_a_file_without_a_tag_lists_the_assumptions(weights: Path):
 def test_the_digest_depends_on_weights_architecture_preprocessing_and_precision(
     trained: Callable, architectures: dict
 ):
+    def model_digest(model: torch.nn.Module, *settings) -> str:
+        return frozen.digest(identity_of(model, *settings), model)
+
     model = trained()
     tokenizer = open_clip.get_tokenizer("test-tiny")
     config = architectures["test-tiny"]

@@ -30,8 +30,7 @@ def margins(rows: pd.DataFrame) -> np.ndarray:
     """For each sample, return the smallest of the four differences that should be positive. The
     sample is solved if this difference is above 0.
     """
-    s11, s12, s21, s22 = _scores(rows)
-    return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
+    return np.minimum(*_differences(rows))
 
 
 def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -48,8 +47,7 @@ def text_score(rows: pd.DataFrame) -> np.ndarray:
 
     Source: EqBen section 5, Winoground.
     """
-    s11, s12, s21, s22 = _scores(rows)
-    return ((s11 > s12) & (s22 > s21)).astype(np.float64)
+    return (_differences(rows)[0] > 0).astype(np.float64)
 
 
 def image_score(rows: pd.DataFrame) -> np.ndarray:
@@ -57,8 +55,7 @@ def image_score(rows: pd.DataFrame) -> np.ndarray:
 
     Source: EqBen section 5, Winoground.
     """
-    s11, s12, s21, s22 = _scores(rows)
-    return ((s11 > s21) & (s22 > s12)).astype(np.float64)
+    return (_differences(rows)[1] > 0).astype(np.float64)
 
 
 def group_score(rows: pd.DataFrame) -> np.ndarray:

@@ -204,15 +204,6 @@ def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) 
     return np.sort(rng.choice(n_candidates, n_sampled, replace=False, shuffle=False))
 
 
-def sampled_correlation(values: np.ndarray) -> float:
-    """Compute the mean rank correlation over all pairs of a query's versions, using only sampled candidates.
-
-    Args:
-        values: Similarities, shape (n_versions, n_sampled).
-    """
-    return rank_correlation(ranked(values))
-
-
 def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
     """Compute the same overlaps as `top_overlaps`, but without sorting, by counting the candidates above and at the
     cutoff.

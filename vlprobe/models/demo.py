@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput, NotFound, first_line
+from vlprobe.models import frozen
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_settings
-from vlprobe.models.frozen import pick_device
 from vlprobe.models.modules import TorchModel
-from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
+from vlprobe.models.open_clip_encoder import OpenClipEncoder, identity_of
 from vlprobe.storage.files import parse_path, require_regular
 
 PREFIX = "demo"
@@ -29,7 +29,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     """
     from vlprobe.models.demo_weights import load_checkpoint
 
-    path, device = _path(name), pick_device(device)
+    path, device = _path(name), frozen.pick_device(device)
     config = _config(path)
     check_settings(name, path.name, config)  # OpenCLIP builds whatever they request
     try:
@@ -39,7 +39,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
             f"'{path}' cannot be loaded as a demo model ({first_line(error)}). "
             "Expected a file that `vlprobe train` wrote."
         ) from None
-    digest = model_digest(model, config, tokenizer, precision)
+    digest = frozen.digest(identity_of(model, config, tokenizer, precision), model)
     encoder = OpenClipEncoder(name, model, preprocess, tokenizer, digest, device, precision)
     encoder.sources = [path]
     return encoder

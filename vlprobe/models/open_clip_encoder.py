@@ -33,7 +33,7 @@ class OpenClipEncoder(TorchDualEncoder):
         model: The model that `open_clip.create_model` returned; it is moved to the device.
         preprocess: OpenCLIP's inference transform, from a PIL image to a tensor.
         tokenizer: A function from texts to an int64 tensor with shape (n, context).
-        digest: The digest that `model_digest` returned.
+        digest: The digest of `identity_of` and the weights.
         device: "cpu", "cuda", "cuda:1" or "mps".
         precision: "fp32", or "fp16" or "bf16" for autocast. Embeddings are always normalized in fp32.
         note: A note for readers of the scores, such as that the model is untrained.
@@ -274,23 +274,17 @@ def _preprocessing(config: dict) -> dict[str, str]:
     }
 
 
-def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precision: str) -> str:
-    """Compute a digest (32 hex digits) of everything that can change an embedding: weights, config, preprocessing,
-    tokenizer, precision.
+def identity_of(
+    model: OpenClipModel, config: dict, tokenizer: Callable, precision: str
+) -> dict[str, object]:
+    """Return everything except the weights that can change an embedding: config, preprocessing, tokenizer, precision.
 
     Args:
-        model: The model that `open_clip.create_model` returned, on the CPU.
+        model: The model that `open_clip.create_model` returned.
         config: OpenCLIP's model config. The weights do not determine GELU or QuickGELU, or the number of heads.
         tokenizer: The tokenizer, which is identified by its output for a few characteristic texts.
         precision: The precision of the encoder.
     """
-    return frozen.digest(identity_of(model, config, tokenizer, precision), model)
-
-
-def identity_of(
-    model: OpenClipModel, config: dict, tokenizer: Callable, precision: str
-) -> dict[str, object]:
-    """Return everything except the weights that `model_digest` hashes for the same arguments."""
     return {
         "config": config,
         "preprocess": model.visual.preprocess_cfg,

@@ -304,6 +304,6 @@ def _sampled(scores: np.ndarray, sample: np.ndarray) -> QueryRanking:
     for k in ranking.OVERLAPS:
         is_known = k < n_candidates
         pairs[f"local_{k}"] = ranking.counted_overlaps(scores, k) if is_known else unknown
-    estimate = ranking.sampled_correlation(scores[:, sample])
+    estimate = ranking.rank_correlation(ranking.ranked(scores[:, sample]))
     measures = ranking.means(pairs) | {ranking.SAMPLED: estimate}
     return QueryRanking(measures, pairs, best_columns(scores, TOP_PICTURES).tolist())

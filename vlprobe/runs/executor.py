@@ -10,7 +10,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from pandas.core.util.hashing import hash_array
@@ -150,7 +149,7 @@ def part_name(case_range: CaseRange) -> str:
 
 
 class Executor(ABC):
-    """Base class for objects that score the parts of a run. Use as a context manager.
+    """Base class for objects that score the parts of a run. Call `close` at the end.
 
     Args:
         large_parts: Whether the model is fast enough for large parts.
@@ -172,12 +171,6 @@ class Executor(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Write embeddings that are still in memory and free all resources. By default, there are none."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 class SharedEncoder:

@@ -365,11 +365,12 @@ def _run_stages(
     if not context.run_entry.complete:
         with _lock(context, context.run_entry, progress):
             if not context.run_entry.complete:
-                with (
+                executor = (
                     RayExecutor(context, progress)
                     if is_on_ray
                     else LocalExecutor(context, model, progress, shared)
-                ) as executor:
+                )
+                with contextlib.closing(executor):
                     answer(context, model, executor)
     if context.request.examine:
         _examine(context, dataset, model, progress, shared)

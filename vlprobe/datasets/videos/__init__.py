@@ -1,1 +1,0 @@
-"""Readers for tables of frames, and for the videos from which frames are extracted."""
