@@ -577,10 +577,8 @@ class PictureSearchCard(SearchCard):
     def _mixture(self) -> str:
         """A sentence that describes the mixed picture."""
         edit = self._edit
-        if edit is None:
+        if edit is None or not self.is_own_mixture:
             return "A mixture of other pictures." if self.case.wrong_image else "A mixture."
-        if not self.is_own_mixture:
-            return "A mixture of other pictures."
         amount = "piece" if edit.kind == "patch" else "trace"
         return f"The same picture, with a {amount} of another one in it."
 

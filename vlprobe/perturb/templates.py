@@ -63,7 +63,7 @@ def raw(caption: str) -> list[Paraphrase]:
 
 
 def fitted(sentence: Sentence) -> list[Paraphrase]:
-    """Put the caption into each template and adapt it to the grammar; empty if the caption has no word.
+    """Put the caption, which has a word, into each template and adapt it to the grammar.
 
     Inside a sentence the caption's first letter becomes lowercase, unless it starts a name or the whole caption
     is in capitals. The caption's full stop moves to the end, and the result starts with a capital if the
@@ -71,8 +71,6 @@ def fitted(sentence: Sentence) -> list[Paraphrase]:
     not wrapped as the noun phrase after "a photo of".
     """
     caption, words = sentence.reading.text, sentence.reading.words
-    if not words:
-        return []
     core = caption.rstrip(" .") if caption.endswith(".") else caption
     stop = "." if len(core) < len(caption) else ""
     capital = caption[:1].isupper()

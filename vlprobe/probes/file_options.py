@@ -69,7 +69,7 @@ class FileOption:
         return content
 
 
-_EDITS = FileOption(
+EDITS = FileOption(
     name="edits",
     kind="the edits",
     called="The edits file",
@@ -103,17 +103,12 @@ class ProbeWithEdits(Probe):
 
         If no file is given, remove the option so that the run keeps its key.
         """
-        return with_edits_digest(options) if options["edits"] else without_unset(options, "edits")
+        return EDITS.with_digest(options) if options["edits"] else without_unset(options, "edits")
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput if the edits file contains a caption that does not occur in any item."""
         if edits := load_edits(options):
             edits.check(items)
-
-
-def with_edits_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """Add the edits file's full path and digest to the options. Raises InvalidInput if the file cannot be read."""
-    return _EDITS.with_digest(options)
 
 
 def load_edits(options: Mapping[str, object]) -> EditsFile | None:
@@ -138,7 +133,7 @@ def is_lgip_form(options: Mapping[str, object]) -> bool:
 @functools.lru_cache(maxsize=2)  # called for each item with the edits of the whole file
 def _edits_of(path: str, digest: str) -> EditsFile | None:
     """Read an edits file; return None if it is in LGIP's format. Raises InvalidInput if the file has changed."""
-    content = _EDITS.content(path, digest)
+    content = EDITS.content(path, digest)
     return None if edits_file.is_lgip_form(content) else edits_file.read(content, path)
 
 

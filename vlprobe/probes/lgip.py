@@ -250,7 +250,7 @@ class Lgip(file_options.ProbeWithEdits):
         chosen = [name for name in flips.TYPES if name in types]
         options = {**options, "flips": chosen if len(chosen) < len(flips.TYPES) else []}
         options = file_options.without_unset(options, "flips")
-        return file_options.with_edits_digest(options) if options["edits"] else options
+        return file_options.EDITS.with_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput if the edits file contains a caption that does not occur in any item."""

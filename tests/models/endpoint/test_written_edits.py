@@ -232,7 +232,7 @@ def test_every_kind_of_edit_can_be_requested_and_read_from_the_file(
 ):
     words = ["--kind", "visla", "--kind", "prsm", "--kind", "negatives", "--attempts", "1"]
     call(store, tiny, out, server, *words, "--item", "3.png")
-    edits = file_options.load_edits(file_options.with_edits_digest({"edits": str(out)}))
+    edits = file_options.load_edits(file_options.EDITS.with_digest({"edits": str(out)}))
     assert edits and edits.rows[0].subtype == "positive"
     rest = rows(out.with_suffix(".rejected.jsonl"))
     every = Counter(row["subtype"] for row in [*rows(out), *rest])
