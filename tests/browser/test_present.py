@@ -303,6 +303,8 @@ def test_a_new_slide_with_text_is_typed_at_once_and_its_preview_follows(blank):
     assert blank.evaluate("() => window.sent.at(-1)")[1]["order"][0].startswith("text:")
     blank.keyboard.type("A talk")
     assert blank.locator(".small .title").first.text_content() == "A talk"
+    numbers = [name.split()[0] for name in blank.locator(".small .called").all_text_contents()]
+    assert numbers[:3] == ["1", "2", "3"]  # of the other slides, too, before the field is left
 
 
 def test_another_deck_opens_with_its_first_slide_in_its_own_order(blank):
@@ -429,12 +431,18 @@ def test_a_tap_on_the_left_or_right_half_turns_the_slide(blank):
 def test_a_case_and_its_question_are_one_slide_of_the_list_and_two_of_the_show(blank):
     sent = wordy_reveal()
     vote, reveal = sent["slides"]
-    sent["slides"] = [reveal | {"question": vote | {"id": "reveal"}}]
+    sent["slides"] = [reveal | {"question": vote | {"id": "reveal", "key": "vote"}}]
     mount(blank, "slides", sent | {"editable": True, "suggestions": []})
     (name,) = blank.locator(".small .called").all_inner_texts()
     assert name.startswith("1–2 A woman riding a pink bike")  # as in the show
     assert blank.locator(".small .frame").count() == 2
     assert blank.get_by_text("The show asks the question first.").is_visible()
+    blank.get_by_label("Title of the question").fill("What is true?")
+    assert blank.locator(".small .title").first.text_content() == "What is true?"
+    blank.get_by_label("Speaker notes for the question").fill("Wait.")
+    blank.keyboard.press("Tab")
+    deck = blank.evaluate("() => window.sent.at(-1)")[1]
+    assert deck["titles"] == {"vote": "What is true?"} and deck["notes"] == {"vote": "Wait."}
     blank.locator("button.start").click()
     assert blank.locator(".foot .count").inner_text() == "1 of 2"
     assert "press 1 or 2" not in blank.locator(".stage").inner_text().lower()

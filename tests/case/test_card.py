@@ -75,6 +75,10 @@ def test_a_long_beginning_before_the_changed_words_of_a_wrong_caption_is_cut():
     (line,) = json.wall_card(case_card(card(**changed, **texts), FLIP), lambda name: name)["lines"]
     text = "".join(text for text, _ in line)
     assert text.startswith("wrong: … wide sea, four red") and ("four red", "lie") in line
+    texts = {name: f"{'On the sand, ' * 20}{text}" for name, text in texts.items()}
+    cut = case_card(card(**changed, **texts), FLIP).wrong_runs(60)
+    assert cut[0][0].startswith("… ") and ("four red", "lie") in cut
+    assert len("".join(text for text, _ in cut)) <= 60
 
 
 def test_two_words_that_trade_places_are_shown_with_a_two_way_arrow():

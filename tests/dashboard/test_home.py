@@ -63,7 +63,7 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(show_page, bundled):
         "Compare",
         "Present",
     ]
-    assert figures(at)["doors"][0]["sentence"] == "282 pictures that fool Tiny CLIP"
+    assert figures(at)["doors"][0]["sentence"] == "282 pictures that fool Tiny CLIP at least once"
     assert figures(at)["strip"]["of"] == "of 6,107"
     assert "Bundled results: six small models, 500 drawn scenes." in words(at)
     assert not at.error and not at.warning
@@ -427,7 +427,7 @@ def test_an_address_that_is_not_on_the_page_is_ignored(show_page, bundled):
 
 def test_the_url_selects_the_model_of_home(show_page, bundled):
     at = show_page(bundled, model="demo:eqsim")
-    assert figures(at)["doors"][0]["sentence"].endswith("fool Pair-tuned")
+    assert figures(at)["doors"][0]["sentence"].endswith("fool Pair-tuned at least once")
     counts = views.cases.outcomes(
         views.runs.question_set(bundled, at.query_params["set"]),
         Filter("demo:eqsim", "flip", subtype="number", outcome="all"),

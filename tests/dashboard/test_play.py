@@ -227,6 +227,9 @@ def test_a_new_hard_round_has_other_pictures_and_its_link_opens_it_again(
     del at.query_params["round"]  # on the way back from another page
     at.run()
     assert parameter(at, "round") == "1000032"
+    old = show(round="30")  # a link of an earlier version
+    old.button(key="new_round").click().run()
+    assert parameter(old, "round") == "1000031"
 
 
 def test_with_only_controls_the_questions_are_drawn_at_random_and_the_page_explains_it(
@@ -359,6 +362,23 @@ def test_two_people_play_in_one_room(
         assert parameter(host, "room") == code
     send(host, page.ROOM_KEY, next=screen.told["question"])
     assert screen.told["question"] == 1000 and screen.told["next"] == "Reveal"
+
+
+def test_a_room_opened_after_playing_alone_has_other_questions_and_its_host_s_screen_shows_no_vote(
+    show_quiz, screen: Screen, rooms: Rooms
+):
+    host = show_quiz(round="1000003", quiz="fair")
+    alone = solo(host).quiz
+    vote(host, 0, 0)
+    host.button(key="open_room").click().run()
+    code = parameter(host, "room")
+    assert rooms.quiz(code) == solo(show_quiz(round="1000004", quiz="fair")).quiz != alone
+    host.run()
+    vote(host, 1, 0, page.ROOM_KEY)
+    assert screen.told["heading"] == "Your vote is in."
+    assert [one["own"] for one in screen.told["captions"]] == ["", ""]
+    send(host, page.ROOM_KEY, next=0)
+    assert [one["own"] for one in screen.told["captions"]] == ["", "You"]
 
 
 def test_a_vote_after_the_answer_was_revealed_is_refused_with_a_warning(

@@ -253,6 +253,21 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     assert opened[0]["titled"] == opened[0]["noted"] == "Ours"
 
 
+def test_a_question_that_is_one_slide_with_its_answer_has_its_own_title_and_note(
+    show_page, store_copy: Store
+):
+    at = show_page(store_copy, "present", kind="flip")
+    slides = talk(at)["slides"]
+    (more,) = (slide for slide in slides if slide["question"])
+    texts = {more["question"]["key"]: "Guess."}
+    order = [slide["id"] for slide in slides]
+    send_deck(at, {"order": order, "included": {}, "titles": texts, "notes": texts})
+    (changed,) = (slide for slide in talk(at)["slides"] if slide["question"])
+    assert changed["question"]["heading"] == [["Guess.", ""]]
+    assert changed["question"]["notes"] == ["Guess."]
+    assert (changed["heading"], changed["notes"]) == (more["heading"], more["notes"])
+
+
 def test_after_another_one_the_previous_case_returns_with_its_title_order_and_notes(
     show_page, store_copy: Store
 ):

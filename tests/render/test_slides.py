@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -274,22 +274,26 @@ def test_a_slide_marks_the_words_that_home_and_the_quiz_mark_and_cuts_long_capti
     assert all(len("".join(text for text, _ in one.caption)) <= 600 for one in long.options)
 
 
-def often(shares: Mapping[str, float]) -> Slide:
-    """Return the slide about types of edit that fool models at these shares."""
+def often(shares: Mapping[str, float], pictured: Collection[str] | None = None) -> Slide:
+    """Return the slide about types of edit that fool models at these shares. `pictured` are types with a picture, by
+    default all.
+    """
     rows = tuple(
-        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
+        SubtypeShare(subtype, 1000, share, share - 0.01, share + 0.01)
         for subtype, share in shares.items()
     )
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     told = make_story(held_against(FOUR, shares=rows))
-    slides = deck.slides(replace(told, examples=dict.fromkeys(shares, first)))
+    bare = replace(first, images=())
+    examples = {name: first if pictured is None or name in pictured else bare for name in shares}
+    slides = deck.slides(replace(told, examples=examples))
     assert slides[-1].id == "closing"
     return next(one for one in slides if one.id == "often")
 
 
 def test_halves_are_only_in_the_notes_and_each_type_has_an_example_with_its_picture_or_its_text():
-    rows = [SubtypeShare("color", 100, 10, 0.1, 0.09, 0.11)]
-    rows.append(SubtypeShare("number", 100, 35.5, 0.355, 0.34, 0.37))
+    rows = [SubtypeShare("color", 100, 0.1, 0.09, 0.11)]
+    rows.append(SubtypeShare("number", 100, 0.355, 0.34, 0.37))
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     examples = {row.subtype: replace(first, source="red", target="blue") for row in rows}
     told = make_story(held_against(FOUR, shares=tuple(rows)), first)
@@ -297,7 +301,7 @@ def test_halves_are_only_in_the_notes_and_each_type_has_an_example_with_its_pict
     slides = {slide.id: slide for slide in deck.slides(told)}
     often = slides["often"]
     assert [figure.detail for figure in often.figures] == ["of 100 answers", "of 100 answers"]
-    assert "½" not in often.note and "35½ of 100, 35.5 %" in often.notes[1]
+    assert "½" not in f"{often}" and "number: 35.5 %" in often.notes[1]
     assert "Pair-tuned saw the captions in both orders; a case" in " ".join(often.notes)
     whole = [(("Three yellow", ""), (" ", ""), ("dogs", "lie"), (".", ""))] * 2
     assert [picture.label for picture in often.pictures] == whole
@@ -345,10 +349,10 @@ def test_a_changed_search_shows_the_pictures_of_both_wordings():
 def test_two_sets_of_one_kind_are_named_once_in_the_title_and_apart_on_the_slide():
     kinds = ("coreference-hard", "coreference-standard", "foil-it")
     slide = often(dict(zip(kinds, (0.48, 0.47, 0.05), strict=True)))
-    assert slide.title == "A wrong yes or no fools most often."
+    assert slide.title == "A wrong answer to a question fools most often."
     assert len({one.label for one in slide.figures}) == 3
     apart = often(dict(zip(kinds, (0.48, 0.05, 0.04), strict=True)))
-    assert apart.title == "A wrong yes or no (clean set) fools most often."
+    assert apart.title == "A wrong answer to a question (small set) fools most often."
 
 
 def test_the_second_case_is_asked_before_its_answer_which_is_one_slide_of_the_list():
@@ -457,7 +461,7 @@ def test_the_title_also_holds_for_types_without_a_figure():
 def test_the_kind_in_the_title_is_shown_although_another_set_of_it_is_more_general():
     subtypes = ("color", "number", "object", "relation", "coreference-standard", "coreference-hard")
     slide = often(dict(zip(subtypes, (0.1, 0.2, 0.21, 0.15, 0.25, 0.6), strict=True)))
-    assert slide.title == "A wrong yes or no (clean set) fools most often."
+    assert slide.title == "A wrong answer to a question (small set) fools most often."
     assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
 
 
@@ -467,10 +471,19 @@ def test_a_plural_type_takes_a_plural_verb_and_all_shares_have_one_format():
     assert [one.figure for one in slide.figures] == ["5.5 %", "33.0 %", "38.0 %"]
 
 
+def test_a_slide_on_types_prefers_types_with_a_picture_between_the_mildest_and_the_worst():
+    shares = {
+        name: (1 + place) / 20
+        for place, name in enumerate(["color", "swap", "typo", "case", "object", "number"])
+    }
+    figures = [figure.label for figure in often(shares, ["swap", "typo"]).figures]
+    assert figures == ["a wrong color", "swapped things", "a typo", "a wrong number"]
+
+
 def test_a_slide_on_types_needs_enough_answers_to_two_types():
     rows = (
-        SubtypeShare("color", 1000, 10, 0.01, 0.0, 0.02),
-        SubtypeShare("number", 29, 9, 0.3, 0, 1),
+        SubtypeShare("color", 1000, 0.01, 0.0, 0.02),
+        SubtypeShare("number", 29, 0.3, 0, 1),
     )
     ids = [one.id for one in deck.slides(make_story(held_against(FOUR, shares=rows)))]
     assert ids == ["models", "better", "closing"]
@@ -483,7 +496,7 @@ def test_only_the_best_model_is_colored_and_a_control_is_only_in_the_note():
     assert [bar.style for bar in slide.bars] == ["best", "", "", ""]
     assert "Coin flip, a control: 1.0 %." in slide.note
     assert slide.title == "10.0 to 40.0 % of the lies are believed."
-    assert "Pair-tuned is fooled by 100 of 1,000 lies." in slide.notes[0]
+    assert "Pair-tuned is fooled by 10.0 % of 1,000 lies." in slide.notes[0]
     assert any("6 pairs of models" in line and "5 differ clearly" in line for line in slide.notes)
     (first, *_) = slide.bars
     share = next(one.share for one in FOUR if one.model == first.model)

@@ -44,8 +44,8 @@ def runs_of(slide: Any) -> list[Any]:
 
 
 def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong_word():
-    rows = [SubtypeShare("color", 100, 10, 0.1, 0.09, 0.11)]
-    rows.append(SubtypeShare("number", 100, 35, 0.35, 0.34, 0.37))
+    rows = [SubtypeShare("color", 100, 0.1, 0.09, 0.11)]
+    rows.append(SubtypeShare("number", 100, 0.35, 0.34, 0.37))
     first = card(ANSWERS, "Three yellow trains.", "Three yellow dogs.")
     told = make_story(held_against(FOUR, shares=tuple(rows)), first)
     told = replace(told, models=(A, B, C), examples={"color": first})
@@ -55,7 +55,10 @@ def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong
     told = replace(told, examples={**told.examples, "number": swapped})
     told = replace(told, more=Opener(replace(first, id="a/c"), ""))
     slides = [slide for slide in deck.slides(told) if not slide.is_extra]
+    cover = Slide(id="text:title", heading=(("A talk", ""),), layout="cover")
+    slides.insert(0, cover)
     talk = read([*slides, replace(slides[0], is_extra=True)])
+    assert {line.alignment for line in talk.slides[0].shapes.title.text_frame.paragraphs} == {2}
     slides = [each for slide in slides for each in (slide.question, slide) if each]
     assert talk.slide_width / talk.slide_height == pytest.approx(16 / 9, rel=1e-4)
     assert len(talk.slides) == len(slides)

@@ -314,18 +314,23 @@ class CaseCard:
         return source, target
 
     def wrong_runs(self, longest: int) -> list[Run]:
-        """Return the wrong or reworded caption, cut to `longest` characters, with its changed words marked."""
+        """Return the wrong or reworded caption with its changed words marked, cut to about `longest` characters around
+        the first of them.
+        """
         text = self.case.wrong_text or self.case.true_text
         side = next((side for side in self.sides if side.text == text), CaseText(self.loser, text))
-        kept, room = [], longest - 1
-        runs = side.runs(LONGEST)  # if the captions were cut first, their last words would differ
-        if sum(len(words) for words, _ in runs) <= longest:
+        runs = side.runs()  # if the captions were cut first, their last words would differ
+        if len(side.text) <= longest:
             return runs
-        for words, style in runs:
-            if room > 0:
-                kept.append((words[:room], style))
-                room -= len(words)
-        return [*kept, ("…", "")]
+        place = next((place for place, (_, style) in enumerate(runs) if style), 0)
+        begin, changed = "".join(words for words, _ in runs[:place]), runs[place][0]
+        if longest - len(changed) <= len(begin) > longest // 2:  # marked words would be cut off
+            begin = f"… {begin[begin.rfind(' ', 0, -longest // 2) + 1 :]}"
+        kept, room = [], longest - 1
+        for words, style in [(begin, ""), *runs[place:]]:
+            kept.append((words[: max(room, 0)], style))
+            room -= len(words)
+        return [run for run in [*kept, ("…" * (room < 0), "")] if run[0]]
 
     @property
     def swapped_words(self) -> tuple[str, str]:

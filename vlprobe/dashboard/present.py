@@ -98,8 +98,8 @@ def _draw_slides(bar: DeltaGenerator) -> None:
         if talk_story.opener:
             _draw_openers(name, talk_story.opener)
         download, reset = (st.container(width="content") for _ in range(2))
-    frame.say_strangers(subject, names=full_names(renamed()))
     _draw_editor(subject, talk_story, arrangement, download, reset)
+    frame.say_strangers(subject, names=full_names(renamed()))
 
 
 def _pick_subject(rows: Sequence[QuestionSetRow]) -> tuple[PageSubject, str]:
@@ -141,7 +141,8 @@ def _draw_editor(
     base = deck.slides(talk_story, renamed())
     slides = arrange([*base, *_added(subject, talk_story, arrangement)], arrangement)
     talk = _talk(subject, talk_story, slides, arrangement.figures)
-    for slide in talk["slides"]:
+    every = [*talk["slides"], *filter(None, (slide["question"] for slide in talk["slides"]))]
+    for slide in every:
         slide["titled"] = arrangement.titles.get(slide["key"])
         slide["noted"] = arrangement.notes.get(slide["key"])
     saved = "Saved" if decks.is_kept() else "Saved until you close this page"
@@ -157,7 +158,7 @@ def _draw_editor(
     with reset:
         _draw_reset(name, arrangement)
     # What the browser sends is for the deck that was drawn, not for the one that the URL names by then
-    keys = [slide.text_key for slide in slides]
+    keys = [slide["key"] for slide in every]
     opening = talk_story.opener.card.id if talk_story.opener else ""
     is_shared = decks.is_kept() and arrangement != Arrangement()
     component("slides")(

@@ -67,8 +67,8 @@ PRESENTATION = Presentation(
         "relations": "Wrong relation",
         "action-replacement": "Wrong action",
         "actant-swap": "Swapped roles",
-        "coreference-standard": "Wrong yes or no",
-        "coreference-hard": "Wrong yes or no (clean set)",
+        "coreference-standard": "Wrong answer to a question",
+        "coreference-hard": "Wrong answer to a question (small set)",
         "foil-it": "Wrong noun",
         "coco2017": "COCO 2017 (plurals)",  # two names of one dataset, each of one phenomenon
         "coco_2017": "COCO 2017 (relations)",

@@ -217,7 +217,7 @@ PRESENTATION = Presentation(
         "rand-voca": "Random word",
         "same-concept": "Word of the same concept",
         "diff-concept": "Word of another concept",
-        "danger": "Danger word",
+        "danger": "Misleading word (danger)",
         "released": "As released",
         "clean": "Unchanged",
     },

@@ -128,7 +128,8 @@ def nothing(kind: KindPresentation) -> str:
 
 def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
     """Return a sentence for each page that Home links to. `n_pictures` is how many pictures fool the model."""
-    fooling = f"{counted(n_pictures, 'picture')} that fool{'s' if n_pictures == 1 else ''} {name}"
+    fool = "fools" if n_pictures == 1 else "fool"  # at least once: in either order of the captions
+    fooling = f"{counted(n_pictures, 'picture')} that {fool} {name} at least once"
     return {
         "explore": f"Every case of {name}" if kind.is_movement else fooling,
         "compare": "Which model is better, and on what",

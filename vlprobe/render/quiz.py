@@ -52,8 +52,8 @@ SKIPPED = "skipped"  # state of a question that does not count, because both cap
 IN_ONE_ORDER = "tied"  # state of an answer that changes with the order of the captions
 ASKED = "Which caption is true?"
 FAVORS_THE_BEST = (
-    "Questions that most of the best models get wrong are left out, because their labels may be "
-    "wrong. This favors these models."
+    "If most of the best models miss a question, its official answer may be wrong, so it is left "
+    "out. The best models therefore look a little better here than they are."
 )
 MOST_CHIPS = 9  # models below a caption
 MOST_SCORES = 8  # models in the row of scores
@@ -164,13 +164,13 @@ def how_chosen(quiz: QuizRound) -> str:
     if quiz.draw == "fair":
         return f"Drawn at random from {_lies(quiz)}."
     if n_models == 1:
-        return "Chosen to be hard: each question fooled the model."
+        return "Hard questions: each fooled the model."
     least = (
         every_model(n_models)
         if quiz.n_fooled == n_models
         else f"at least {count_word(quiz.n_fooled)} of the {count_word(n_models)} models"
     )
-    chosen = f"Chosen to be hard: each question fooled {least}."
+    chosen = f"Hard questions: each fooled {least}."
     return chosen + f" {FAVORS_THE_BEST}" * quiz.is_selected
 
 

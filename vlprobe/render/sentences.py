@@ -30,7 +30,7 @@ SKILLS = {  # by type of edit: a noun, and the skill of a model that it seldom f
     "rand-voca": ("random words", "spots random words"),
     "same-concept": ("words of the same concept", "spots words of the same concept"),
     "diff-concept": ("words of another concept", "spots words of another concept"),
-    "danger": ("danger words", "spots danger words"),
+    "danger": ("misleading words", "spots misleading words"),
 }
 
 

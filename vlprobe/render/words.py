@@ -74,7 +74,7 @@ WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or
     "rand-voca": "a random word",
     "same-concept": "a word of the same concept",
     "diff-concept": "a word of another concept",
-    "danger": "a danger word",
+    "danger": "a misleading word (danger)",
     "existence": "a false claim of existence",
     "plurals": "a wrong plural",
     "counting-hard": "a wrong count (hard)",
@@ -83,8 +83,8 @@ WRONG_SUBTYPES = {  # the error in a wrong caption, for use after "fooled by" or
     "relations": "a wrong relation",
     "action-replacement": "a wrong action",
     "actant-swap": "swapped roles",
-    "coreference-standard": "a wrong yes or no",
-    "coreference-hard": "a wrong yes or no (clean set)",
+    "coreference-standard": "a wrong answer to a question",
+    "coreference-hard": "a wrong answer to a question (small set)",
     "foil-it": "a wrong noun",
     "add_att": "an added attribute",
     "add_obj": "an added object",
@@ -139,11 +139,11 @@ def value_label(name: str) -> str:
     """Return plain words for a stored name. Unknown names are returned unchanged.
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
-    ('Color', 'Mixed picture (90 % stays)', 'Danger word, 3 words', 'Wrong color')
+    ('Color', 'Mixed picture (90 % stays)', 'Misleading word (danger), 3 words', 'Wrong color')
     >>> value_label("relation:in-front-of")
     'Relation: in front of'
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
-    ('Mixed picture (90 % stays), draw 1', 'Danger word, 3 words, draw 10', 'Least important word removed')
+    ('Mixed picture (90 % stays), draw 1', 'Misleading word (danger), 3 words, draw 10', 'Least important word removed')
     >>> value_label("template:in-this-image"), value_label("template:in-the-scene+flip:color")
     ('“in this image …”', '“… in the scene”, wrong color')
     """
@@ -330,7 +330,7 @@ def wrong(subtype: str) -> str:
     """Describe what is wrong in captions of a subtype, in words that fit into a sentence.
 
     >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9"), wrong("video-color")
-    ('a wrong color', 'a danger word, 3 words', 'a mixed picture (90 % stays)', 'a change of color')
+    ('a wrong color', 'a misleading word (danger), 3 words', 'a mixed picture (90 % stays)', 'a change of color')
     """
     edit, _, strength = subtype.partition(":")
     if subtype.startswith(PREFIX):
@@ -345,7 +345,7 @@ def edit_title(subtype: str) -> str:
     """Return the title of a type of edit, for headings, rows and columns: `wrong` without its article.
 
     >>> edit_title("color"), edit_title("danger:3"), edit_title("replace_rel"), edit_title("P1 of OCR")
-    ('Wrong color', 'Danger word, 3 words', 'Wrong relation', 'P1 of OCR')
+    ('Wrong color', 'Misleading word (danger), 3 words', 'Wrong relation', 'P1 of OCR')
     >>> edit_title("relation:in-front-of"), edit_title("mix:0.9")
     ('Relation: in front of', 'Mixed picture (90 % stays)')
     """

@@ -24,7 +24,15 @@ PICTURES = 5.8  # width of the pictures next to the words
 LEAST_HEIGHT = 0.5  # of a shape, if a slide has more text than fits
 NUMBERS = 1.9  # height of a number and what it counts
 EMU, POINT = 914400, 12700  # PowerPoint's unit, per inch and per point
-SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE = 16, 20, 22, 28, 36, 48  # SMALL: credits and sources
+SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE, COVER = (
+    16,
+    20,
+    22,
+    28,
+    36,
+    48,
+    54,
+)  # SMALL: credits and sources
 SCALES = (1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of type; below 1 only if a text does not fit
 LETTER, LINE = 0.52, 1.25  # width of a letter and height of a line, as shares of the type size
 PADDING = 0.15  # at the left and right of a framed caption
@@ -112,6 +120,8 @@ def _jpeg(source: str) -> io.BytesIO | None:
 
 def _draw(page: Any, slide: Values, contents: Contents) -> None:
     """Draw a slide: its words above or to the right of the pictures, then numbers or bars, and its note."""
+    from pptx.enum.text import PP_ALIGN
+
     shown, figures, bars = slide["pictures"], slide["figures"], slide["bars"]
     is_beside = bool(slide["layout"] == "beside" and shown and not figures)
     width = WIDTH - 2 * MARGIN
@@ -128,6 +138,9 @@ def _draw(page: Any, slide: Values, contents: Contents) -> None:
         _draw_columns(page, slide, place, contents)
     if bars:
         _draw_chart(page, slide, below)
+    if slide["layout"] == "cover":
+        for paragraph in (each for shape in page.shapes for each in shape.text_frame.paragraphs):
+            paragraph.alignment = PP_ALIGN.CENTER
     page.notes_slide.notes_text_frame.text = _clean("\n".join(slide["notes"]))
 
 
@@ -136,7 +149,8 @@ def _draw_words(page: Any, slide: Values, box: Box, is_centered: bool) -> float:
     left, top, width, height = box
     tag, tag_style = slide["tag"]
     is_small = slide["options"] or slide["figures"] or slide["bars"]
-    heading = Line(slide["heading"], HEADING if is_small else TITLE, INK, True)
+    size = COVER if slide["layout"] == "cover" else HEADING if is_small else TITLE
+    heading = Line(slide["heading"], size, INK, True)
     detail = re.sub(r"^[-*] ", "• ", slide["detail"], flags=re.MULTILINE).splitlines()
     texts = [Line([(line, "")], LARGE, QUIET) for line in detail]
     texts += [Line(_names(slide["marks"], True))] * bool(slide["marks"])

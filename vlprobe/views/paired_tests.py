@@ -128,8 +128,7 @@ class SubtypeShare:
 
     subtype: str
     n_answers: int  # one per model and case
-    n_believed: float  # half a case for a model that is fooled in one of two orders
-    share: float
+    share: float  # a model that is fooled in one of two orders counts half
     low: float
     high: float
 
@@ -604,11 +603,8 @@ class PairedCells:
         shares = estimate.estimates(list(measures.values()), self.n_units, True)
         rows = []
         for name, share in zip(measures, shares, strict=True):
-            n_answers, n_fooled = (
-                float(each[self._rows[name]].sum()) for each in (answered, fooled)
-            )
-            interval = share.value, share.low, share.high
-            rows.append(SubtypeShare(name, int(n_answers), n_fooled, *interval))
+            n_answers = int(answered[self._rows[name]].sum())
+            rows.append(SubtypeShare(name, n_answers, share.value, share.low, share.high))
         return tuple(sorted(rows, key=lambda row: (-row.n_answers, row.subtype)))
 
 

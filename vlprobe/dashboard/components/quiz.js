@@ -263,8 +263,8 @@ class Quiz {
 
   vote(caption) {
     if (!this.data.open || this.sent || this.data.captions[caption]?.own) return;
-    this.sent = true;
-    this.body.querySelectorAll(".option")[caption]?.classList.add("pressed");
+    this.sent = !this.data.join; // everyone sees the host's screen, so it shows no vote
+    this.body.querySelectorAll(".option")[caption]?.classList.toggle("pressed", this.sent);
     this.send("vote", { question: this.data.question, caption });
   }
 

@@ -31,7 +31,8 @@ const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", pictures
 const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.startsWith("text:"));
 
 // Return the slides of the show: a question comes before its answer, with which it is one slide in the editor.
-const inShow = (slides) => slides.filter(isShown).flatMap((slide) => (slide.question ? [slide.question, slide] : [slide]));
+const withQuestions = (slides) => slides.flatMap((slide) => (slide.question ? [slide.question, slide] : [slide]));
+const inShow = (slides) => withQuestions(slides.filter(isShown));
 
 // A question has captions or pictures to vote for.
 const isVote = ({ options, pictures }) => [...options, ...pictures].some(({ style, caption }) => (caption ? !style : style === "vote"));
@@ -64,14 +65,9 @@ function list(style, rows, draw) {
 
 // Draw a model's answer with its name, or only a symbol if there are many models.
 function drawMark(mark, place, all) {
-  if (all.length <= MOST_NAMED) {
-    const word = mark.state === "tied" ? `${mark.name}: ${mark.word}` : mark.name;
-    const chip = make("span", `chip ${mark.state}`, markOf(mark), make("span", "named", word));
-    chip.title = word;
-    return [chip];
-  }
-  const word = mark.word ? `${mark.name}: ${mark.word}` : mark.name;
-  const box = make("span", `answer ${mark.state}`, markOf(mark), make("span", "hidden", word));
+  const isNamed = all.length <= MOST_NAMED;
+  const word = mark.word && (!isNamed || mark.state === "tied") ? `${mark.name}: ${mark.word}` : mark.name;
+  const box = make("span", `${isNamed ? "chip" : "answer"} ${mark.state}`, markOf(mark), make("span", isNamed ? "named" : "hidden", word));
   box.title = word;
   return [box];
 }
@@ -315,22 +311,23 @@ class Show {
     const large = press("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
       make("span", "frame", this.small(slide)));
     large.disabled = !isShown(slide);
-    this.strip = make("ol", "strip", ...data.slides.map((one, place) => this.cell(one, place)));
+    this.strip = make("ol", "strip", ...this.cells());
     const middle = make("div", "middle", large);
     const side = make("div", "properties");
     if (data.editable) {
-      const notes = this.field("textarea", "Speaker notes", slide.notes.join("\n"),
-        (value) => Object.assign(this.current(slide), { noted: value, notes: value.split("\n") }));
       const isText = slide.id.startsWith("text:");  // its first line is the title
-      const heading = slide.heading.map(([words]) => words).join("");
-      const title = this.field(isText ? "textarea" : "input", isText ? "Title, and text below it" : "Title of this slide",
-        isText ? slide.titled || "" : heading, (value) => {
-          const [first, ...lines] = value.trim().split("\n");
-          Object.assign(this.current(slide), { heading: [[first, ""]], titled: value }, isText && { detail: lines.join("\n") });
-        }, true);
-      title.querySelector("input, textarea").maxLength = 300;
-      middle.append(notes);
-      side.append(title, this.actions(slide));
+      const parts = slide.question ? [[slide.question, "the question"], [slide, "the answer"]] : [[slide, "this slide"]];
+      for (const [one, name] of parts) {
+        middle.append(this.field("textarea", slide.question ? `Speaker notes for ${name}` : "Speaker notes", one.notes.join("\n"),
+          (value) => Object.assign(this.current(one), { noted: value, notes: value.split("\n") })));
+        const heading = one.heading.map(([words]) => words).join("");
+        side.append(this.field(isText ? "textarea" : "input", isText ? "Title, and text below it" : `Title of ${name}`,
+          isText ? one.titled || "" : heading, (value) => {
+            const [first, ...lines] = value.trim().split("\n");
+            Object.assign(this.current(one), { heading: [[first, ""]], titled: value }, isText && { detail: lines.join("\n") });
+          }, true));
+      }
+      side.append(this.actions(slide));
     }
     const more = data.editable && this.additions();
     this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side, more));
@@ -343,14 +340,20 @@ class Show {
     const place = slides.findIndex((one) => one.id === this.chosen), large = this.page.querySelector(".large");
     large.disabled = !isShown(slides[place]);
     large.querySelector(".frame").replaceChildren(this.small(slides[place]));
-    this.strip.children[place]?.replaceWith(this.cell(slides[place], place));
+    if (inShow(slides).length !== this.nShown) this.strip.replaceChildren(...this.cells()); // all numbers change
+    else this.strip.children[place]?.replaceWith(this.cell(slides[place], place));
     this.page.querySelector(".actions").replaceWith(this.actions(slides[place]));
     this.fit(this.page);
   }
 
   // Return this slide in the newest data, which may have arrived after the page was drawn.
   current(slide) {
-    return this.data.slides.find((one) => one.key === slide.key) ?? slide;
+    return withQuestions(this.data.slides).find((one) => one.key === slide.key) ?? slide;
+  }
+
+  cells() {
+    this.nShown = inShow(this.data.slides).length;
+    return this.data.slides.map((one, place) => this.cell(one, place));
   }
 
   small(slide) {
@@ -409,7 +412,7 @@ class Show {
   }
 
   field(name, label, value, act, isShownAtOnce = false) {
-    const input = Object.assign(make(name), { value, defaultValue: value, dir: "auto" });
+    const input = Object.assign(make(name), { value, defaultValue: value, dir: "auto", maxLength: isShownAtOnce ? 300 : 4000 });
     if (isShownAtOnce) input.addEventListener("input", () => (act(input.value), this.preview()));
     input.addEventListener("change", () => {
       input.defaultValue = input.value;
@@ -503,10 +506,10 @@ class Show {
     const { slides } = this.data;
     this.slides = inShow(slides);
     const order = slides.map((slide) => slide.id);
-    const of = (name, value) => Object.fromEntries(slides.filter((one) => value(one) !== undefined).map((one) => [one[name], value(one)]));
+    const of = (key, value, all = withQuestions(slides)) => Object.fromEntries(all.filter((one) => value(one) !== undefined).map((one) => [one[key], value(one)]));
     [this.unsaved, this.same, this.saved.textContent] = [this.same || this.unsaved, "", ""];
     this.edit();
-    this.send?.("deck", { order, included: of("id", (one) => one.on), titles: of("key", (one) => one.titled || undefined),
+    this.send?.("deck", { order, included: of("id", (one) => one.on, slides), titles: of("key", (one) => one.titled || undefined),
       notes: of("key", (one) => one.noted ?? undefined), known: this.known });
   }
 

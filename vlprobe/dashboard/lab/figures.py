@@ -45,7 +45,7 @@ EDITS = {
     "rand-voca": "A random word",
     "same-concept": "A word of the same concept",
     "diff-concept": "A word of another concept",
-    "danger": "A danger word",
+    "danger": "A misleading word (danger)",
     "mix": "Mixed pictures",
     "patch": "Patched pictures",
 }

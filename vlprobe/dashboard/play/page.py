@@ -96,7 +96,7 @@ def draw_quiz(bar: DeltaGenerator) -> None:
             picked = pick_round()
         if access.quiz() or not access.read_only():
             with st.popover("Room", icon=":material/groups:", type="tertiary", key="quiz_room"):
-                draw_door(picked[1] if picked else None)
+                draw_door(picked)
     if picked is None:
         _draw_nothing()
         return
@@ -319,11 +319,13 @@ def round_seed() -> int:
 
 
 def new_seed() -> None:
-    """Start the next round, or the first one with a random seed."""
-    last = st.session_state.get(SEED)
-    if last is None or last < FIRST_WITHOUT_REWORDED:
-        last = FIRST_WITHOUT_REWORDED + ROUNDS * random.randrange(LARGEST_SEED // ROUNDS) - 1
-    st.query_params["round"] = str(last + 1)
+    """Start the next round, or the first one with a random seed. After a link to an earlier version's round, continue
+    at the same place among today's rounds.
+    """
+    last = st.session_state.get(SEED, ROUNDS * random.randrange(LARGEST_SEED // ROUNDS) - 1)
+    st.query_params["round"] = str(
+        last + 1 + FIRST_WITHOUT_REWORDED * (last < FIRST_WITHOUT_REWORDED)
+    )
 
 
 SIDE, DRAWN_SIDE = 720, 672  # maximum pixels of a picture, and of a redrawn demo scene
@@ -471,7 +473,7 @@ def is_guest() -> bool:
     return False
 
 
-def draw_door(quiz: QuizRound | None) -> None:
+def draw_door(picked: tuple[PageSubject, QuizRound] | None) -> None:
     """Draw a button that opens a room with the picked questions, and a form for joining a room by its code. If this
     dashboard has no rooms or phones cannot reach it, say how to start one that they reach.
     """
@@ -481,10 +483,10 @@ def draw_door(quiz: QuizRound | None) -> None:
     is_here = is_local(_room_address(""))
     if is_here:
         _draw_phones(NO_PHONES)
-    is_empty = quiz is None or not quiz.questions
+    is_empty = picked is None or not picked[1].questions
     look = {"icon": "add", "type": "secondary" if is_here else "primary", "key": "open_room"}
     label = "Open a room on this computer only" if is_here else "Open a room"
-    press(label, _enter, all_rooms().open, quiz, disabled=is_empty, **look)
+    press(label, _open_room, *picked or (), disabled=is_empty, **look)
     quiet(ABOUT_ROOMS)
     with st.form("join_room", border=False):
         st.text_input("Code of a room", key="room_code", max_chars=20, placeholder="K7DP2M")
@@ -493,6 +495,15 @@ def draw_door(quiz: QuizRound | None) -> None:
             icon=":material/login:",
             on_click=lambda: attempt(_enter, all_rooms().join, st.session_state["room_code"]),
         )
+
+
+def _open_room(subject: PageSubject, quiz: QuizRound) -> None:
+    """Open a room with a round, or with the next one if the host has already played it alone."""
+    solo = st.session_state.get("quiz_solo")
+    if solo is not None and solo.quiz == quiz and solo.votes:
+        new_seed()
+        quiz = _quiz_round(subject, quiz.kind, quiz.draw)
+    _enter(all_rooms().open, quiz)
 
 
 def _enter(find: Callable[..., str], *arguments: object) -> None:
@@ -618,7 +629,8 @@ def _draw_room_question(code: str) -> None:
         subject,
         quiz,
         tally.question,
-        tally.own_vote,
+        # Everyone sees the host's screen
+        None if tally.is_host and not tally.is_revealed else tally.own_vote,
         tally.is_revealed,
         tally.votes,
         _room_values(subject, quiz, tally, code),

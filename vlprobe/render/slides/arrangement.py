@@ -164,20 +164,19 @@ def arrange(slides: Sequence[Slide], arrangement: Arrangement) -> tuple[Slide, .
         order = _insert(default, order)  # a full deck may exceed the maximum by these
     order = _insert(order, [slide.id for slide in slides])
     ordered = sorted(slides, key=lambda slide: order.index(slide.id))
-    arranged = []
-    for slide in ordered:
-        title = arrangement.titles.get(slide.text_key, "").strip()
-        detail = slide.detail
+
+    def edited(slide: Slide, key: str) -> Slide:
+        title, detail = arrangement.titles.get(key, "").strip(), slide.detail
         if title and slide.id.startswith(TEXT):
             title, _, detail = title.partition("\n")
-        note = arrangement.notes.get(slide.text_key)
-        arranged.append(
-            replace(
-                slide,
-                heading=((title, ""),) if title else slide.heading,
-                detail=detail,
-                notes=slide.notes if note is None else tuple(note.splitlines()),
-                is_extra=not arrangement.included.get(slide.id, not slide.is_extra),
-            )
+        note = arrangement.notes.get(key)
+        return replace(
+            slide,
+            heading=((title, ""),) if title else slide.heading,
+            detail=detail,
+            notes=slide.notes if note is None else tuple(note.splitlines()),
+            is_extra=not arrangement.included.get(slide.id, not slide.is_extra),
+            question=slide.question and edited(slide.question, slide.question_key),
         )
-    return tuple(arranged)
+
+    return tuple(edited(slide, slide.text_key) for slide in ordered)

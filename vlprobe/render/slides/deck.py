@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from vlprobe.case.card import CaseCard, card_type, case_card
@@ -119,7 +119,7 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
     least effective first.
 
     Args:
-        halves: A note on answers that count as half, for the exact counts in the speaker notes; "" without any.
+        halves: A note on answers that count as half, for the speaker notes; "" without any.
     """
     standings = story.standings
     rows = [
@@ -131,7 +131,8 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
         return []
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
     title = _worst_subtypes(rows)  # from all types
-    shown = [row for row in _mildest_and_worst(rows) if row.subtype in story.examples]
+    pictured = {name for name, card in story.examples.items() if card.images}
+    shown = [row for row in _mildest_and_worst(rows, pictured) if row.subtype in story.examples]
     cards = [case_card(story.examples[row.subtype], kind) for row in shown]
     of_cards = [card.wrong_runs(LONGEST_EXAMPLE) for card in cards]
     is_marked = all(any(style == "lie" for _, style in runs) for runs in of_cards)
@@ -140,7 +141,7 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
     left_out = len(standings.shares) - len(shown)
     remainder = f"{capitalized(counted(left_out, 'more kind'))} not shown." if left_out else ""
     ends = [
-        f"{capitalized(_named(row.subtype))}: {_count(row.n_believed, row.n_answers)}, {_share(row)}."
+        f"{capitalized(_named(row.subtype))}: {_share(row)} ({row.n_answers:,} answers)."
         for row in (shown or rows)[:: max(len(shown or rows) - 1, 1)]
     ]
     return [
@@ -168,9 +169,12 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
     ]
 
 
-def _mildest_and_worst(rows: Sequence[SubtypeShare]) -> list[SubtypeShare]:
-    """Return the first row and the last ones, `MOST_FIGURES` in all. If there are more, two sets of one kind count as
-    one, of which the worst of all or else the more general is kept.
+def _mildest_and_worst(
+    rows: Sequence[SubtypeShare], pictured: Collection[str]
+) -> list[SubtypeShare]:
+    """Return the first row, the last one and the worst of those between, `MOST_FIGURES` in all; types with a picture
+    are preferred. If there are more, two sets of one kind count as one, of which the worst of all or else the more
+    general is kept.
     """
     if len(rows) > MOST_FIGURES:
         worst = rows[-1]  # named by the title
@@ -179,7 +183,9 @@ def _mildest_and_worst(rows: Sequence[SubtypeShare]) -> list[SubtypeShare]:
         )
         heads = {wrong(row.subtype).partition(" (")[0]: row for row in reversed(general)}
         rows = [row for row in rows if row in heads.values()]
-    return [*rows] if len(rows) <= MOST_FIGURES else [rows[0], *rows[1 - MOST_FIGURES :]]
+    between = sorted(rows[1:-1], key=lambda row: (row.subtype not in pictured, -row.share))
+    left_out = between[MOST_FIGURES - 2 :]
+    return [row for row in rows if row not in left_out]
 
 
 def _example(card: CaseCard) -> SlidePicture:
@@ -190,16 +196,6 @@ def _example(card: CaseCard) -> SlidePicture:
         return SlidePicture("", f"True: {true_text}", caption)
     shot = card.front[0]
     return SlidePicture(shot.name, shot.alt, caption)
-
-
-def _count(n_believed: float, n_answers: int) -> str:
-    """Write a count of answers, in which an answer can count as half (see `halves_note`).
-
-    >>> _count(12, 1230), _count(353.5, 1230)
-    ('12 of 1,230', '353½ of 1,230')
-    """
-    half = "½" if n_believed % 1 else ""
-    return f"{math.floor(n_believed):,}{half} of {n_answers:,}"
 
 
 def _worst_subtypes(rows: Sequence[SubtypeShare]) -> str:
@@ -391,7 +387,7 @@ def _ranking_notes(
         ends = (contestants[0], contestants[-1])[: len(contestants)]
         lines[0] += "".join(
             f" {names[each.model]} is fooled by "
-            f"{_count(round(2 * each.share * each.n_cases) / 2, each.n_cases)} {kind.lies}."
+            f"{number(each.share, 'rate')} of {each.n_cases:,} {kind.lies}."
             for each in ends
         )
     if kind.is_share:

@@ -105,6 +105,11 @@ class Slide:
         return self.id if self.id.endswith(self.case) else f"{self.id} {self.case}"
 
     @property
+    def question_key(self) -> str:
+        """Key of the title and the note that a user gives the slide's question."""
+        return f"{self.text_key} question"
+
+    @property
     def title(self) -> str:
         """The heading as plain text."""
         return "".join(text for text, _ in self.heading)
@@ -190,7 +195,8 @@ def _slide_values(
         "note": slide.note,
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
-        "question": slide.question and _slide_values(slide.question, model_looks, names, keys),
+        "question": slide.question
+        and _slide_values(slide.question, model_looks, names, keys) | {"key": slide.question_key},
     }
 
 
