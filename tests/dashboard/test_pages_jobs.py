@@ -35,7 +35,7 @@ def test_start_is_disabled_until_a_model_and_a_kind_are_chosen(show_page, compar
     assert at.button(key="start").disabled
     at.multiselect(key="run_models").set_value([RANDOM]).run()
     assert not at.button(key="start").disabled
-    at.multiselect(key="run_lgip_kinds").set_value([]).run()
+    at.button_group(key="run_lgip_kinds").set_value([]).run()
     assert at.button(key="start").disabled
 
 

@@ -61,7 +61,7 @@ def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
         return value
     if option.type == "list":
         listed = option.choices[-1:]
-        at.multiselect(key=key).set_value([*([typed] if typed else []), *map(str, listed)])
+        at.get_by_key(key).set_value([*([typed] if typed else []), *map(str, listed)])
         return [*listed, *([type((*listed, "")[0])(typed)] if typed else [])]  # listed ones first
     value = typed or next(choice for choice in option.choices if choice != option.default)
     if option.choices or option.name == "gallery":
@@ -142,7 +142,7 @@ def test_the_vocabulary_and_the_flip_types_reach_the_job(
     choose_probe(at, "lgip").run()
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(make("lgip", tmp_path / "data", 3))
-    at.multiselect(key="run_lgip_flips").set_value(["color", "object"])
+    at.button_group(key="run_lgip_flips").set_value(["color", "object"])
     at.text_input(key="run_lgip_vocabulary").set_value(str(words)).run()
     assert not at.error, at.error[0].value
     at.button(key="start").click().run()
@@ -244,14 +244,7 @@ def test_an_invalid_value_shows_one_line_and_disables_start(
     at = open_form(monkeypatch, store)
     choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(["control:random"])
-    kind = (
-        at.multiselect
-        if isinstance(value, list)
-        else at.number_input
-        if isinstance(value, int)
-        else at.text_input
-    )
-    kind(key=field).set_value(value).run()
+    at.get_by_key(field).set_value(value).run()
     assert len(at.error) == 1 and said in at.error[0].value.replace("\\", "")
     assert at.button(key="start").disabled
 
@@ -343,7 +336,7 @@ def test_an_unavailable_device_starts_no_job(monkeypatch, store: Store, unspawne
 def test_the_order_of_picked_values_does_not_matter(monkeypatch, store: Store, unspawned: None):
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
-    at.multiselect(key="run_lgip_kinds").set_value(["combined", "paraphrase", "flip"]).run()
+    at.button_group(key="run_lgip_kinds").set_value(["combined", "paraphrase", "flip"]).run()
     at.button(key="start").click().run()
     assert requests(store)[0].options == registry.load_probe("lgip").defaults
 
@@ -351,7 +344,7 @@ def test_the_order_of_picked_values_does_not_matter(monkeypatch, store: Store, u
 def test_kinds_beyond_lgip_can_be_added_to_its_kinds(monkeypatch, store: Store, unspawned: None):
     at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
-    kinds = at.multiselect(key="run_lgip_kinds")
+    kinds = at.button_group(key="run_lgip_kinds")
     assert "Wrong color, number or object" in kinds.options
     assert not {"flip", "attribute-swap"} & set(kinds.options)  # words, not the names of options
     kinds.set_value([*kind_edits.OFFERED, "flip"]).run()
@@ -655,8 +648,8 @@ def test_all_picture_changes_and_half_truths_run_from_the_form_and_their_failure
     at.run()
     at.multiselect(key="run_models").set_value(models)
     at.text_input(key="run_own").set_value(photographs)
-    at.multiselect(key="run_pictures_changes").set_value(list(picture_changes.KINDS))
-    at.multiselect(key="run_pictures_severities").set_value(["3"])
+    at.button_group(key="run_pictures_changes").set_value(list(picture_changes.KINDS))
+    at.button_group(key="run_pictures_severities").set_value(["3"])
     at.selectbox(key="run_device").set_value("cpu")
     at.toggle(key="run_examine").set_value(False)
     at.number_input(key="run_workers").set_value(1).run()

@@ -19,14 +19,15 @@ def test_options_set_in_a_fold_are_used_while_it_is_closed_and_shown_when_it_ope
         MACHINE,
     ]
     at.multiselect(key="run_models").set_value(["control:random"])
-    at.multiselect(key="run_lgip_kinds").set_value(["flip"])
+    at.button_group(key="run_lgip_kinds").set_value(["flip"])
     at.number_input(key="run_lgip_k_same").set_value(3)
     at.number_input(key="run_seed").set_value(7).run()
     opened = at.query_params["open"]
     del at.query_params["open"]
     at.run()
     assert not [field for field in at.number_input if field.key == "run_seed"]
-    assert [fold.label[-12:] for fold in at.expander[1:]] == [" · 2 changed", " · 1 changed"]
+    assert at.button_group(key="run_lgip_kinds").value == ["flip"]  # types are never hidden
+    assert [fold.label[-12:] for fold in at.expander[1:]] == [" · 1 changed"] * 2
     at.button(key="start").click().run()
     (request,) = requests(store)
     assert request.seed == 7
@@ -34,6 +35,6 @@ def test_options_set_in_a_fold_are_used_while_it_is_closed_and_shown_when_it_ope
     at.query_params["open"] = opened
     at.run()
     assert at.number_input(key="run_seed").value == 7
-    assert at.multiselect(key="run_lgip_kinds").value == ["flip"]
+    assert at.button_group(key="run_lgip_kinds").value == ["flip"]
     at.number_input(key="run_seed").set_value(Request.seed).run()
     assert at.expander[-1].label == MACHINE

@@ -51,7 +51,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
 from vlprobe.storage.access import RAY
-from vlprobe.types import Picture
+from vlprobe.types import Item, Picture
 from vlprobe.types.options import Option, parse_options
 from vlprobe.views.progress import NOTHING, UNKNOWN, expected, in_words
 from vlprobe.views.records import RunRow
@@ -284,15 +284,17 @@ def _draw_thumbnails(name: str) -> None:
     if name.startswith("demo") and name != "demo":
         return
     with suppress(VlprobeError, OSError):  # the bar shows why a dataset cannot be read
-        captions = {
-            cast(Picture, item.image).name: item.captions[0] for item in gallery.first_items(name)
-        }
-        sources = {}  # captions by address
-        for picture, caption in list(captions.items())[:PREVIEWED]:
-            if source := large_picture(picture, PREVIEW_SIDE):
-                sources[source] = caption
-        if sources:
-            st.image(list(sources), width=THUMBNAIL, alt=list(sources.values()))
+        _draw_first(gallery.first_items(name), THUMBNAIL)
+
+
+def _draw_first(items: Sequence[Item], width: int) -> None:
+    """Draw the first few pictures, those of PREVIEW_SIDE pixels with their captions."""
+    names = {cast(Picture, item.image).name: "".join(item.captions[:1])[:80] for item in items}
+    shown = {large_picture(name, PREVIEW_SIDE): names[name] for name in list(names)[:PREVIEWED]}
+    shown.pop("", None)  # pictures that cannot be read
+    captions = list(map(plain, shown.values())) if width == PREVIEW_SIDE else None
+    if shown:
+        st.image(list(shown), captions, width=width, alt=list(shown.values()))
 
 
 def _drop() -> None:
@@ -323,12 +325,7 @@ def _preview(name: str) -> None:
     except (VlprobeError, OSError):
         return
     quiet(f"{views.runs.extent(n_items, n_pictures)} with captions.")
-    shown = {}  # captions by address
-    for item in pictured[:PREVIEWED]:
-        if source := large_picture(cast(Picture, item.image).name, PREVIEW_SIDE):
-            shown[source] = plain(item.captions[0][:80]) if item.captions else ""
-    if shown:
-        st.image(list(shown), list(shown.values()), width=PREVIEW_SIDE)
+    _draw_first(pictured, PREVIEW_SIDE)
 
 
 def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:
@@ -352,15 +349,21 @@ def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | N
 
 
 def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Draw an expander with the options of each chosen probe. Returns the typed values by probe and option name."""
+    """Draw the types of perturbation of each chosen probe, and an expander with its other options. Returns the typed
+    values by probe and option name.
+    """
     typed: dict[str, dict[str, object]] = {name: {} for name in chosen_probes}
     for name in chosen_probes:
         if described := registry.load_probe(name).options:
             label = f"Options for {plain(presentations()[name].name)}"
+            prefix = f"run_{name}"
             lists = [option for option in described if option.type in WIDE]
             others = [option for option in described if option not in lists]
-            groups, prefix = [*([option] for option in lists), others], f"run_{name}"
-            typed[name] = _fold_of_fields(f"how_{name}", label, groups, prefix, CARD_COLUMNS)
+            types = [one for one in lists if one.type == "list" and str in map(type, one.choices)]
+            _draw_fields(types, prefix, 1)
+            groups = [*([option] for option in lists if option not in types), others]
+            more = _fold_of_fields(f"how_{name}", label, groups, prefix, CARD_COLUMNS)
+            typed[name] = _kept(types, prefix) | more
     return typed
 
 
@@ -422,16 +425,18 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
         least = min(limits, default=None)
         column.number_input(option.label, least, option.maximum, step=1, **common)
     elif option.type == "list" or choices:
-        is_list = option.type == "list"
-        empty = "None (or type a name)"
-        if is_list:
-            empty = "None (type a value and press Enter)" if option.open else "None"
-        draw = column.multiselect if is_list else column.selectbox
-        common |= {"accept_new_options": option.open, "placeholder": empty}
         labels = {choice: KIND_LABELS.get(choice) or value_label(choice) for choice in choices}
         # Others may be typed, as they are written
-        label = str if option.open else labels.__getitem__
-        draw(option.label, choices, format_func=label, **common)
+        common["format_func"] = str if option.open else labels.__getitem__
+        if option.type == "list" and not option.open:
+            column.pills(option.label, choices, selection_mode="multi", wrap=True, **common)
+        elif option.type == "list":
+            common |= {"accept_new_options": True, "wrap": True}
+            empty = "None (type a value and press Enter)"
+            column.multiselect(option.label, choices, placeholder=empty, **common)
+        else:
+            common |= {"accept_new_options": option.open, "placeholder": "None (or type a name)"}
+            column.selectbox(option.label, choices, **common)
     else:
         column.text_input(option.label, **common)
 
