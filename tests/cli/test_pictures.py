@@ -120,7 +120,7 @@ def test_a_server_without_photographs_gives_one_line(tmp_path: Path, dataset: st
     Coco.gone = set(NAMES)
     result = run(tmp_path, dataset, "--from", coco)
     assert (
-        result.exit_code == 1 and "did not report a size for any of 5 photographs" in result.output
+        result.exit_code == 1 and "None of the 5 photographs can be downloaded" in result.output
     )
     assert "`" not in result.output
 
@@ -152,7 +152,7 @@ def test_if_the_first_size_requests_fail_no_further_ones_are_sent(
         Coco, "do_HEAD", lambda self: (asked.append(self.path), self.send_error(404))
     )
     urls = [f"{coco}/val2017/{name}" for name in names]
-    assert downloads.total_bytes(urls) == (0, 100)
+    assert downloads.total_bytes(urls) == (0, 100, "the server answered 404")
     assert len(asked) == downloads.PARALLEL
 
 

@@ -241,7 +241,8 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_the_map_of_published_answers_names_a_command_that_runs(show_page, published: Store):
     at = show_page(published, "explore", set=published_key(published), view="map")
     model = "openclip:ViT-B-32/openai"
-    expected = f"vlprobe run --model {model} --dataset bundled:SugarCrepe+available --probe eqben"
+    asked = f"--model {model} --dataset bundled:SugarCrepe+available --probe eqben"
+    expected = f"vlprobe --cache {published.address} run {asked}"
     assert expected in [each.value for each in at.code]
     registry.check_name("datasets", "bundled:SugarCrepe+available")
 
@@ -249,10 +250,15 @@ def test_the_map_of_published_answers_names_a_command_that_runs(show_page, publi
 def test_a_command_names_a_cache_other_than_the_default(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    assert state.cache_words() == []
     other = Store(tmp_path / "other")
     monkeypatch.setattr(state, "store", lambda: other)
     assert state.cache_words() == ["--cache", other.address]
+    # The server has its cache in VLPROBE_CACHE, which another terminal does not have
+    monkeypatch.setattr(state.store_module, "DEFAULT", other.address)
+    assert state.cache_words() == ["--cache", other.address]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(state, "store", lambda: Store("cache"))
+    assert state.cache_words() == []
 
 
 def published_key(above: Store) -> str:

@@ -157,7 +157,7 @@ def test_a_stopped_download_keeps_the_downloaded_photographs(store: Store):
     ("name", "line"),
     [
         (access.READ_ONLY, "This is a read-only demo. Pictures cannot be downloaded here."),
-        (access.ROOTS, "Download pictures in a terminal: vlprobe pictures bundled:SugarCrepe"),
+        (access.ROOTS, " pictures bundled:SugarCrepe"),
     ],
 )
 def test_a_read_only_or_confined_dashboard_explains_in_one_line_why_it_cannot_download(
@@ -166,7 +166,18 @@ def test_a_read_only_or_confined_dashboard_explains_in_one_line_why_it_cannot_do
     monkeypatch.setenv(name, "1" if name == access.READ_ONLY else str(store.root))
     at, file = open_case(monkeypatch, store)
     assert line in words(at) and labels(at) == []
+    assert name == access.READ_ONLY or f"vlprobe --cache {store.address} pictures" in words(at)
     download = page.Download(store, DATASET)
     with pytest.raises(page.InvalidInput, match=r"Pictures cannot|terminal"):
         download.begin(download.measure)
     assert Coco.requested == [] and not file.exists()
+
+
+def test_without_a_network_the_page_says_so_and_gives_the_command(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(page.photographs, "HOST", "http://127.0.0.1:9")  # nobody answers
+    at, _ = open_case(monkeypatch, store)
+    at = press(at, "Download all pictures")
+    assert "can be downloaded" in words(at) and "Connection refused" in words(at)
+    assert f"vlprobe --cache {store.address} pictures {DATASET}" in words(at)

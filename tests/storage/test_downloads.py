@@ -124,7 +124,7 @@ def test_an_interrupted_download_continues_with_the_missing_files(server: str, t
 
 def test_the_total_is_known_before_anything_is_downloaded(server: str):
     urls = [f"{server}/good-1", f"{server}/good-2", f"{server}/gone"]
-    assert total_bytes(urls) == (2 * len(CONTENT), 1)
+    assert total_bytes(urls) == (2 * len(CONTENT), 1, "the server answered 404")
     assert Server.requested == []
 
 

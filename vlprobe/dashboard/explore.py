@@ -185,7 +185,7 @@ SUSPECT = (
 ENCODER = "openclip:ViT-B-32/openai"
 NO_ENCODER = (
     "A map and similar pictures need a model that embeds pictures and captions on this machine. No model here "
-    "does. In a terminal, run one that does on the same questions:"
+    "does. In a terminal, run one that does on the same questions; its weights are downloaded once:"
 )
 VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the same cases
 

@@ -1,6 +1,7 @@
 """Download the photographs for a question set. The number and size are shown first, and users can stop and resume."""
 
 import os
+import shlex
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import registry, views
-from vlprobe.dashboard.state import PageSubject, query, quiet, store
+from vlprobe.dashboard.state import PageSubject, cache_words, query, quiet, store
 from vlprobe.dashboard.widgets import draw_row, press
 from vlprobe.datasets import photographs
 from vlprobe.errors import InvalidInput, VlprobeError
@@ -20,8 +21,7 @@ EVERY_SECONDS = 1
 SHOWN_AT = "download_shown_at"  # session key: the URL's query when a download was begun or running
 READ_ONLY = "This is a read-only demo. Pictures cannot be downloaded here."
 CONFINED = (
-    "This dashboard reads only the folders given with --root. Download pictures in a terminal: "
-    "vlprobe pictures {}"
+    "This dashboard reads only the folders given with --root. Download pictures in a terminal: {}"
 )
 
 
@@ -34,6 +34,7 @@ class Download:
     """Download of the photographs for one dataset. It runs in threads of this process, which first find out its size.
 
     Attributes:
+        command: The command that downloads the same photographs.
         announcement: A sentence with the number and size of the missing photographs, once they are known.
         is_running: Whether a thread is finding the size or downloading.
         n_done: Number of photographs handled so far.
@@ -43,6 +44,7 @@ class Download:
 
     store: Store
     dataset: str
+    command: str = ""
     announcement: str = ""
     is_running: bool = False
     n_done: int = 0
@@ -82,7 +84,7 @@ class Download:
         self.addresses, _ = photographs.missing(items, photographs.HOST)
         self.n_done = self.n_total = 0
         if self.addresses:
-            self.announcement = photographs.announcement(self.addresses, photographs.HOST)
+            self.announcement = photographs.announcement(self.addresses, self.command)
         else:
             self.result = "No COCO photographs are missing."
 
@@ -112,7 +114,11 @@ def refusal(dataset: str) -> str:
     """Return the reason why this dashboard may not download pictures, or "" if it may."""
     if access.read_only():
         return READ_ONLY
-    return CONFINED.format(dataset) if access.ROOTS in os.environ else ""
+    return CONFINED.format(_command(dataset)) if access.ROOTS in os.environ else ""
+
+
+def _command(dataset: str) -> str:
+    return shlex.join(["vlprobe", *cache_words(), "pictures", dataset])
 
 
 def draw_download(subject: PageSubject, key: str) -> None:
@@ -130,7 +136,7 @@ def draw_download(subject: PageSubject, key: str) -> None:
         return
     with _lock:
         name = (store().address, dataset)
-        download = _downloads.setdefault(name, Download(store(), dataset))
+        download = _downloads.setdefault(name, Download(store(), dataset, _command(dataset)))
     every = EVERY_SECONDS if download.is_running else None
     st.fragment(_draw, run_every=every)(download, key, download.is_running)
 

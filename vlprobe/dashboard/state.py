@@ -80,17 +80,15 @@ def store() -> Store:
     """Return the store that this dashboard shows and writes to, combined with the bundled results."""
     if page_store := _page_store.get():
         return page_store.store
-    return _default_store()
-
-
-def _default_store() -> Store:
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
 
 
 def cache_words() -> list[str]:
     """Return the option of a command that reads this dashboard's results and pictures; [] for the default cache."""
-    location = store().address
-    return [] if location == _default_store().address else ["--cache", location]
+    location = (
+        store().address
+    )  # not compared with DEFAULT: another terminal has not this server's VLPROBE_CACHE
+    return [] if Path(location).absolute() == Path("cache").absolute() else ["--cache", location]
 
 
 @functools.lru_cache(maxsize=8)  # opening takes 1 ms and a new DuckDB connection

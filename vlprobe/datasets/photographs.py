@@ -55,18 +55,21 @@ def page(path: Path) -> str:
     return f"{PAGES}{int(path.stem[-12:])}" if url(path) else ""
 
 
-def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
+def announcement(addresses: dict[Path, str], command: str, host: str = HOST) -> str:
     """Ask the server for the sizes of the photographs, and return a sentence that states their number and total
     size.
+
+    Args:
+        command: The command that downloads them, for the error.
 
     Raises:
         InvalidInput: the server reports no size for any photograph.
     """
-    n_bytes, n_unknown = downloads.total_bytes(addresses.values())
+    n_bytes, n_unknown, reason = downloads.total_bytes(addresses.values())
     if n_unknown == len(addresses):
         raise InvalidInput(
-            f"'{host}' did not report a size for any of {len(addresses):,} photographs. Check "
-            "the network, or choose a mirror: vlprobe pictures DATASET --from URL"
+            f"None of the {len(addresses):,} photographs can be downloaded from '{host}' ({reason}). Check this "
+            f"computer's network and repeat: {command}. For a copy of COCO elsewhere, add --from URL."
         )
     unknown = f", {n_unknown:,} of unknown size" if n_unknown else ""
     return f"{len(addresses):,} photographs are missing: {n_bytes / 1e6:,.1f} MB{unknown}."

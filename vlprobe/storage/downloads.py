@@ -6,6 +6,7 @@ files only come from the address the user saw.
 
 import contextlib
 import itertools
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -59,19 +60,20 @@ def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
     return {path: url for path, url in downloads.items() if not files.is_file(path)}
 
 
-def total_bytes(urls: Iterable[str]) -> tuple[int, int]:
+def total_bytes(urls: Iterable[str]) -> tuple[int, int, str]:
     """Request the sizes of files. If none of the first PARALLEL sizes is known, the other files are skipped.
 
     Returns:
-        The sum of the sizes in bytes, and the number of files whose size is unknown.
+        The sum of the sizes in bytes, the number of files whose size is unknown, and the first reason.
     """
     every = list(urls)
     with ThreadPoolExecutor(PARALLEL) as pool:  # the threads only wait for servers
         sizes = list(pool.map(_size, every[:PARALLEL]))
-        if sizes.count(None) == len(sizes):  # no network: all others would wait for the timeout
-            return 0, len(every)
-        sizes += pool.map(_size, every[PARALLEL:])
-    return sum(size or 0 for size in sizes), sizes.count(None)
+        if int in map(type, sizes):  # without a network, all others would wait for the timeout
+            sizes += pool.map(_size, every[PARALLEL:])
+    known = [size for size in sizes if isinstance(size, int)]
+    reasons = (size for size in sizes if isinstance(size, str))
+    return sum(known), len(every) - len(known), next(reasons, "")
 
 
 def download(
@@ -126,13 +128,14 @@ def _open(url: str, method: str, timeout_s: float) -> Iterator[HTTPResponse]:
         raise ValueError(f"the server answered {error.code}") from None
 
 
-def _size(url: str) -> int | None:
+def _size(url: str) -> int | str:
+    """Return the size of a file in bytes, or the reason why it is unknown."""
     try:
         with _open(url, "HEAD", TIMEOUT_S) as answer:
             length = answer.headers.get("Content-Length")
-            return int(length) if length else None
-    except FAILURES:
-        return None
+            return int(length) if length else "the server does not report sizes"
+    except FAILURES as error:
+        return _reason(error)
 
 
 def _fetch(url: str, path: Path, verify: Callable[[bytes], None], timeout_s: float) -> int:
@@ -152,4 +155,6 @@ def _fetch(url: str, path: Path, verify: Callable[[bytes], None], timeout_s: flo
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
         return "the server did not answer in time"
+    if isinstance(getattr(error, "reason", None), socket.gaierror):
+        return "the server's name is unknown, as without a network"
     return str(getattr(error, "reason", None) or error) or type(error).__name__
