@@ -588,7 +588,10 @@ def test_a_picture_s_other_wrong_captions_are_listed_and_open(show_page, compare
     every = views.filter.Filter(ONE, outcome="all")  # the filters hide those that do not fool it
     same, n_same = views.wall.same_group(question_set, every, card.case)
     assert n_same > card.more
-    assert f"{n_same} more wrong captions for this picture, regardless of filters" in bodies(at)
+    assert (
+        f"{n_same} more wrong captions for this picture, regardless of filters, clearest first"
+        in bodies(at)
+    )
     siblings = [button for button in at.button if str(button.key).startswith("case_sibling")]
     assert len(siblings) == len(same)
     siblings[0].click().run()

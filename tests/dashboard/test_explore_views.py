@@ -637,6 +637,28 @@ def test_the_explanation_of_a_rewording_mentions_no_wrong_caption(show_page, bun
     assert 'alt="The score falls most' in bodies(at)
 
 
+def test_the_explanation_with_a_model_that_is_no_encoder_asks_for_another_one(
+    show_page, bundled, scenes_key, monkeypatch
+):
+    monkeypatch.setattr(embeddings, "may_embed", lambda name: name != FLIPS.model)
+    card = views.wall.wall(views.runs.question_set(bundled, scenes_key), FLIPS)[0][0]
+    query = {"set": scenes_key, "model": FLIPS.model, "kind": "flip", "case": card.id}
+    at = show_page(bundled, "explore", **query)
+    lacks = "needs an encoder, and Tiny CLIP cannot be used as one here. Choose another model."
+    assert lacks in words(at)
+    assert "Tiny CLIP" not in at.selectbox(key="case_why_model").options
+
+
+def test_a_wall_of_rewordings_says_how_far_scores_move(show_page, bundled, scenes_key):
+    chosen = Filter(FLIPS.model, "paraphrase", outcome="all")
+    at = show_page(bundled, "explore", set=scenes_key, model=FLIPS.model, kind="paraphrase")
+    questions = views.runs.question_set(bundled, scenes_key)
+    numbers = views.cases.passing(questions, chosen)[0]
+    moved = sorted(-views.rows.margins(questions, [FLIPS.model], numbers)[0])
+    middle, far = moved[len(moved) // 2], moved[len(moved) * 9 // 10]
+    assert f"half moved by at most {middle:.3f}, a tenth by more than {far:.3f}" in wall(at)["note"]
+
+
 def test_the_explanation_says_whether_weights_or_the_picture_are_missing(
     show_page, tmp_path, monkeypatch
 ):

@@ -45,7 +45,7 @@ from vlprobe.dashboard.widgets import draw_row, draw_toast, link_page, open_page
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import capitalized, counted, halves_note, shorten
-from vlprobe.render.wall import pattern_words, rate_text
+from vlprobe.render.wall import orders, pattern_words, rate_text
 from vlprobe.render.words import is_plural, movement_kinds, value_label, wrong
 from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
@@ -352,7 +352,8 @@ def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) 
     same, n_same = view(views.wall.same_group, subject.question_set, every, card.case)
     if same:
         label = html.more_label(n_same, wrong_captions(described.kind), described.group)
-        draw_part(f"{label}, regardless of filters")
+        order = orders(described.kind.is_movement, card.is_scored)[sort].lower()
+        draw_part(f"{label}, regardless of filters, {order}")
         with st.container(key="case_more_list", gap=None):
             siblings = [case_card(sibling, described.kind) for sibling in same]
             changes_of = [
@@ -436,7 +437,8 @@ def _draw_pattern(subject: PageSubject, case_filter: Filter, described: CaseCard
     is_counted = not shown.pictured or views.rows.are_here(card.images)
     n_others = n_shown - (card.margin <= 0 and is_counted)
     with st.container(horizontal=True, key="case_pattern"):
-        words = html.others_text(len(others), n_others, shown.pictured)
+        order = orders(kind.is_movement, card.is_scored).get(shown.sort, "in any order").lower()
+        words = f"{html.others_text(len(others), n_others, shown.pictured)}, {order}"
         source, target = pattern_words(key)
         text = htpy.div(".vp-pattern")[
             htpy.strong[source, target and [htpy.span(".vp-quiet")[" → "], target]],

@@ -227,13 +227,18 @@ def draw_wall(subject: PageSubject, case_filter: Filter) -> None:
 
 
 def _rate(subject: PageSubject, case_filter: Filter) -> str:
-    """Describe how many wrong captions in the question set fool the model. Returns "" if no model can be fooled."""
+    """Describe how many wrong captions in the question set fool the model or, if none can, how far scores move."""
     counted = dict(counts(subject, case_filter))
     n_chosen = counted["all"]
     # Without filters that name an outcome, so that all cases count
     counted["all"] = counts(subject, case_filter.any_outcome())["all"]
-    if case_filter.kind in movement_kinds() or not counted["all"]:
+    if not counted["all"]:
         return ""
+    if case_filter.kind in movement_kinds():
+        numbers, *_ = view(views.cases.passing, subject.question_set, case_filter)
+        margins = views.rows.margins(subject.question_set, [case_filter.model], numbers)
+        median, much = (f"{-end:.3f}" for end in np.nanquantile(margins, (0.5, 0.1)))
+        return f"half moved by at most {median}, a tenth by more than {much}"
     if n_chosen < counted["all"] or case_filter.tagged:
         return case_links.share_text(subject, case_filter)
     if case_filter.other:
