@@ -252,13 +252,13 @@ def test_a_command_names_a_cache_other_than_the_default(
 ):
     other = Store(tmp_path / "other")
     monkeypatch.setattr(state, "store", lambda: other)
-    assert state.cache_words() == ["--cache", other.address]
+    assert state.command("runs") == f"vlprobe --cache {other.address} runs"
     # The server has its cache in VLPROBE_CACHE, which another terminal does not have
     monkeypatch.setattr(state.store_module, "DEFAULT", other.address)
-    assert state.cache_words() == ["--cache", other.address]
+    assert state.command("runs") == f"vlprobe --cache {other.address} runs"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(state, "store", lambda: Store("cache"))
-    assert state.cache_words() == []
+    assert state.command("runs") == "vlprobe runs"
 
 
 def published_key(above: Store) -> str:

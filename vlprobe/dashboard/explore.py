@@ -3,7 +3,6 @@
 The wall is drawn before *Share* and before the facets, because counting the facets takes longer.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,8 +29,8 @@ from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
-    cache_words,
     choose,
+    command,
     counts,
     dataset_name,
     model_labels,
@@ -112,7 +111,10 @@ def draw_page() -> None:
     elif "case" in st.query_params and shown != "suspects":
         size = page_size(subject, case_filter.kind)
         drawer.draw_case(subject, case_filter, size, is_grouped())
-    _draw_notes(subject)
+    if any(run.note or run.older for run in subject.question_set.runs):
+        with st.expander("Notes on these models", key="model_notes"):
+            frame.notes(subject)
+    tables.draw_set_details(subject.question_set)
 
 
 def draw_map(subject: PageSubject, case_filter: Filter) -> None:
@@ -144,7 +146,7 @@ def _draw_no_map(subject: PageSubject) -> None:
     only = f"+{AVAILABLE}" if views.rows.keeps_unpictured(subject.question_set) else ""
     only *= n_here < n_cases
     words = view(views.runs.command, subject.question_set, (ENCODER,), only)
-    st.code(shlex.join(["vlprobe", *cache_words(), *words]), language="bash", wrap_lines=True)
+    st.code(command(*words), language="bash", wrap_lines=True)
     if only:
         quiet(
             f"{only}: only the {n_here:,} of {n_cases:,} cases with a picture on this machine, as a question set of "
@@ -167,14 +169,6 @@ def draw_suspects(subject: PageSubject, case_filter: Filter) -> None:
         outcome = filters.OUTCOMES[case_filter.outcome].lower()
         labels.insert(0, f"{model_name(case_filter.model)} {outcome}")
     suspects.draw_suspects(subject, subject.kind, frozenset(numbers.tolist()), labels)
-
-
-def _draw_notes(subject: PageSubject) -> None:
-    """Draw the notes on the models and the question set."""
-    if any(run.note or run.older for run in subject.question_set.runs):
-        with st.expander("Notes on these models", key="model_notes"):
-            frame.notes(subject)
-    tables.draw_set_details(subject.question_set)
 
 
 PAIRS_PAGE_SIZE = 30  # cards per page, for cards with two pictures

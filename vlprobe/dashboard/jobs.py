@@ -1,13 +1,12 @@
 """Start and watch runs from a page. Each run is a separate process, so closing the page does not end it."""
 
 import contextlib
-import shlex
 
 import streamlit as st
 
 from vlprobe import registry
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.state import store, tag
+from vlprobe.dashboard.state import command, store, tag
 from vlprobe.dashboard.widgets import press, show_errors
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
@@ -70,8 +69,7 @@ def probe_button(probe: str) -> None:
     press(label, begin, request, icon="play_arrow", type="primary", key="demo")
     st.html(tag("p", "Or in a terminal, for your own models:", class_="vp-quiet"))
     words = [word for model in DEMO.models for word in ("--model", model)]
-    command = shlex.join(["vlprobe", "run", *words, "--probe", probe])
-    st.code(command, language="bash", wrap_lines=True)
+    st.code(command("run", *words, "--probe", probe), language="bash", wrap_lines=True)
 
 
 def watched() -> Job | None:

@@ -1,7 +1,6 @@
 """Download the photographs for a question set. The number and size are shown first, and users can stop and resume."""
 
 import os
-import shlex
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import registry, views
-from vlprobe.dashboard.state import PageSubject, cache_words, query, quiet, store
+from vlprobe.dashboard.state import PageSubject, command, query, quiet, store
 from vlprobe.dashboard.widgets import draw_row, press
 from vlprobe.datasets import photographs
 from vlprobe.errors import InvalidInput, VlprobeError
@@ -114,11 +113,7 @@ def refusal(dataset: str) -> str:
     """Return the reason why this dashboard may not download pictures, or "" if it may."""
     if access.read_only():
         return READ_ONLY
-    return CONFINED.format(_command(dataset)) if access.ROOTS in os.environ else ""
-
-
-def _command(dataset: str) -> str:
-    return shlex.join(["vlprobe", *cache_words(), "pictures", dataset])
+    return CONFINED.format(command("pictures", dataset)) if access.ROOTS in os.environ else ""
 
 
 def draw_download(subject: PageSubject, key: str) -> None:
@@ -136,7 +131,9 @@ def draw_download(subject: PageSubject, key: str) -> None:
         return
     with _lock:
         name = (store().address, dataset)
-        download = _downloads.setdefault(name, Download(store(), dataset, _command(dataset)))
+        download = _downloads.setdefault(
+            name, Download(store(), dataset, command("pictures", dataset))
+        )
     every = EVERY_SECONDS if download.is_running else None
     st.fragment(_draw, run_every=every)(download, key, download.is_running)
 

@@ -10,6 +10,7 @@ import copy
 import functools
 import os
 import re
+import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
@@ -83,12 +84,13 @@ def store() -> Store:
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
 
 
-def cache_words() -> list[str]:
-    """Return the option of a command that reads this dashboard's results and pictures; [] for the default cache."""
+def command(*words: str) -> str:
+    """Return the command for a terminal with the given words, on this dashboard's results and pictures."""
     location = (
         store().address
     )  # not compared with DEFAULT: another terminal has not this server's VLPROBE_CACHE
-    return [] if Path(location).absolute() == Path("cache").absolute() else ["--cache", location]
+    is_default = Path(location).absolute() == Path("cache").absolute()
+    return shlex.join(["vlprobe", *(() if is_default else ("--cache", location)), *words])
 
 
 @functools.lru_cache(maxsize=8)  # opening takes 1 ms and a new DuckDB connection

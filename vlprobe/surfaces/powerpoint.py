@@ -24,15 +24,8 @@ PICTURES = 5.8  # width of the pictures next to the words
 LEAST_HEIGHT = 0.5  # of a shape, if a slide has more text than fits
 NUMBERS = 1.9  # height of a number and what it counts
 EMU, POINT = 914400, 12700  # PowerPoint's unit, per inch and per point
-SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE, COVER = (
-    16,
-    20,
-    22,
-    28,
-    36,
-    48,
-    54,
-)  # SMALL: credits and sources
+SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE = 16, 20, 22, 28, 36, 48  # SMALL: credits and sources
+COVER = 54
 SCALES = (1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of type; below 1 only if a text does not fit
 LETTER, LINE = 0.52, 1.25  # width of a letter and height of a line, as shares of the type size
 PADDING = 0.15  # at the left and right of a framed caption

@@ -221,17 +221,15 @@ def examples(
             key=lambda card: (
                 bool(card.images) and card.images in pictures,
                 (card.source, card.target) in changes,
-                "swap" not in subtype and not _is_one_change(card),
+                "swap" not in subtype
+                and (
+                    not (card.source and card.target)
+                    or is_in_several_places(card.source, card.target)
+                ),
                 len(card.wrong_text),
             ),
         )
     return chosen
-
-
-def _is_one_change(card: WallCard) -> bool:
-    """Return whether words in one place of the caption were replaced."""
-    is_replaced = bool(card.source and card.target)
-    return is_replaced and not is_in_several_places(card.source, card.target)
 
 
 def _pictured(

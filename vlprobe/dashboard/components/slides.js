@@ -311,7 +311,7 @@ class Show {
     const large = press("large", `Show slide: ${slide.spoken}`, () => this.begin(this.slides.indexOf(slide), true),
       make("span", "frame", this.small(slide)));
     large.disabled = !isShown(slide);
-    this.strip = make("ol", "strip", ...this.cells());
+    this.strip = make("ol", "strip", ...data.slides.map((one, place) => this.cell(one, place)));
     const middle = make("div", "middle", large);
     const side = make("div", "properties");
     if (data.editable) {
@@ -340,8 +340,9 @@ class Show {
     const place = slides.findIndex((one) => one.id === this.chosen), large = this.page.querySelector(".large");
     large.disabled = !isShown(slides[place]);
     large.querySelector(".frame").replaceChildren(this.small(slides[place]));
-    if (inShow(slides).length !== this.nShown) this.strip.replaceChildren(...this.cells()); // all numbers change
-    else this.strip.children[place]?.replaceWith(this.cell(slides[place], place));
+    const item = this.strip.children[place];
+    if (item.classList.contains("off") !== isShown(slides[place])) item.replaceWith(this.cell(slides[place], place));
+    else this.strip.replaceChildren(...slides.map((one, at) => this.cell(one, at))); // all numbers change
     this.page.querySelector(".actions").replaceWith(this.actions(slides[place]));
     this.fit(this.page);
   }
@@ -349,11 +350,6 @@ class Show {
   // Return this slide in the newest data, which may have arrived after the page was drawn.
   current(slide) {
     return withQuestions(this.data.slides).find((one) => one.key === slide.key) ?? slide;
-  }
-
-  cells() {
-    this.nShown = inShow(this.data.slides).length;
-    return this.data.slides.map((one, place) => this.cell(one, place));
   }
 
   small(slide) {

@@ -2,7 +2,6 @@
 
 import html
 import re
-import shlex
 import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import streamlit as st
 
 from vlprobe import __version__, registry
 from vlprobe.dashboard.navigation import BELOW
-from vlprobe.dashboard.state import attempt, plain, quiet, store
+from vlprobe.dashboard.state import attempt, command, plain, quiet, store
 from vlprobe.dashboard.tables import show
 from vlprobe.dashboard.widgets import link_page, show_errors
 from vlprobe.errors import VlprobeError
@@ -246,10 +245,8 @@ def _mend(damages: tuple[Damage, ...]) -> None:
                 begun.append(job_id)
             except VlprobeError as error:
                 subject = f"{', '.join(request.models)} on {request.dataset} · {request.probe}"
-                command = shlex.join(
-                    ["vlprobe", "--cache", current.address, "jobs", "--resume", job_id]
-                )
-                problems.append(f"{subject}: {error} In a terminal: {command}")
+                resume = command("jobs", "--resume", job_id)
+                problems.append(f"{subject}: {error} In a terminal: {resume}")
     sentences = [
         f"{gone:,} {'file' if gone == 1 else 'files'} removed." if gone else "Nothing was removed."
     ]

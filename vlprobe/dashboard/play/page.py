@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import shlex
 import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +22,9 @@ from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
-    cache_words,
     carry,
     choose,
+    command,
     dataset_name,
     page_subject,
     plain,
@@ -273,20 +272,18 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
     """Draw a picker whose choice other pages share. If their choice is not eligible here, those pages still keep it."""
     carried = st.session_state.get(f"carried_{name}", "")
     linked = st.query_params.get(name, "")
-    if linked and linked not in options and (linked == carried or _is_stored(name, linked)):
+    known = set(
+        view(views.runs.question_sets)["case_key"]
+    )  # also what is not eligible for the quiz
+    if name == "kind":
+        known = {kind for presentation in presentations().values() for kind in presentation.kinds}
+    if linked and linked not in options and linked in (carried, *known):
         del st.query_params[name]
         carried = linked
     value = choose(label, name, options, next(iter(options)))
     if carried and carried not in options:
         carry(name, carried)
     return value
-
-
-def _is_stored(name: str, value: str) -> bool:
-    """Return whether a question set or kind in the URL exists here, even if it is not eligible for the quiz."""
-    if name == "set":
-        return value in set(view(views.runs.question_sets)["case_key"])
-    return any(value in presentation.kinds for presentation in presentations().values())
 
 
 def _quiz_round(subject: PageSubject, kind: str, draw: Draw) -> QuizRound:
@@ -424,6 +421,7 @@ NO_PHONES = (
     "Phones cannot join yet: this dashboard listens on this computer only. Stop it, and start it "
     "with this command, which lets visitors vote and read, but not run or upload anything:"
 )
+FOR_PHONES = "dashboard --quiz --read-only --address 0.0.0.0"
 DEFAULT_PORT = "8501"  # of `vlprobe dashboard`
 EVERY_INTERFACE = ("0.0.0.0", "::")  # addresses of a server that other computers can reach
 ABOUT_ROOMS = (
@@ -580,18 +578,9 @@ def _qr_code(room: str) -> str:
 def _draw_phones(remark: str) -> None:
     """Draw a remark and the command that starts a dashboard with rooms that phones can reach, on the same results."""
     quiet(remark)
-    command = [
-        "vlprobe",
-        *cache_words(),
-        "dashboard",
-        "--quiz",
-        "--read-only",
-        "--address",
-        "0.0.0.0",
-    ]
     port = str(st.get_option("server.port") or DEFAULT_PORT)
-    command += ["--port", port] * (port != DEFAULT_PORT)
-    st.code(shlex.join(command), language=None, wrap_lines=True)
+    words = [*FOR_PHONES.split(), *["--port", port] * (port != DEFAULT_PORT)]
+    st.code(command(*words), language=None, wrap_lines=True)
 
 
 def _leave(action: Callable[..., object], code: str) -> None:

@@ -7,7 +7,6 @@ on request.
 
 import contextlib
 import random
-import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from vlprobe.dashboard.play import tryit
 from vlprobe.dashboard.state import (
     address,
     choose,
+    command,
     dataset_name,
     link_docs,
     model_labels,
@@ -372,7 +372,10 @@ def _offer_real(draw_remark: Callable[[str], object]) -> None:
         label = f"Use {plain(model_name(name))}" if here else f"Download CLIP ({REAL_MB} MB)"
         icon = f":material/{'add' if here else 'download'}:"
         is_pressed = not access.read_only() and st.button(label, icon=icon, key="use_real")
-        _link_quiz()
+        rows = view(views.runs.question_set_rows)
+        if any(row.dataset.startswith(f"{bundled.PREFIX}:") for row in rows):
+            label = "Quiz: real models and photographs"
+            link_page("present", label, {"tab": "quiz"}, icon="image")
     if is_pressed:
         try:
             load_player(name)
@@ -388,14 +391,6 @@ def _offer_real(draw_remark: Callable[[str], object]) -> None:
 def _names_here() -> list[str]:
     """List the models for photographs whose weights are on this machine."""
     return [*open_clip.cached_names(), *hf.cached_names()]
-
-
-def _link_quiz() -> None:
-    """Draw a link to the quiz, if it has published answers about photographs."""
-    rows = view(views.runs.question_set_rows)
-    if any(row.dataset.startswith(f"{bundled.PREFIX}:") for row in rows):
-        label = "Quiz: real models and photographs"
-        link_page("present", label, {"tab": "quiz"}, icon="image")
 
 
 def _players() -> list[Player]:
@@ -640,8 +635,8 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     link_page("run", "Run a test on it", icon="play_arrow")
     quiet("Or run all tests in a terminal:")
     flags = [word for model in models for word in ("--model", model)]
-    command = shlex.join(["vlprobe", "run", *flags, "--dataset", f"folder:{folder}"])
-    st.code(command, language="bash", wrap_lines=True)
+    run = command("run", *flags, "--dataset", f"folder:{folder}")
+    st.code(run, language="bash", wrap_lines=True)
 
 
 def _link(is_complete: bool) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -129,7 +130,8 @@ def _draw() -> None:
         _draw_fields(limit, "run", 1)
         dataset = _pick_dataset(below, probes, models)
     with middle, _step("Perturbations", "what"):
-        gallery.draw(dataset, "pictures" in probes)
+        shown = partial(gallery.draw, dataset, "pictures" in probes)
+        fold("gallery", "Edits, before and after", "compare", shown)
         typed = _draw_options(probes)
     # Visitors can choose Ray only if the owner named a cluster
     hidden = ("limit",) if os.environ.get(RAY) else ("limit", "executor")
@@ -270,21 +272,16 @@ def _pick_dataset(
     if typed:
         _preview(typed)
     name = typed or picked or ""
-    is_drawn = (name or made_for).startswith("demo")
+    shown = name or made_for
+    is_drawn = shown.startswith("demo")
     toys = [model_name(model) for model in models if model in CARDS and not is_drawn]
     with below.container():
-        quiet(joined(f"{dataset_name(name or made_for)}.", drawn_only(toys, len(models))))
-        if not typed:
-            _draw_thumbnails(name or made_for)
+        quiet(joined(f"{dataset_name(shown)}.", drawn_only(toys, len(models))))
+        # Drawing the scenes of other demo datasets takes time; the bar shows why a dataset cannot be read
+        if not typed and (shown == "demo" or not is_drawn):
+            with suppress(VlprobeError, OSError):
+                _draw_first(gallery.first_items(shown), THUMBNAIL)
     return name
-
-
-def _draw_thumbnails(name: str) -> None:
-    """Draw the first pictures of a dataset, if reading them takes no time."""
-    if name.startswith("demo") and name != "demo":
-        return
-    with suppress(VlprobeError, OSError):  # the bar shows why a dataset cannot be read
-        _draw_first(gallery.first_items(name), THUMBNAIL)
 
 
 def _draw_first(items: Sequence[Item], width: int) -> None:

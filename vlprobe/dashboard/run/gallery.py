@@ -4,7 +4,6 @@ The probes make the cases, so that the gallery omits the same kinds as a run wou
 """
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -15,7 +14,7 @@ from PIL import Image
 
 from vlprobe import registry
 from vlprobe.dashboard.state import quiet, store
-from vlprobe.dashboard.widgets import error_text, fold
+from vlprobe.dashboard.widgets import error_text
 from vlprobe.datasets import demo
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import lgip, picture_changes
@@ -62,13 +61,9 @@ def first_items(dataset: str) -> list[Item]:
 
 
 def draw(dataset: str, changes_pictures: bool) -> None:
-    """Draw an expander with the gallery for a dataset, or for the demo's drawn scenes if `dataset` is "". Picture
-    changes are included if a chosen test makes them.
+    """Draw the gallery for a dataset, or for the demo's drawn scenes if `dataset` is "". Picture changes are included
+    if a chosen test makes them.
     """
-    fold("gallery", "Edits, before and after", "compare", partial(_draw, dataset, changes_pictures))
-
-
-def _draw(dataset: str, changes_pictures: bool) -> None:
     try:
         pictured = first_items(dataset)
         if not pictured:

@@ -221,7 +221,10 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
     model = case.answer.model if case.answer else ""
     strips = card.strips() if kind.is_share else []
     pictures = _ranked(card, strips) or _pictures(card, card.pictures)
-    ranked_by = ""
+    ranked_by = note = ""
+    if strips:  # which the slide may show in any number of rows
+        first, second = (count_word(len(strip.pictures)) for strip in strips[:2])
+        note = f"Pictures: {first} for the first wording, then {second} for the second. Framed: for both."
     if case.answer and card.winner_of(case.answer):
         ranked_by = f"{model} ranks this one first; other models may differ."
     slide = Slide(
@@ -242,7 +245,7 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
             for text in card.sides
             if text.role.box
         ),
-        note=_rows(strips) if strips else "",
+        note=note,
         notes=(card.speaker_notes[1] or kind.question, ranked_by),
     )
     return slide if kind.is_movement else _with_verdict(slide, kind, verdicts)
@@ -255,14 +258,6 @@ def _ranked(card: CaseCard, strips: Sequence[Strip]) -> tuple[SlidePicture, ...]
     return tuple(
         replace(each, label="", style="true" * all(each.name in row for row in rows))
         for each in pictures
-    )
-
-
-def _rows(strips: Sequence[Strip]) -> str:
-    """Say which pictures belong to which wording. The slide may show them in any number of rows."""
-    first, second = (count_word(len(strip.pictures)) for strip in strips[:2])
-    return (
-        f"Pictures: {first} for the first wording, then {second} for the second. Framed: for both."
     )
 
 

@@ -292,7 +292,7 @@ def _scale(
 ) -> tuple[float, float, str]:
     """Return the width per share of a bar, the share at which a line crosses the bars, and its label."""
     ends = [max(filter(math.isfinite, (each.share, each.high)), default=0.0) for each in rows]
-    guess = _guess(standings)
+    guess = 0.0 if standings.is_movement or math.isnan(standings.guess) else standings.guess
     limit = guess or _round_end(max(ends))
     label = number(limit, "rate").replace(".0 %", " %")
     if standings.unit != "rate":
@@ -323,11 +323,6 @@ def _round_end(longest: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(longest)) if longest > 0 else 1.0
     return round(next(step * power for step in (1, 2, 5, 10) if step * power >= longest), 9)
-
-
-def _guess(standings: PairedTests) -> float:
-    """Return the share of wrong captions that guessing prefers, or 0 if the kind has no guessing."""
-    return 0.0 if standings.is_movement or math.isnan(standings.guess) else standings.guess
 
 
 def _bars(
