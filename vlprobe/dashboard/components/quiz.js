@@ -93,7 +93,7 @@ class Quiz {
   draw(data, send) {
     document.addEventListener("keydown", this.listen); // again after `leave`
     for (const event of SIZES) window.addEventListener(event, this.fitted);
-    this.send = send;
+    [this.send, this.sent] = [send, false];
     const told = JSON.stringify(data);
     if (told === this.told) return;
     const moved = this.data?.question !== data.question || !this.data.end !== !data.end;
@@ -103,7 +103,6 @@ class Quiz {
     this.isKeyed = false;
     this.told = told;
     this.data = data;
-    this.sent = false;
     this.body.replaceChildren(...(data.end ? this.end(data) : [this.question(data), ...this.scores(data)]));
     this.fit();
     if (focus) this.focus(moved || opened ? "" : focus);
@@ -263,8 +262,9 @@ class Quiz {
 
   vote(caption) {
     if (!this.data.open || this.sent || this.data.captions[caption]?.own) return;
-    this.sent = !this.data.join; // everyone sees the host's screen, so it shows no vote
-    this.body.querySelectorAll(".option")[caption]?.classList.toggle("pressed", this.sent);
+    this.sent = true;
+    // Everyone sees the host's screen, so it shows no vote
+    this.body.querySelectorAll(".option")[caption]?.classList.toggle("pressed", !this.data.join);
     this.send("vote", { question: this.data.question, caption });
   }
 

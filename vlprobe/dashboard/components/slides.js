@@ -341,7 +341,7 @@ class Show {
     large.disabled = !isShown(slides[place]);
     large.querySelector(".frame").replaceChildren(this.small(slides[place]));
     const item = this.strip.children[place];
-    if (item.classList.contains("off") !== isShown(slides[place])) item.replaceWith(this.cell(slides[place], place));
+    if (item.classList.contains("off") === !isShown(slides[place])) item.replaceWith(this.cell(slides[place], place));
     else this.strip.replaceChildren(...slides.map((one, at) => this.cell(one, at))); // all numbers change
     this.page.querySelector(".actions").replaceWith(this.actions(slides[place]));
     this.fit(this.page);
