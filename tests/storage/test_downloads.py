@@ -86,8 +86,11 @@ def test_complete_files_are_written_and_each_failure_has_its_reason(server: str,
     assert "/good-elsewhere" not in Server.requested
 
 
-def test_a_server_that_does_not_answer_is_reported_as_a_failure(server: str, tmp_path: Path):
-    report = download({tmp_path / "a": f"{server}/silent"}, verify, ignore, timeout_s=0.3)
+def test_a_server_that_does_not_answer_is_reported_as_a_failure(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(downloads, "TIMEOUT_S", 0.3)
+    report = download({tmp_path / "a": f"{server}/silent"}, verify, ignore)
     assert report.failures == {tmp_path / "a": "the server did not answer in time"}
 
 

@@ -80,7 +80,6 @@ def download(
     downloads: Mapping[Path, str],
     verify: Callable[[bytes], None],
     on_progress: Callable[[int, int], None],
-    timeout_s: float = TIMEOUT_S,
 ) -> DownloadReport:
     """Download the files that do not exist yet.
 
@@ -89,7 +88,6 @@ def download(
         verify: Raises ValueError if the bytes are not as expected, for example not an image.
         on_progress: Called in the calling thread after each file with the number of files handled so far and
             the total; an error in it stops the download, and finished files stay.
-        timeout_s: Seconds without a byte after which a file fails.
     """
     report = DownloadReport()
     pool = ThreadPoolExecutor(PARALLEL)  # the threads only wait for servers
@@ -99,7 +97,7 @@ def download(
 
     def submit(count: int) -> None:
         for path, url in itertools.islice(waiting, count):
-            pending[pool.submit(_fetch, url, path, verify, timeout_s)] = path
+            pending[pool.submit(_fetch, url, path, verify)] = path
 
     try:
         submit(PARALLEL)  # no more at a time: a process that exits waits for everything submitted
@@ -119,9 +117,9 @@ def download(
 
 
 @contextlib.contextmanager
-def _open(url: str, method: str, timeout_s: float) -> Iterator[HTTPResponse]:
+def _open(url: str, method: str) -> Iterator[HTTPResponse]:
     try:
-        with _opener.open(urllib.request.Request(url, method=method), timeout=timeout_s) as answer:
+        with _opener.open(urllib.request.Request(url, method=method), timeout=TIMEOUT_S) as answer:
             yield answer
     except urllib.error.HTTPError as error:
         error.close()
@@ -131,15 +129,15 @@ def _open(url: str, method: str, timeout_s: float) -> Iterator[HTTPResponse]:
 def _size(url: str) -> int | str:
     """Return the size of a file in bytes, or the reason why it is unknown."""
     try:
-        with _open(url, "HEAD", TIMEOUT_S) as answer:
+        with _open(url, "HEAD") as answer:
             length = answer.headers.get("Content-Length")
             return int(length) if length else "the server does not report sizes"
     except FAILURES as error:
         return _reason(error)
 
 
-def _fetch(url: str, path: Path, verify: Callable[[bytes], None], timeout_s: float) -> int:
-    with _open(url, "GET", timeout_s) as answer:
+def _fetch(url: str, path: Path, verify: Callable[[bytes], None]) -> int:
+    with _open(url, "GET") as answer:
         content = answer.read(MAX_FILE_BYTES + 1)
         promised = answer.headers.get("Content-Length")
     if len(content) > MAX_FILE_BYTES:
