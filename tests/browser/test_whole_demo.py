@@ -33,8 +33,8 @@ def test_a_run_on_photographs_leads_to_a_failure_whose_tag_survives_a_reload(
     store = Store(tmp_path / "cache")
     with serving(tmp_path, with_shipped=False) as url, browsing(url, driver) as page:
         visit(page, url + "/run")
-        for card in ("model_demo-softmax", "model_demo-weak", "probe_rococo"):
-            page.locator(f".st-key-card_run_{card} label").click()
+        for name in ("card_run_model_demo-softmax", "card_run_model_demo-weak", "run_probe_rococo"):
+            page.locator(f".st-key-{name} label").click()
             idle(page)
         page.locator(".st-key-run_own input").fill(f"coco:{shared_data / 'coco_real'}")
         page.keyboard.press("Enter")
