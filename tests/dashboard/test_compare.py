@@ -127,7 +127,7 @@ def test_the_forest_has_the_rows_of_the_view(show_compare, filled: Store, key: s
 def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove_the_heading(
     monkeypatch, bundled
 ):
-    at = open_page(monkeypatch, bundled, "compare", tab="differences")
+    at = open_page(monkeypatch, bundled, "compare", tab="differences", model="demo:softmax")
     question_set = views.runs.question_set(bundled, one(at, "set"))
     answers: dict[str, list[int]] = {}
     for row in views.showcase.lie_counts(question_set, "flip"):
@@ -139,7 +139,7 @@ def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove
     assert one(at, "with").split("|") == compared
     assert f"Not in this comparison: {model_name(left_out)}." in words(at)
     everyone = "|".join([left_out, *compared])
-    chosen = {"with": everyone, "other": "demo:weak"}
+    chosen = {"with": everyone, "other": "demo:weak", "model": "demo:softmax"}
     complete = open_page(monkeypatch, bundled, "compare", tab="differences", **chosen)
     assert one(complete, "with") == everyone and "Not in this comparison" not in words(complete)
     assert "<h1>Pair-tuned is fooled less often than Tiny CLIP. It counts better.</h1>" in bodies(
@@ -149,11 +149,14 @@ def test_the_default_models_are_the_best_and_the_open_row_and_its_pictures_prove
     text = words(at)
     assert "133 fooled Tiny CLIP, not Pair-tuned" in text
     assert "48 fooled Pair-tuned, not Tiny CLIP" in text
-    assert read_open_row(complete) == ("object", "demo:weak")
+    assert read_open_row(complete) == ("number", "demo:weak")
+    best = open_page(monkeypatch, bundled, "compare", tab="differences")
+    assert best.selectbox(key="model").value == ranked[0]
+    assert "Pair-tuned is the baseline: it has the lowest value on all cases." in words(best)
 
 
 def test_a_tie_whose_uncorrected_interval_excludes_0_is_marked_as_corrected(monkeypatch, bundled):
-    rivals = {"with": "demo:weak|demo:sigmoid|demo:eqsim"}
+    rivals = {"model": "demo:softmax", "with": "demo:weak|demo:sigmoid|demo:eqsim"}
     at = open_page(monkeypatch, bundled, "compare", tab="differences", **rivals)
     dashed = [
         trace for trace in figure_of(at, "forest")["data"] if "lines" in trace.get("mode", "")
@@ -242,27 +245,17 @@ def test_a_clicked_card_opens_its_case_from_either_column(show_compare):
         assert "Picture 1 of " in words(opened)
 
 
-def test_the_default_baseline_is_the_model_with_the_most_results(
-    monkeypatch, filled: Store, key: str, tmp_path: Path
-):
-    at = open_page(monkeypatch, filled, "compare", tab="differences")
-    assert at.selectbox(key="model").value == MODELS[0]
-    assert MODELS[2] not in at.multiselect(key="with").value  # a control
-    fuller = Store(shutil.copytree(filled.root, tmp_path / "cache"))
-    run = views.runs.question_set(filled, key).run(MODELS[1])
-    manifest = fuller.run(run.key).manifest()
-    extra = {name: value for name, value in manifest.items() if name not in ("schema", "files")}
-    extra |= {"key": "d" * 16, "case_key": "c" * 16}
-    tables = {name: fuller.run(run.key).table(name) for name in ("scores", "estimates", "sums")}
-    fuller.run("d" * 16).finish(tables, extra)
-    facts = {
-        name: value
-        for name, value in filled.cases(key).manifest().items()
-        if name not in ("schema", "files")
-    }
-    fuller.cases("c" * 16).finish({"cases": filled.cases(key).table("cases")}, facts)
-    at = open_page(monkeypatch, fuller, "compare", tab="differences", set=key)
-    assert at.selectbox(key="model").value == MODELS[1]
+def test_a_default_model_of_explore_is_not_the_baseline_but_a_chosen_one_is(monkeypatch, bundled):
+    at = open_page(monkeypatch, bundled, "explore")
+    default = at.selectbox(key="model").value
+    at.query_params.clear()  # as the menu does
+    at.switch_page("pages/compare.py").run()
+    best = at.selectbox(key="model").value
+    assert best == "demo:eqsim" != default
+    at = open_page(monkeypatch, bundled, "explore", model="demo:weak")
+    at.query_params.clear()
+    at.switch_page("pages/compare.py").run()
+    assert at.selectbox(key="model").value == "demo:weak"
 
 
 def test_the_chosen_model_is_the_baseline_and_the_others_keep_their_order(show_compare):
@@ -338,11 +331,9 @@ def test_an_emptied_list_of_models_stays_empty_and_the_page_offers_models(show_c
     assert at.multiselect(key="with").value == []
     assert one(at, "with") == ""
     assert "Compare 2 with..." in words(at)
-    assert "Choose up to 7 models, in the list above" in words(at)
+    assert "Choose up to 7 models, in the list above." in words(at)
     assert not figure_of(at, "forest")
-    offered = [button for button in at.button if str(button.key).startswith("offer_")]
-    assert [button.label for button in offered] == [NAMES[0], NAMES[2]]
-    offered[1].click().run()
+    at.multiselect(key="with").set_value([MODELS[2]]).run()
     assert at.multiselect(key="with").value == [MODELS[2]]
     assert {model for _, model in marks_of(figure_of(at, "forest"))} == {MODELS[2]}
 
@@ -417,14 +408,17 @@ def test_the_scorecard_and_the_differences_have_the_same_models(monkeypatch, tmp
     at = open_page(monkeypatch, store, "compare", set=key, model=gpt, tab="differences")
     assert len(at.multiselect(key="with").value) == 4
     at.segmented_control(key="tab").set_value("scorecard").run()
-    (picker,) = (each for each in at.multiselect if each.key.startswith("shown_of_"))
+    (picker,) = (each for each in at.multiselect if each.key.startswith("shown_models_"))
     picker.set_value([text, image, gpt]).run()
     at.segmented_control(key="tab").set_value("differences").run()
     assert at.multiselect(key="with").value == [text, image]
     at.multiselect(key="with").set_value([text, coco]).run()
     at.segmented_control(key="tab").set_value("scorecard").run()
-    (picker,) = (each for each in at.multiselect if each.key.startswith("shown_of_"))
+    (picker,) = (each for each in at.multiselect if each.key.startswith("shown_models_"))
     assert set(picker.value) == {text, gpt, coco}
-    at.button(key="show_all").click().run()
+    at.button(key="shown_models_all").click().run()
     at.segmented_control(key="tab").set_value("differences").run()
     assert len(at.multiselect(key="with").value) == 4
+    at.query_params.clear()  # the menu leads to the tab that was open last
+    at.run()
+    assert at.query_params["tab"] in ("differences", ["differences"]) and not at.exception

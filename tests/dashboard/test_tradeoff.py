@@ -23,7 +23,7 @@ from vlprobe import views
 from vlprobe.features.tradeoff import page
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.render import numbers
-from vlprobe.render.words import edit_title, model_name, presentations, value_label
+from vlprobe.render.words import edit_title, model_name, value_label
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import display_names
@@ -153,7 +153,7 @@ def test_the_link_opens_the_counted_wrong_captions(show_tradeoff, filled: Store,
 
 def model_picker(at: AppTest) -> Multiselect:
     """Return the picker of the models to show. Its key depends on the models that it offers."""
-    (picker,) = [each for each in at.multiselect if str(each.key).startswith("shown_of_")]
+    (picker,) = [each for each in at.multiselect if str(each.key).startswith("shown_models_")]
     return picker
 
 
@@ -162,7 +162,7 @@ def test_a_selected_area_shows_only_its_models_until_show_all_is_clicked(show_tr
     assert at.query_params["shown"] in (f"{FIRST}|{SECOND}", [f"{FIRST}|{SECOND}"])
     assert set(marks_by_model(at)) == {FIRST, SECOND}
     assert model_picker(at).value == [FIRST, SECOND]
-    at.button(key="show_all").click().run()
+    at.button(key="shown_models_all").click().run()
     assert "shown" not in at.query_params and CONTROL in model_picker(at).value
     empty = select_marks(at, "tradeoff", is_area=True)
     assert "shown" not in empty.query_params
@@ -194,20 +194,18 @@ def test_an_overview_link_to_another_probe_opens_its_numbers(
     assert at.selectbox(key="set").value == sets["prsm"]
 
 
-def test_a_link_to_questions_without_a_trade_off_explains_it_and_links_to_one(
+def test_a_link_to_questions_without_a_trade_off_shows_others_and_says_so(
     monkeypatch: pytest.MonkeyPatch, every_probe: Store
 ):
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     at = open_page(monkeypatch, every_probe, "tradeoff", set=sets["prsm"])
-    assert not at.exception and not figure_of(at, "tradeoff")
-    assert [title.value for title in at.title] == ["These questions have no trade-off."]
-    links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
-    assert sets["prsm"] in links["What fools these models"]
-    keys = views.tradeoff.sets_with_trade_off(every_probe)
-    assert keys
-    for key in keys:  # each test has a link to one of its sets
-        probe = next(probe for probe in sets.index if sets[probe] == key)
-        assert key in links[presentations()[probe].name]
+    assert not at.exception and figure_of(at, "tradeoff")
+    line = "has no trade-off, so this page shows another question set. A trade-off needs two"
+    assert line in bodies(at)
+    assert at.selectbox(key="set").value in views.tradeoff.sets_with_trade_off(every_probe)
+    assert at.session_state["carried_set"] == sets["prsm"]  # other pages still show it
+    at.run()
+    assert line in bodies(at)
 
 
 def test_the_heading_for_controls_is_not_a_finding(

@@ -5,7 +5,6 @@ import math
 import re
 import shutil
 import subprocess
-import urllib.parse
 from dataclasses import replace
 from pathlib import Path
 
@@ -173,7 +172,7 @@ def test_a_model_is_called_best_only_if_no_other_is_tied_with_it(valse):
         others = [model for model in fit if model != clear]
         assert not clear or not any(column.ranking.verdict(clear, m) == "tied" for m in others)
     heading = card([hard]).finding()[0]
-    assert heading == "All 11 models are tied."
+    assert heading == "Against a wrong yes or no (clean set): All 11 models are tied."
 
 
 def test_a_heading_counts_the_columns_that_it_does_not_name(columns):
@@ -208,14 +207,76 @@ def test_the_count_of_a_model_with_both_orders_explains_its_halves(columns):
     assert "of them in only one order of the captions (counted as half): Explore" in html
 
 
-def test_the_finding_states_that_no_model_answered_all_question_sets(question_set, columns):
-    store = question_set.store
-    others = leaderboard(question_set_of(store, "lgip", "demo"), by="kind")
-    both = card([columns[0], *others])
-    assert both.finding()[1].startswith("No model answered all of these question sets.")
-    heading = both.finding()[0]
-    assert "is clearly best " in heading and "(Drawn scenes)" in "".join(both.finding())
-    assert "No model answered all" not in card(others).finding()[1]
+def test_all_cases_are_those_of_the_chosen_types_and_the_types_keep_their_numbers(
+    question_set, columns
+):
+    left_out = [column.name for column in columns if column.subtype.startswith("add")]
+    few = leaderboard(question_set, by="edit", baseline=GPT, left_out=left_out)
+    pooled, *of_types = few
+    types = [column.subtype for column in of_types]
+    assert list(pooled.pooled) == types and len(types) == pooled.n_types - 2 == 5
+    for model in (TROHN, GPT):
+        case_filter = Filter.parse(model, "foil", subtype=types)
+        counted = views.cases.outcomes(question_set, case_filter)
+        n_fooled = counted["fooled"] - counted["tied"] / 2 * (model == GPT)
+        assert pooled.cells[model].estimate.value == pytest.approx(n_fooled / counted["all"])
+        assert pooled.n_cases == counted["all"]
+    assert [replace(column, ranking=None) for column in of_types] == [
+        replace(column, ranking=None) for column in columns if column.subtype in types
+    ]
+    tests = views.paired_tests.compare_models(
+        question_set, (GPT, TROHN), "foil", types=tuple(types)
+    )
+    row, cell = tests.row(TROHN), pooled.cells[TROHN]
+    assert (row.difference, row.low, row.p_holm) == (
+        *(cell.difference, cell.difference_low, cell.p_holm),
+    )
+    assert tests.baseline.share == pooled.cells[GPT].estimate.value
+    scorecard = card(few)
+    assert scorecard.title(pooled) == "5 of 7 types"
+    assert scorecard.finding()[0] == f"On five of seven types together: {GPT} is fooled least."
+    assert "+".join(types) in set(scorecard.table()["subtype"])
+    one = leaderboard(question_set, by="edit", left_out=[c.name for c in columns[2:]])
+    assert [column.subtype for column in one] == [columns[1].subtype]
+    assert card(one).finding()[0].startswith("Against swapped things: ")
+    every = leaderboard(question_set, by="edit", left_out=[c.name for c in columns[1:]])
+    assert every == []
+
+
+def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
+    monkeypatch, question_set, columns
+):
+    left_out = [column.name for column in columns if column.subtype.startswith("add")]
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    store, query = question_set.store, {"set": question_set.key, "without": left_out}
+    at = open_page(monkeypatch, store, "compare", **query)
+    assert not at.exception and "On five of seven types together: GPT-4V" in bodies(at)
+    assert "5 of 7 types" in bodies(at) and "Added object" not in bodies(at)
+    assert all(name in bodies(at) for name in left_out)  # in the links to the other tab
+    query |= {"tab": "differences", "type": "", "other": "published:CLIP_COCO", "model": GPT}
+    query |= {"shown": f"{GPT}|{TROHN}|published:CLIP_COCO"}
+    at = open_page(monkeypatch, store, "compare", **query)
+    assert at.multiselect(key="with").value == ["published:CLIP_COCO", TROHN]
+    text = bodies(at)
+    assert "Only 5 types of edit" in text and "Added object" not in text
+    only = [
+        views.cases.outcomes(
+            question_set,
+            Filter.parse(
+                *(a, "foil"),
+                **{"subtype": [c.subtype for c in columns if c.subtype and c.name not in left_out]},
+                **{"other": b, "other_outcome": "held"},
+            ),
+        )["fooled"]
+        for a, b in itertools.permutations((GPT, "published:CLIP_COCO"))
+    ]
+    assert all(f'<b class="vp-big">{n:,}</b>' in text for n in only)
+
+
+def test_a_row_has_the_name_of_a_model_on_slides_if_it_begins_otherwise(columns):
+    names = {name: name.removeprefix("published:") for name in ranked_models(columns)}
+    html = replace(card(columns), names=names).html()
+    assert "on slides: CLIP + wrong captions" in html and html.count("on slides") == 3
 
 
 def different(p: dict) -> set:
@@ -322,6 +383,7 @@ def test_the_finding_is_about_the_models_on_the_page(monkeypatch, question_set, 
     )
     assert not at.exception and "GPT-4V is fooled least." in bodies(at)
     assert "TROHN-Text" not in bodies(at)
+    assert at.selectbox(key="model").value == GPT  # the best one of those shown
 
 
 def test_the_first_of_many_question_sets_are_shown_and_a_line_counts_all(monkeypatch, question_set):
@@ -399,7 +461,7 @@ def test_the_legend_explains_missing_values_only_if_a_cell_lacks_one(columns):
 
 
 def test_an_unknown_column_in_the_url_does_not_reverse_the_order(monkeypatch, columns):
-    for order, expected in (("-gone", (0, False)), (f"-{page._name(columns[1])}", (1, True))):
+    for order, expected in (("-gone", (0, False)), (f"-{columns[1].name}", (1, True))):
         monkeypatch.setattr(page.st, "query_params", {"order": order})
         assert page._sorted_by(columns) == expected
 
@@ -419,7 +481,7 @@ def test_a_column_sorts_the_rows_and_the_share_right_is_the_complement(columns):
 
 def picker_key(at) -> str:
     """Return the key of the picker of models, which keeps its selection in the browser while its popover is closed."""
-    (key,) = [str(each.key) for each in at.multiselect if str(each.key).startswith("shown_of_")]
+    (key,) = [str(each.key) for each in at.multiselect if str(each.key).startswith("shown_models_")]
     return key
 
 
@@ -475,28 +537,27 @@ def test_kinds_with_the_same_types_of_edit_have_separate_group_heads(question_se
     assert len(re.findall(heads, card(columns).html())) == 1
 
 
-def test_the_page_shows_many_sets_and_na_if_a_model_has_no_answers(monkeypatch, question_set):
+def test_sets_without_a_common_model_have_a_finding_and_a_table_each(monkeypatch, question_set):
     drawn = case_key_of(question_set.store, dataset="demo")
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(
         monkeypatch, question_set.store, "compare", sets="|".join([question_set.key, drawn])
     )
-    assert not at.exception and "n/a" in bodies(at) and at.button_group(key="score")
-    assert "No model answered all of these question sets." in bodies(at)
+    assert not at.exception and "n/a" not in bodies(at) and at.button_group(key="score")
     assert "Hsieh et al., SugarCrepe" in bodies(at)
     first = open_page(
         monkeypatch, question_set.store, "compare", sets="|".join([drawn, question_set.key])
     )
     assert "Hsieh et al., SugarCrepe" in bodies(first)
-    assert "(SugarCrepe)" in bodies(first)
-    heading = re.search(r"vp-finding.*?<h1>(.*?)</h1>", bodies(first), re.DOTALL)
-    assert heading and "is clearly best on SugarCrepe and against" in heading[1]
-    assert "columns" not in heading[1]  # names the sets, because no model answered both
+    headings = re.findall(r"vp-finding.*?<h1>(.*?)</h1>", bodies(first), re.DOTALL)
+    drawn_first, other = headings
+    assert drawn_first.startswith("Drawn scenes: Pair-tuned is clearly best against")
+    assert other.startswith("SugarCrepe: CLIP_TROHN-Text is fooled least.")
     assert picker_key(at) != picker_key(
         open_page(monkeypatch, question_set.store, "compare", sets=drawn)
     )
-    table = next(body for body in bodies(at).split("<table") if "vp-scorecard" in body)
-    assert "Tiny CLIP" in table and "GPT-4V" in table
+    table, other = (body for body in bodies(at).split("<table") if "vp-scorecard" in body)
+    assert "Tiny CLIP" in other and "GPT-4V" in table
     assert "tab=differences" in table and "explore?" in table
 
 
@@ -571,11 +632,9 @@ def test_each_heading_has_its_rate_of_guessing_or_says_that_lower_is_better(ques
     assert "vp-best" in card(columns).html() and "vp-best" not in alone.html()
 
 
-def test_hidden_models_stay_in_the_correction_and_the_legend_says_why(question_set, columns):
+def test_hidden_models_stay_in_the_correction(question_set, columns):
     few = [column.narrowed((GPT, TROHN)) for column in columns]
-    reason = "Hiding models does not change the correction, because"
     assert "every pair of models, shown or not: 10 tests" in card(few).reading()
-    assert reason in card(few).reading() and reason not in card(columns).reading()
     of_models = zip(few, columns, strict=True)
     assert all(one.cells[TROHN].verdict == all_.cells[TROHN].verdict for one, all_ in of_models)
 
@@ -623,11 +682,6 @@ def test_the_sentence_below_the_heading_counts_the_columns_in_which_models_are_c
     assert f"{TROHN} failed a check and is not ranked." in card(left_out).finding()[1]
     drawn = card(leaderboard(question_set_of(question_set.store, "series"), by="edit"))
     assert "for best" not in drawn.finding()[1]  # all six models are tied
-    both = card([*columns, *valse]).finding()[1]  # of different models
-    assert "CLIP_TROHN-Text (7 of 8), then GPT-4V (5 of 8) on SugarCrepe; " in both.replace(
-        "published:", ""
-    )
-    assert " (9 of 11), then " in both and " (8 of 11) on VALSE." in both
     # With one column of each set, they are counted together
     single = card([columns[0], columns[1], valse[0]])
     assert "of 2" in single.finding()[1]
@@ -635,9 +689,18 @@ def test_the_sentence_below_the_heading_counts_the_columns_in_which_models_are_c
     assert "Best, or tied for best, in the most columns: " in single.finding()[1]
 
 
-def test_a_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(columns):
+def test_a_slice_is_colored_like_a_type_but_not_counted_unless_answers_selected_it(columns):
     first, of_type, *_ = columns
-    of_slice = replace(of_type, subtype="slice:Two cases")
+    of_slice = replace(of_type, subtype="slice:Any cases")
+    assert of_slice.narrowed(of_slice.cells).cells == of_type.cells
+    with_it = card([first, of_type, of_slice])
+    assert with_it.finding() == card([first, of_type]).finding()
+    assert "The heading does not count named slices" in with_it.reading()
+
+
+def test_a_biased_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(columns):
+    first, of_type, *_ = columns
+    of_slice = replace(of_type, subtype="slice:Two cases", caveat="selected by answers")
     cells = {
         model: replace(cell, estimate=replace(cell.estimate, low=math.nan, high=math.nan))
         for model, cell in of_type.cells.items()
@@ -650,7 +713,7 @@ def test_a_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(c
     with_them, without = card([first, of_type, *apart]), card([first, of_type])
     assert with_them.finding() == without.finding()
     title = without.title(of_type)
-    note = f"“Two cases (slice)” (someone chose the cases); “{title}” (fewer than 5 pictures)."
+    note = f"“Two cases (slice)” (models' answers selected the cases); “{title}” (fewer than 5 pictures)."
     assert f"Not colored, and not counted in the heading: {note}" in with_them.reading()
     assert "Not colored" not in without.reading()
     hidden = card([first, of_type, replace(of_type, cells={})])  # all its models are hidden
@@ -801,22 +864,14 @@ def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, 
     assert "All tests" not in labels([question_set.key])
     assert "All tests" in labels([question_set.key, drawn[0]])
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
-    leads, own = at.get("page_link")  # buttons on the page
-    assert (
-        own.proto.label == "Choose the cases of a column"
-        and "outcome=all" in own.proto.query_string
-    )
-    assert leads.proto.label == "All tests on Drawn scenes"
-    query = urllib.parse.parse_qs(leads.proto.query_string)
-    assert query["by"] == ["kind"] and query["set"][0] in drawn
-    first = page.with_many_tests(())
-    assert first is not None and first.case_key == query["set"][0]
-    key = first.case_key
+    key = drawn[0]
     # Another picker, because a closed one would send its former selection
     other = open_page(monkeypatch, question_set.store, "compare", set=key, by="kind")
     assert not {each.key for each in at.multiselect} & {each.key for each in other.multiselect}
-    second = page.with_many_tests([key])
-    assert second and second.case_key != key
+    # One press leads from all tests of the drawn scenes back to the other question set
+    (sets,) = [each for each in other.selectbox if str(each.key).startswith("dataset_of_")]
+    sets.set_value(question_set.key).run()
+    assert not other.exception and "CLIP_TROHN-Text is fooled least." in bodies(other)
 
 
 def test_the_heading_of_a_lab_page_counts_a_case_fooled_in_one_of_two_orders_half(
@@ -1015,8 +1070,9 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
     monkeypatch.delenv(shipped.SETTING, raising=False)
     monkeypatch.setattr(export, "draw_menu", draw)
     monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", draw)
-    open_page(monkeypatch, question_set.store, "compare", set=question_set.key, tab="differences")
-    open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
+    query = {"set": question_set.key, "model": GPT}
+    open_page(monkeypatch, question_set.store, "compare", **query, tab="differences")
+    open_page(monkeypatch, question_set.store, "compare", **query)
     rows, scores = menus["forest"][3], menus["scorecard"][3]
     for how in ("latex", "markdown"):
         for text in (rows(how), scores(how)):
@@ -1073,7 +1129,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
     menus = []
     monkeypatch.delenv(shipped.SETTING, raising=False)
     monkeypatch.setattr(export, "draw_menu", lambda *given, **_: menus.append(given))
-    at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
+    at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key, model=GPT)
     ((_, figure, _, caption, _),) = menus
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
     printed, facts = paper.printed_figure(question_set, "scorecard", "text")

@@ -73,7 +73,7 @@ def test_only_sets_with_both_axes_are_offered_and_others_have_a_note(monkeypatch
     at.selectbox(key="trade_off_of").set_value("eqben").run()
     assert at.query_params["set"] == question_set_of(STORE, "eqben").key and not at.exception
     at = open_page(monkeypatch, STORE, "tradeoff", set=question_set_of(STORE, "prsm").key)
-    assert "measures only one thing" in bodies(at)
+    assert "has no trade-off, so this page shows another question set" in bodies(at)
 
 
 def test_no_interval_and_no_other_text_crosses_the_name_of_a_mark():

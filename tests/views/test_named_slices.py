@@ -270,6 +270,7 @@ def test_the_commands_save_show_check_export_and_remove_a_slice(
     [
         ({"model": "a", "outcome": "fooled"}, True),
         ({"model": "a", "outcome": "all", "fooled": ["b"]}, True),
+        ({"model": "a", "outcome": "all", "other": "b", "other_outcome": "held"}, True),
         ({"model": "a", "outcome": "all", "excluded": ["unseen_by=words"]}, True),
         ({"model": "a", "outcome": "all", "region": region_text("map", np.array([1, 2]))}, True),
         ({"model": "a", "outcome": "all", "region": region_text("a bus", np.array([2, 1]), True)}, False),

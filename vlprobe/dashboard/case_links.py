@@ -215,23 +215,23 @@ def count_text(subject: PageSubject, case_filter: Filter) -> str:
     return f"{n_cases} of {by_outcome['all']:,}"
 
 
-def share_text(subject: PageSubject, case_filter: Filter) -> str:
+def share_text(subject: PageSubject, case_filter: Filter, has_share: bool = True) -> str:
     """Describe the share of the cases that pass the outcomes in a filter, as the facets do, such as "7.8 % of 2,062
     cases (69 + 185 × ½)" if 185 of the 254 cases fool a model in only one of two orders. With hidden suspect labels,
-    which shares count, only the number of cases is given.
+    which shares count, only the number of cases is given. Without a share, only halves are described.
     """
     weight, n_asked = view(views.facets.weigh, subject.question_set, case_filter)
     text = f"of {counted(n_asked, 'tagged case' if case_filter.tagged else 'case')}"
     if case_filter.suspects or case_filter.tagged or not n_asked:
         return text
-    text = f"{100 * weight / n_asked:.1f} % {text}"
+    text = f"{100 * weight / n_asked:.1f} % {text}" if has_share else ""
     if not (halved := views.facets.halved_models(subject.question_set, case_filter)):
         return text
     if len(halved) == 1:
         n_once = round(2 * (n_passing(subject, case_filter) - weight))
         text += f" ({count_halves(n_passing(subject, case_filter) - n_once, n_once)})"
     names = " or ".join(map(model_name, halved))
-    return f"{text}: a case that fools {names} in one order only counts as half"
+    return f"{text.strip() or 'Halves'}: a case that fools {names} in one order only counts as half"
 
 
 def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:

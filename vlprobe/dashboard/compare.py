@@ -33,6 +33,7 @@ from vlprobe.dashboard.state import (
     page_number,
     paginate,
     pick,
+    plain,
     quiet,
     ranked_models,
     renamed,
@@ -41,20 +42,27 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, follow_links, link_page, press
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, follow_links, link_page
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
 from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, unbroken
+from vlprobe.render.sentences import (
+    capitalized,
+    counted,
+    joined,
+    sentence_names,
+    unbroken,
+)
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
+from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.paired_tests import MOST_RANKED, PairedTest, PairedTests
 from vlprobe.views.totals import Total
@@ -69,23 +77,31 @@ def draw_page() -> None:
         st.space("stretch")
         share_slot, export_slot = export.share_slots()
     if not contest.rivals:
-        draw_nobody(contest)
+        st.html(tag("h1", f"Compare {contest.names[contest.model]} with..."))
+        quiet(f"Choose up to {MOST} models, in the list above.")
         return
     unit = "spread" if st.query_params.get("unit") == "spread" else "cosine"
     arguments = contest.question_set, contest.compared, contest.kind, unit
-    comparison = view(views.paired_tests.compare_models, *arguments)
+    left_out = tuple(st.query_params.get_all("without"))
+    types = view(views.leaderboard.chosen_types, contest.question_set, contest.kind, left_out)
+    contest = replace(contest, types=types)
+    comparison = view(views.paired_tests.compare_models, *arguments, types=types)
     names = {model: model_name(model) for model in contest.compared}
     finding = verdict(comparison, contest.kind_presentation, names)
     heading, detail = (unbroken(text) for text in (finding.heading, finding.short))
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
     if st.query_params.get("score") == "right" and not contest.kind_presentation.is_movement:
         quiet(COUNTS_FOOLED)
+    if types:
+        quiet(f"Only {counted(len(types), 'type')} of edit, as chosen on the scorecard.")
     say_left_out(contest)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
-    for line in order_sentences(table, contest.names, contest.compared):
-        quiet(line)
-    play.draw_human_baseline(contest, contest.compared)
+    if not contest.types:  # these are of all types
+        for line in order_sentences(table, contest.names, contest.compared):
+            quiet(line)
+        for line in play.human_sentences(contest, contest.compared):
+            st.markdown(f":material/groups: {plain(line)}")
     open_row = draw_forest(contest, comparison, finding.row, export_slot)
     side_filter = draw_columns(contest, comparison, open_row)
     if not contest.kind_presentation.is_movement:
@@ -121,8 +137,15 @@ OLD_CARDS, CARDS = 12, 60  # cards per page, formerly and now
 
 def compared_subject() -> PageSubject:
     """Return the selection in the URL, or else the last one viewed. Stops the page if nothing can be compared."""
-    _lead_on()
-    subject = sentence.subject()
+    if base := st.query_params.get("base", ""):  # an older URL, whose pages had fewer cards
+        st.query_params["model"] = base
+        if "type" not in st.query_params:
+            st.query_params["type"] = ""
+        page = st.query_params.get("page", "")
+        if page.isdecimal() and len(page) < 9:
+            st.query_params["page"] = str(1 + OLD_CARDS * max(int(page) - 1, 0) // CARDS)
+        del st.query_params["base"]
+    subject = sentence.subject(is_baseline=True)
     if len(subject.models) < 2:
         st.html(tag("h1", "There is nothing to compare yet."))
         st.info("Only one model has run this test. A comparison needs two.", icon=":material/info:")
@@ -132,19 +155,6 @@ def compared_subject() -> PageSubject:
     st.query_params["with"] = BETWEEN.join(rivals)
     carry("with", BETWEEN.join(rivals))
     return replace(subject, rivals=tuple(rivals))
-
-
-def _lead_on() -> None:
-    """Rewrite an older URL: rename `base` to `model`, and convert the page number, because pages had fewer cards."""
-    if not (base := st.query_params.get("base", "")):
-        return
-    st.query_params["model"] = base
-    if "type" not in st.query_params:
-        st.query_params["type"] = ""
-    page = st.query_params.get("page", "")
-    if page.isdecimal() and len(page) < 9:
-        st.query_params["page"] = str(1 + OLD_CARDS * max(int(page) - 1, 0) // CARDS)
-    del st.query_params["base"]
 
 
 def _rivals(subject: PageSubject) -> list[str]:
@@ -164,7 +174,10 @@ def _rivals(subject: PageSubject) -> list[str]:
     if linked is None and "shown" in st.query_params:  # the best of them, if there are too many
         rivals.sort(key=candidates.index)
     best = [model for model in candidates if not is_control(model)] or candidates
-    return rivals[:MOST] or best[:FIRST]
+    rivals = rivals[:MOST] or best[:FIRST]
+    if linked is None and (other := st.query_params.get("other")) in candidates:
+        rivals = [other, *(model for model in rivals if model != other)][:MOST]
+    return rivals
 
 
 def _split(text: str) -> list[str]:
@@ -172,9 +185,14 @@ def _split(text: str) -> list[str]:
 
 
 def say_left_out(contest: PageSubject) -> None:
-    """Name the models that the comparison leaves out, best first, except controls."""
+    """Name the models that the comparison leaves out, best first, except controls, and say whether the baseline is the
+    best one.
+    """
     rated = set(contest.question_set.rated_models) - {*contest.compared}
-    names = [model_name(model) for model in ranked_models(contest) if model in rated]
+    ranked = ranked_models(contest)
+    names = [model_name(model) for model in ranked if model in rated]
+    if contest.model == ranked[0]:
+        quiet(f"{model_name(contest.model)} is the baseline: it has the lowest value on all cases.")
     if names:
         others = [f"and {counted(len(names) - MOST, 'other')}"] * (len(names) > MOST)
         limit = f" (at most {MOST} models)" * (len(contest.rivals) == MOST)
@@ -238,29 +256,6 @@ def change_baseline() -> None:
         write_choice(changes)
 
 
-def draw_nobody(subject: PageSubject) -> None:
-    """Draw a button for each model that can be compared with the baseline. Shown while no model is chosen."""
-    base = subject.names[subject.model]
-    st.html(tag("h1", f"Compare {base} with..."))
-    st.html(tag("p", f"Choose up to {MOST} models, in the list above or here:", class_="vp-quiet"))
-    offered = [model for model in subject.models if model != subject.model]
-    with st.container(horizontal=True, key="offered"):
-        for position, model in enumerate(offered[:9]):
-            press(model_name(model), write_choice, {"with": model}, key=f"offer_{position}")
-
-
-def selected_row(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> PairedTest:
-    """Return the selected row: the one in the URL, or else the row that the heading describes. If the URL names another
-    model but no type, return that model's clearest difference.
-    """
-    rival = st.query_params.get("other", "")
-    rival = rival if rival in contest.rivals else proof.model
-    linked = st.query_params.get("type")
-    if linked is not None and linked in comparison.subtypes:
-        return comparison.row(rival, linked)
-    return proof if rival == proof.model else forest.first_row(comparison, rival)
-
-
 def draw_forest(
     contest: PageSubject, comparison: PairedTests, proof: PairedTest, export_slot: DeltaGenerator
 ) -> PairedTest:
@@ -270,11 +265,16 @@ def draw_forest(
         proof: The row that the heading describes.
         export_slot: Where to draw the *Export* menu.
     """
-    open_row = selected_row(contest, comparison, proof)
+    rival, subtype = st.query_params.get("other", ""), st.query_params.get("type")
+    rival = rival if rival in contest.rivals else proof.model
+    subtype = subtype if subtype in comparison.subtypes else proof.subtype
+    open_row = comparison.row(rival, subtype)
     if all(math.isnan(row.difference) for row in comparison.rows):
         return open_row
     kind, baseline = contest.kind_presentation, contest.model
-    totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
+    totals = []
+    if not contest.types:  # published totals are of all types
+        totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
     labels = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
     # On a phone, the bar with the legend does not stay in view
@@ -314,26 +314,10 @@ def draw_forest(
     quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
     if totals:
         quiet(f"{rings} Point at a ring for its name; the exported CSV file lists all.")
-    _warn_of_slices(comparison)
-    return open_row
-
-
-def _warn_of_slices(comparison: PairedTests) -> None:
-    """Name the slices that consist of a compared model's failures or successes, which no fair comparison uses, and
-    those that were selected by an area of a map or by several models' answers.
-    """
-    compared = {each.model for each in comparison.contestants}
-    for named in view(views.named_slices.of_columns, comparison.subtypes):
-        if named.caveat and not named.selected_by:
+    for name, named in view(views.named_slices.read).items():
+        if named.caveat and f"{PREFIX}{name}" in comparison.subtypes:
             quiet(named.caveat)
-        for model, outcome in named.selected_by:
-            if model not in compared:
-                continue
-            what, how = ("fool", "worse") if outcome == "fooled" else ("do not fool", "better")
-            quiet(
-                f"The slice {named.name} contains only cases that {what} {model_name(model)}, so that "
-                f"model looks {how} in this slice's row than it is."
-            )
+    return open_row
 
 
 def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: PairedTest) -> None:
@@ -367,7 +351,8 @@ SHOWN = 6  # cards per column
 def side_filters(contest: PageSubject, row: PairedTest) -> list[Filter]:
     """Return the filters for the cases of a row that fool only the baseline, and those that fool only the other."""
     pairs = (contest.model, row.model), (row.model, contest.model)
-    return [side_filter(contest.kind, *pair, row.subtype) for pair in pairs]
+    filters = [side_filter(contest.kind, *pair, row.subtype) for pair in pairs]
+    return [each if row.subtype else replace(each, subtype=contest.types) for each in filters]
 
 
 def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest) -> Filter:
@@ -388,9 +373,9 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         for slot, name, case_filter, n_cases in columns:
             with slot:
                 share = ""
-                # If cases were left out, it would be of other cases than in the plot
-                if not comparison.is_movement and not test.n_left_out:
-                    share = case_links.share_text(contest, case_filter)
+                if not comparison.is_movement:
+                    # If cases were left out, a share would be of other cases than in the plot
+                    share = case_links.share_text(contest, case_filter, not test.n_left_out)
                 _draw_side(contest, name, case_filter, n_cases, share)
     quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
     if not comparison.is_movement:

@@ -230,7 +230,8 @@ def _doors(subject: PageSubject) -> list[home.Values]:
     sentences = home.doors(subject.kind_presentation, name, n_fooled)
     if len(subject.models) < 2:
         sentences["compare"] = "Test a second model, then see which is better"
-    queries = dict.fromkeys(("explore", "compare"), page_query(subject))
+    # Compare has a default baseline of its own
+    queries = {"explore": page_query(subject), "compare": page_query(subject, model="")}
     queries |= {"present": {"set": subject.key}, "try": {}}
     doors: list[home.Values] = [
         {"href": address(page, query), "title": ROW[page], "sentence": sentences[page]}

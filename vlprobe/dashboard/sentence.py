@@ -7,8 +7,9 @@ complete question set that has it.
 import datetime
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -27,6 +28,7 @@ from vlprobe.dashboard.state import (
     page_subject,
     pick,
     plain,
+    ranked_models,
     view,
     write_choice,
 )
@@ -51,9 +53,12 @@ OF_CASES = ("region", "unseen", "not")
 OF_PICTURES = ("tag", "tagged", "pictured")  # filters that apply to one dataset only
 
 
-def subject() -> PageSubject:
+def subject(is_baseline: bool = False) -> PageSubject:
     """Return the question set, model and kind in the URL, or else the last ones viewed or the defaults. If there are no
     results, the page stops.
+
+    Args:
+        is_baseline: Whether the default model is the best one of those shown, as others are compared with it.
     """
     sets = view(views.runs.question_set_rows)
     if not sets:
@@ -72,9 +77,16 @@ def subject() -> PageSubject:
     )
     keys = [candidate.case_key for candidate in likely]
     questions = page_subject(_current("set", keys, keys[0]))
-    default = view(views.runs.default_model, questions.models)
-    model = _current("model", questions.models, default)
     kinds_here = list_kinds(questions)
+    default = view(views.runs.default_model, questions.models)
+    if is_baseline:
+        kind = kind if kind in kinds_here else carried("kind", kinds_here, "")
+        kind = kind or view(views.runs.default_kind, questions.question_set)
+        ranked = ranked_models(replace(questions, kind=kind))
+        shown = st.query_params.get("shown") or st.session_state.get("carried_shown", "")
+        default = next((model for model in ranked if model in shown.split(CHOICES)), ranked[0])
+    st.session_state["default_model"] = default
+    model = _current("model", questions.models, default)
     kind = _current(
         "kind", kinds_here, view(views.runs.default_kind, questions.question_set, (model,))
     )
@@ -197,24 +209,41 @@ def pick_shown(every: Sequence[str], is_opened: bool = False) -> tuple[str, ...]
     """Draw a popover with a picker for the models that the page shows, and return them (see `shown_models`)."""
     models = shown_models(every, is_opened)
     label = f"{count_word(len(models))} of {count_word(len(every))} models"
-    if len(every) == 1:
-        label = model_name(every[0])
-    elif len(models) == len(every):
-        label = every_model(len(every))
-    # In a closed popover, the browser keeps the selection among other models and would send it as a choice
-    key = f"shown_of_{zlib.crc32(CHOICES.join(every).encode()):x}"
-    with st.popover(label, key="shown_models"):
-        st.session_state[key] = list(models)
-        st.multiselect(
-            "Models to show",
-            list(every),
-            format_func=model_labels(every),
-            key=key,
-            on_change=lambda: show_models(st.session_state[key], every),
-        )
-        if len(models) < len(every):
-            press("Show all", show_models, (), every, key="show_all")
+    if len(models) == len(every):
+        label = every_model(len(every)) if every[1:] else model_name(every[0])
+    options = dict(zip(every, map(model_labels(every), every), strict=True))
+    write = partial(show_models, every=every)
+    pick_several(label, "shown_models", "Models to show", options, models, write)
     return models
+
+
+def pick_several(
+    label: str,
+    key: str,
+    title: str,
+    options: Mapping[str, str],
+    chosen: Collection[str],
+    write: Callable[[list[str]], None],
+    salt: str = "",
+    draw: Callable[..., Any] = st.multiselect,
+    **settings: Any,
+) -> DeltaGenerator:
+    """Draw a popover with a picker for several of the options, and return it. A choice is passed to `write`.
+
+    In a closed popover, the browser keeps the former selection and would send it as a choice. So the picker is another
+    one if the options or the `salt` change.
+    """
+    picker_key = f"{key}_{zlib.crc32(CHOICES.join([*options, salt]).encode()):x}"
+    settings |= {"key": picker_key, "format_func": options.__getitem__}
+    popover = st.popover(label, key=key)
+    with popover:
+        st.session_state[picker_key] = list(chosen)
+        draw(
+            title, list(options), on_change=lambda: write(st.session_state[picker_key]), **settings
+        )
+        if not salt and len(chosen) < len(options):
+            press("Show all", write, list(options), key=f"{key}_all")
+    return popover
 
 
 def show_models(models: Collection[str], every: Collection[str]) -> None:
@@ -339,7 +368,7 @@ def _of_run(row: QuestionSetRow) -> str:
 
 
 def _change_dataset(suffix: str) -> None:
-    left = dict.fromkeys(("type", "rule", "pair", "area", *OF_CASES, *OF_PICTURES))
+    left = dict.fromkeys(("sets", "type", "rule", "pair", "area", *OF_CASES, *OF_PICTURES))
     write_choice(left | {"set": st.session_state[f"dataset{suffix}"]})
 
 

@@ -28,7 +28,7 @@ from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.render.sentences import sentence_names, shorten
+from vlprobe.render.sentences import counted, sentence_names, shorten
 from vlprobe.storage import annotations, display_names, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.bookmarks import SLICES
@@ -301,6 +301,7 @@ class PageSubject:
         model: The selected model, such as the baseline in a comparison; "" on pages without one.
         kind: The selected kind of question; "" on pages without one.
         rivals: The models that `model` is compared with, in the order of choice.
+        types: The types of edit that are compared; empty means all.
     """
 
     question_set: QuestionSet
@@ -309,6 +310,7 @@ class PageSubject:
     model: str = ""
     kind: str = ""
     rivals: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -333,7 +335,9 @@ class PageSubject:
     @property
     def kind_presentation(self) -> KindPresentation:
         """The labels and other text for the selected kind of question."""
-        return self.presentation.kind(self.kind)
+        kind = self.presentation.kind(self.kind)
+        scope = f" of {counted(len(self.types), 'type')}" * bool(self.types)
+        return replace(kind, lie=f"{kind.wrong_side}{scope}") if scope else kind
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -473,8 +477,9 @@ def carried(name: str, options: Container[str], default: str) -> str:
 
 
 def carry(name: str, value: str) -> None:
-    """Remember a choice for other pages, as long as the browser tab is open."""
-    st.session_state[f"carried_{name}"] = value
+    """Remember a choice for other pages, as long as the browser tab is open. A page's default model is no choice."""
+    is_choice = name != "model" or value != st.session_state.get("default_model")
+    st.session_state[f"carried_{name}"] = value if is_choice else ""
 
 
 def address() -> str:

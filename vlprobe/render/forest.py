@@ -111,17 +111,6 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
     return f"any {noun}" if article in ("a", "an", "another") and noun else f"any: {lie}"
 
 
-def first_row(comparison: PairedTests, rival: str) -> PairedTest:
-    """Return the row that is open when a rival is selected.
-
-    This is the type of edit with the largest clear difference from the baseline, or all types together if no difference
-    is clear.
-    """
-    rows = [row for row in comparison.rows if row.model == rival]
-    clear = [row for row in rows if row.subtype and row.verdict in ("fewer", "more")]
-    return max(clear, key=lambda row: abs(row.difference), default=rows[0])
-
-
 def describe_shared(row: PairedTest, comparison: PairedTests, noun: str) -> str:
     """Describe how many cases fool both models or neither, and how many only one of the models answered."""
     if comparison.is_movement:

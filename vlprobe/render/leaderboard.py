@@ -34,7 +34,7 @@ def formatted_table(
         columns: The columns that `views.leaderboard.leaderboard` returns.
         renamed: Display names of models and datasets.
     """
-    parts = _parts(columns)
+    parts = parts_of(columns)
     tables = []
     for number_of_part, part in enumerate(parts, 1):
         models = ranked_models(part)
@@ -57,7 +57,7 @@ def formatted_table(
     return "\n".join(tables)
 
 
-def _parts(columns: Sequence[LeaderboardColumn]) -> list[list[LeaderboardColumn]]:
+def parts_of(columns: Sequence[LeaderboardColumn]) -> list[list[LeaderboardColumn]]:
     """Split columns into parts without a common model, in the order of their first columns."""
     parts: list[list[LeaderboardColumn]] = []
     for column in columns:

@@ -274,10 +274,12 @@ def _best_guess(table: CaseTable, kind: str) -> BlindAccuracy | None:
 LEAST_DIFFERENT = 0.05
 
 
-def fewer_words(question_set: QuestionSet, kind: str) -> dict[str, float]:
+def fewer_words(
+    question_set: QuestionSet, kind: str, types: tuple[str, ...] = ()
+) -> dict[str, float]:
     """Compute how often choosing the caption with fewer words is wrong, by subtype and named slice ("slice:NAME"). The
-    key "" stands for all cases. If both captions have the same number of words, the choice counts as wrong; the value
-    is NaN if the numbers differ in less than LEAST_DIFFERENT of the cases.
+    key "" stands for all cases, or for those of the given types. If both captions have the same number of words, the
+    choice counts as wrong; the value is NaN if the numbers differ in less than LEAST_DIFFERENT of the cases.
 
     Only cases with one picture, a true caption and a wrong caption are counted. Keys without such a case are omitted.
     """
@@ -289,7 +291,7 @@ def fewer_words(question_set: QuestionSet, kind: str) -> dict[str, float]:
     parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}
     for name, numbers in named_slices.of_kind(question_set, kind).items():
         parts[named_slices.PREFIX + name] = table.loc[table.index.isin(numbers)]
-    parts[""] = table
+    parts[""] = table.loc[table["subtype"].isin(types)] if types else table
     return {
         name: float(np.mean(part["surplus"] >= 0)) if can_choose(part) else math.nan
         for name, part in parts.items()

@@ -4,16 +4,16 @@ a model prefers, by kind of case and type of edit. The command and Compare's sco
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
 from vlprobe import registry
 from vlprobe.metrics.tie_groups import group_letters, tie_groups
 from vlprobe.types import POOLED, Metric
-from vlprobe.views import estimates
+from vlprobe.views import estimates, named_slices
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import (
     PairedTests,
@@ -82,17 +82,31 @@ class LeaderboardColumn:
     # Of all models, whichever have cells; empty: unknown
     tie_groups: Sequence[tuple[str, ...]] = ()
     all_tied: bool = False  # whether all ranked models are tied, so that none is best
+    n_types: int = 0  # types of edit that have columns of their own and are pooled in this one
+    pooled: tuple[str, ...] = ()  # the types that are pooled, if some are left out
+    caveat: str = ""  # why the numbers of a named slice are biased
+
+    @property
+    def name(self) -> str:
+        """The name of the column in links."""
+        return _column_name(self.question_set, self.kind, self.subtype)
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether the column is a named slice, whose cases someone chose."""
+        return self.subtype.startswith(PREFIX)
 
     @property
     def is_counted(self) -> bool:
-        """Whether a model can be called best: no one chose the cases (a named slice), there are enough pictures for
-        intervals, and the cases tell at least two models apart.
+        """Whether a finding counts the column: it is no named slice, there are enough pictures for intervals, and the
+        cases tell at least two models apart.
         """
-        return self._is_testable and not self.all_tied
+        return not self.is_slice and self.has_intervals and not self.all_tied
 
     @property
-    def _is_testable(self) -> bool:
-        return not self.subtype.startswith(PREFIX) and self.has_intervals
+    def is_testable(self) -> bool:
+        """Whether a model can be called best: the cases were not selected by answers, and there are enough pictures."""
+        return self.has_intervals and not self.caveat
 
     @property
     def has_intervals(self) -> bool:
@@ -125,13 +139,13 @@ class LeaderboardColumn:
             verdict = self.ranking.verdict
             may_win = {each.model for each in self.ranking.fit if each.may_win}
             tops = {each for each in cells if each == best or verdict(each, best) == "tied"}
-            if self._is_testable and (self.ranking.is_complete or best in fit[:1]):
+            if self.is_testable and (self.ranking.is_complete or best in fit[:1]):
                 winners = {
                     model
                     for model in ranked & may_win & tops
                     if all(verdict(model, top) != "more" for top in tops)
                 }
-            if len(ranked) > 1 and ranked & may_win and self._is_testable:
+            if len(ranked) > 1 and ranked & may_win and self.is_testable:
                 # Of many models, only pairs with the best one are tested
                 pairs = itertools.combinations(ranked, 2)
                 is_each_tied = all(verdict(*pair) == "tied" for pair in pairs)
@@ -162,12 +176,32 @@ class LeaderboardColumn:
         return bool(cell.note), sign * cell.estimate.value if cell.estimate else 0.0
 
 
+def chosen_types(
+    question_set: QuestionSet, kind: str, left_out: Collection[str]
+) -> tuple[str, ...]:
+    """Return the types of edit that are not left out, or () if they are all of the types or none. `left_out` has names
+    of columns.
+    """
+    every = _types_of(rank_by_type(question_set, kind))
+    types = [name for name in every if _column_name(question_set, kind, name) not in left_out]
+    return tuple(types) if 0 < len(types) < len(every) else ()
+
+
+def _types_of(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name and not name.startswith(PREFIX))
+
+
+def _column_name(question_set: QuestionSet, kind: str, subtype: str) -> str:
+    return f"{question_set.key[:8]}.{kind}.{subtype}"
+
+
 def leaderboard(
     question_set: QuestionSet,
     models: Collection[str] = (),
     averaging: str = POOLED,
     by: By = "metric",
     baseline: str = "",
+    left_out: Collection[str] = (),
 ) -> list[LeaderboardColumn]:
     """Return the leaderboard's columns for a question set.
 
@@ -180,6 +214,8 @@ def leaderboard(
             "kind" for the pooled share of wrong captions preferred, with one column per kind of case; "edit" for the
             same columns plus one per type of edit and named slice.
         baseline: A model with which the others are compared by kind or edit.
+        left_out: Names of columns to leave out (see `LeaderboardColumn.name`). "All cases" of a kind are then those of
+            the other types, and have a column only if there are any.
     """
     if by == "metric":
         columns = [_metric_column(question_set, averaging)]
@@ -187,7 +223,7 @@ def leaderboard(
         columns = [
             column
             for kind in ranked_kinds(question_set)
-            for column in _share_columns(question_set, kind, baseline, by == "edit")
+            for column in _share_columns(question_set, kind, baseline, by == "edit", left_out)
         ]
     return [column.narrowed(models or column.cells) for column in columns]
 
@@ -226,7 +262,7 @@ def _note(model: str, is_known: bool, is_fit: bool) -> str:
 
 
 def _share_columns(
-    question_set: QuestionSet, kind: str, baseline: str, by_edit: bool
+    question_set: QuestionSet, kind: str, baseline: str, by_edit: bool, left_out: Collection[str]
 ) -> list[LeaderboardColumn]:
     """Return a column for all cases of a kind and, if `by_edit`, one per type of edit and named slice.
 
@@ -235,15 +271,23 @@ def _share_columns(
     rankings = (
         rank_by_type(question_set, kind) if by_edit else {"": rank_models(question_set, kind)}
     )
+    kept = [name for name in rankings if _column_name(question_set, kind, name) not in left_out]
+    n_types = len(_types_of(rankings))
+    if len(_types_of(kept)) < min(2, n_types):  # then there is nothing to pool
+        kept = [name for name in kept if name]
+    if chosen := chosen_types(question_set, kind, left_out) if by_edit else ():
+        rankings = rank_by_type(question_set, kind, types=chosen)
     against = {}
     rivals = [name for name in question_set.ordered_models if name != baseline]
     if rivals and baseline in question_set.models:
         models = (baseline, *rivals)
-        tests = compare_models(question_set, models, kind, rankings=rankings)
+        tests = compare_models(question_set, models, kind, rankings=rankings, types=chosen)
         against = {(row.subtype, row.model): row for row in tests.rows}
-    blind = estimates.fewer_words(question_set, kind)
+    blind = estimates.fewer_words(question_set, kind, chosen)
+    named = named_slices.read(question_set.store)
     columns = []
-    for subtype, ranking in rankings.items():
+    for subtype in kept:
+        ranking = rankings[subtype]
         groups = ranking.tie_groups if ranking.is_complete else ()
         cells = {}
         for share in ranking.contestants:
@@ -253,25 +297,25 @@ def _share_columns(
                 *(share.n_items, share.n_cases, share.n_tied),
             )
             row = None if math.isnan(share.share) else row
-            test = against.get((subtype, share.model))
+            facts: dict[str, Any] = {}
+            if test := against.get((subtype, share.model)):
+                facts = {name: getattr(test, name) for name in ("difference", "p_holm", "verdict")}
+                facts |= {"difference_low": test.low, "difference_high": test.high}
             cells[share.model] = LeaderboardCell(
                 row,
                 note=_note(share.model, row is not None, share.is_fit),
                 n_fooled=0 if ranking.is_movement else share.n_fooled_cases,
+                **facts,
             )
-            if test:
-                cells[share.model] = replace(
-                    cells[share.model],
-                    difference=test.difference,
-                    difference_low=test.low,
-                    difference_high=test.high,
-                    p_holm=test.p_holm,
-                    verdict=test.verdict,
-                )
         measure = MOVED if ranking.is_movement else SHARE
         metric = replace(measure, unit=ranking.unit, kinds=(kind,))
         name = kind, subtype, blind.get(subtype, math.nan), ranking.n_cases
-        columns.append(LeaderboardColumn(question_set, metric, cells, *name, ranking, groups))
+        column = LeaderboardColumn(question_set, metric, cells, *name, ranking, groups)
+        if subtype.startswith(PREFIX):
+            column = replace(column, caveat=named[subtype.removeprefix(PREFIX)].caveat)
+        elif not subtype:
+            column = replace(column, n_types=n_types, pooled=chosen)
+        columns.append(column)
     return columns
 
 
@@ -315,6 +359,7 @@ def table(columns: Sequence[LeaderboardColumn], baseline: str = "") -> pd.DataFr
     for model in ranked_models(columns):
         for column in columns:
             cell, question_set = column.cell(model), column.question_set
+            subtype = column.subtype or "+".join(column.pooled)
             numbers = ("value", "low", "high", "n_items", "n_cases")
             rows.append(
                 {
@@ -322,7 +367,7 @@ def table(columns: Sequence[LeaderboardColumn], baseline: str = "") -> pd.DataFr
                     "set": question_set.key,
                     "dataset": question_set.runs[0].dataset,
                     "probe": question_set.probe,
-                    **({"kind": column.kind, "subtype": column.subtype} if column.kind else {}),
+                    **({"kind": column.kind, "subtype": subtype} if column.kind else {}),
                     "metric": column.metric.name,
                     "better": column.metric.direction,
                     **{

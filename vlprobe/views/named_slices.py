@@ -30,7 +30,10 @@ PREFIX = "slice:"  # marks a named slice among the types of edit
 MOST_CASES = 100_000
 # Conditions of a filter on the answers of several models, or on an area that looks extreme on a map
 BY_ANSWERS = frozenset(
-    {"region", "within", "agreement", "unseen_by", "lost_to", "crossed", "suspects"}
+    (
+        *("region", "within", "agreement", "unseen_by", "lost_to", "crossed", "suspects"),
+        *("fooled", "held"),
+    )
 )
 
 
@@ -55,20 +58,6 @@ class NamedSlice:
     digests: Mapping[str, str]
 
     @property
-    def selected_by(self) -> list[tuple[str, str]]:
-        """Each model whose answers selected the cases, with "fooled" or "held" (not fooled), which applies to all of
-        the cases.
-        """
-        words = self.filter
-        chosen = [(words.get("model"), words.get("outcome"))]
-        chosen += [(words.get("other"), words.get("other_outcome"))]
-        for outcome in ("fooled", "held"):
-            chosen += [(model, outcome) for model in words.get(outcome) or ()]
-        known = {"fooled": "fooled", "tied": "fooled", "held": "held"}
-        pairs = [(str(model), known[outcome]) for model, outcome in chosen if outcome in known]
-        return list(dict.fromkeys(pairs))
-
-    @property
     def caveat(self) -> str:
         """A warning that the slice's numbers are biased because answers selected its cases, or ""."""
         names = BY_ANSWERS & self.filter.keys()
@@ -78,7 +67,8 @@ class NamedSlice:
         excluded = self.filter.get("excluded", ())
         excluded = [excluded] if isinstance(excluded, str) else excluded
         is_excluding = any(str(value).startswith("unseen_by=") for value in excluded)
-        if not (names or self.selected_by or is_excluding):
+        outcomes = {self.filter.get(name, "all") for name in ("outcome", "other_outcome")}
+        if not (names or outcomes - {"all", ""} or is_excluding):
             return ""
         return (
             f"The slice '{self.name}' was selected by an area of a map or by models' answers, so its numbers look "
@@ -116,11 +106,6 @@ def save(
 def read(store: Store) -> dict[str, NamedSlice]:
     """Return all saved slices, by name, read once per snapshot. Raises InvalidInput if a slice is damaged."""
     return store.listing_fact(("slices", SLICES.version(store)), lambda: _parse(store))
-
-
-def of_columns(store: Store, names: Collection[str]) -> list[NamedSlice]:
-    """Return the slices among the names of columns or rows ("slice:NAME")."""
-    return [named for name, named in read(store).items() if f"{PREFIX}{name}" in names]
 
 
 def _parse(store: Store) -> dict[str, NamedSlice]:

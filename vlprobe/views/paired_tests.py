@@ -310,6 +310,7 @@ def compare_models(
     unit: str = "cosine",
     named_slice: str = "",
     rankings: Mapping[str, PairedTests] | None = None,
+    types: tuple[str, ...] = (),
 ) -> PairedTests:
     """Test the first model against each other model on the share of wrong captions that a model prefers: overall, by
     type, and in each named slice.
@@ -323,6 +324,7 @@ def compare_models(
         named_slice: Name of a slice whose cases are used, without rows for other slices; "" means all cases.
             p-values on types of edit in a slice are adjusted for the rows on types.
         rankings: Result of `rank_by_type` for all models, if known. Only its types are compared.
+        types: Types of edit to which the rows are limited, "all cases" included; empty means all.
 
     Raises:
         NotFound: a model is not in the question set, or there is no such slice.
@@ -338,10 +340,10 @@ def compare_models(
         numbers = np.intersect1d(numbers, of_kind)
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
-    tests = from_cells(_cells(question_set, runs, kind, unit, numbers), kind, at_chance)
+    tests = from_cells(_cells(question_set, runs, kind, unit, numbers, types), kind, at_chance)
     whole = _all_models(question_set)
     if rankings is None:
-        rankings = rank_by_type(whole, kind, unit)
+        rankings = rank_by_type(whole, kind, unit, types)
     rows = [row for row in tests.rows if row.subtype in rankings]
     if named_slice:
         of_types = _corrected(tests.rows[len(runs) - 1 :], tests.is_movement)
@@ -435,11 +437,14 @@ def rank_models(question_set: QuestionSet, kind: str) -> PairedTests:
 
 
 def rank_by_type(
-    question_set: QuestionSet, kind: str, unit: str = "cosine"
+    question_set: QuestionSet, kind: str, unit: str = "cosine", types: tuple[str, ...] = ()
 ) -> dict[str, PairedTests]:
     """Rank the models on all cases of a kind (""), as `rank_models` does, on each type of edit that `compare_models`
     tests, and in each named slice ("slice:NAME"), without `PairedTests.shares`. The p-values of all types are
     corrected together, and so are those of all slices.
+
+    If `types` are given, "" ranks the models on the cases of these types, and other types are left out. The
+    p-values of a type stay the same.
 
     If more than MOST_RANKED models passed their checks, only the best one is tested on types and in
     slices, against each of the others.
@@ -465,7 +470,14 @@ def rank_by_type(
     # Another baseline of the scorecard then takes .3 s of CPU instead of 2.3 (VALSE, 11 models)
     store = question_set.store
     name = ("rankings", question_set.key, question_set.runs, kind, unit, MOST_RANKED)
-    return store.listing_fact((*name, SLICES.version(store)), rank)
+    rankings = store.listing_fact((*name, SLICES.version(store)), rank)
+    if not types:
+        return rankings
+    pooled = store.listing_fact(
+        (*name, types), lambda: _rankings(question_set, kind, unit, types=types)[""]
+    )
+    shown = [each for each in rankings if each in types or _family(each) == "slices"]
+    return {"": pooled, **{each: rankings[each] for each in shown}}
 
 
 def _rankings(
@@ -475,10 +487,11 @@ def _rankings(
     *,
     by_type: bool = False,
     numbers: np.ndarray | None = None,
+    types: tuple[str, ...] = (),
 ) -> dict[str, PairedTests]:
     runs = [question_set.run(model) for model in question_set.ordered_models]
     at_chance = examine.models_at_chance(question_set.store)
-    cells = _cells(question_set, runs, kind, unit, numbers)
+    cells = _cells(question_set, runs, kind, unit, numbers, types)
     subtypes = cells.subtypes()[0] if by_type else [""]
     fit = [run for run in runs if _is_fit(run, at_chance)]
     is_small = len(fit) <= MOST_RANKED
@@ -491,7 +504,8 @@ def _rankings(
             plans.append(([question_set.run(each.model) for each in best_first], [name]))
     rows: dict[str, list[PairedTest]] = {name: [] for name in subtypes}
     for order, names in plans:
-        counted = cells if order == runs else _cells(question_set, order, kind, unit, numbers)
+        chosen = numbers, types
+        counted = cells if order == runs else _cells(question_set, order, kind, unit, *chosen)
         keys = [(counted, name, side) for name in names for side in range(1, len(order))]
         for row in _test_rows(keys):
             rows[row.subtype].append(replace(row, subtype=""))
@@ -499,7 +513,7 @@ def _rankings(
     rankings = {
         name: _tested(cells, kind, rows[name], at_chance, name, n_tests) for name in subtypes
     }
-    if not (by_type or numbers is not None or cells.is_movement):
+    if not (by_type or numbers is not None or types or cells.is_movement):
         shares = cells.subtype_shares([runs.index(run) for run in fit])
         rankings[""] = replace(rankings[""], shares=shares)
     return rankings
@@ -512,10 +526,16 @@ class PairedCells:
         presented: Presentation of the kind. It defines whether values are movements or shares of wrong captions
             preferred.
         unit: "spread" divides movements by each model's own spread.
+        types: Subtypes whose cases count as all cases, the subtype ""; empty means all of them.
     """
 
     def __init__(
-        self, counts: Counts, runs: Sequence[RunRow], presented: KindPresentation, unit: str
+        self,
+        counts: Counts,
+        runs: Sequence[RunRow],
+        presented: KindPresentation,
+        unit: str,
+        types: Sequence[str] = (),
     ) -> None:
         self.runs, self.is_movement = runs, presented.is_movement
         self.guess = 1 - presented.guess_held
@@ -531,6 +551,9 @@ class PairedCells:
             str(name): np.flatnonzero(self._subtype_codes == code)
             for code, name in enumerate(self._subtypes)
         } | {"": slice(None)}
+        if types:
+            is_counted = np.isin(self._subtypes, types)[self._subtype_codes]
+            self._rows[""] = np.flatnonzero(is_counted)
         self.n_units = len(units)
 
     def subtypes(self) -> tuple[list[str], int]:
@@ -614,14 +637,15 @@ def _cells(
     kind: str,
     unit: str = "cosine",
     numbers: np.ndarray | None = None,
+    types: Sequence[str] = (),
 ) -> PairedCells:
-    """Count the answers of runs to all cases of a kind, or to the cases with the given numbers."""
+    """Count the answers of runs to all cases of a kind, or to the cases with the given numbers or of given types."""
     presented = question_set.presentation.kind(kind)
     moves = presented.is_movement
     counts = unit_counts(
         question_set.store, question_set.key, runs, kind, with_movements=moves, numbers=numbers
     )
-    return PairedCells(counts, runs, presented, unit)
+    return PairedCells(counts, runs, presented, unit, types)
 
 
 TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the index of the model in the counts

@@ -27,7 +27,6 @@ from vlprobe.dashboard.state import (
     command,
     dataset_name,
     page_subject,
-    plain,
     quiet,
     renamed,
     short_set_labels,
@@ -734,9 +733,3 @@ def human_sentences(subject: PageSubject, models: Sequence[str]) -> list[str]:
             baseline = view(views.quiz.human_baseline, *arguments)
             sentences.append(render_quiz.human_sentence(baseline, names))
     return [sentence for sentence in sentences if sentence]
-
-
-def draw_human_baseline(subject: PageSubject, models: Sequence[str]) -> None:
-    """Draw how often people in rooms were right on the same questions, if there are enough votes."""
-    for sentence in human_sentences(subject, models):
-        st.markdown(f":material/groups: {plain(sentence)}")

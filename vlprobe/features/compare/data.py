@@ -33,7 +33,7 @@ from vlprobe.render.charts.theme import (
 )
 from vlprobe.render.forest import MINUS, correction
 from vlprobe.render.html.elements import breakable, embed, mark
-from vlprobe.render.leaderboard import compared, distinct_heads, in_words
+from vlprobe.render.leaderboard import compared, distinct_heads, in_words, parts_of
 from vlprobe.render.numbers import RESAMPLED, TOO_FEW, interval, number
 from vlprobe.render.sentences import (
     capitalized,
@@ -45,6 +45,7 @@ from vlprobe.render.sentences import (
     joined,
     listed,
 )
+from vlprobe.render.slides.models import full_names
 from vlprobe.render.text_tables import BELOW
 from vlprobe.render.words import as_title, dataset_name, edit_title, probe_name, value_label, wrong
 from vlprobe.views.estimates import LEAST_DIFFERENT
@@ -56,7 +57,6 @@ from vlprobe.views.leaderboard import (
     ranked_models,
     table,
 )
-from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.records import RunRow
 
 FULL = 0.5  # share at which bars are full, unless one would pass it
@@ -424,13 +424,18 @@ class Scorecard:
         hidden, the heading says how many are shown.
         """
         heading, detail = self._finding()
-        shown = f"Of the {count_word(len(self.rows))} models shown: "
         is_choice = self._hides_models and len(self.rows) > 1 + len(self._failed)
-        return shown * is_choice + heading, detail
+        scope = [f"of the {count_word(len(self.rows))} models shown"] * is_choice
+        if self._is_one_set and (first := self.columns[0]).pooled:
+            n_pooled, n_types = count_word(len(first.pooled)), count_word(first.n_types)
+            scope.append(f"on {n_pooled} of {n_types} types together")
+        elif self._is_one_set and first.subtype:
+            scope.append(f"against {self._lie(first)}")
+        return f"{capitalized(', '.join(scope))}: " * bool(scope) + heading, detail
 
     def _finding(self) -> tuple[str, str]:
-        tops = [self._top(column) for column in self.columns]
-        clear = [self._clear(column) for column in self.columns]
+        columns = [each for each in self.columns if not each.is_slice] or self.columns
+        tops, clear = [*map(self._top, columns)], [*map(self._clear, columns)]
         n_tied = sum(bool(models and not best) for models, best in zip(tops, clear, strict=True))
         rated = [model for model in self.rows if _n_ranked(self.columns, model)]
         if len(rated) < 2:
@@ -439,23 +444,23 @@ class Scorecard:
             left_out = f"{listed(failed)} failed a check and {verb} left out of the comparison."
             return left_out if failed else "There is no second model to compare.", ""
         places: dict[str, list[LeaderboardColumn]] = {}
-        for column, model in zip(self.columns, clear, strict=True):
+        for column, model in zip(columns, clear, strict=True):
             has_rivals = sum(not cell.note for cell in column.cells.values()) > 1
             if model and has_rivals and (column.subtype or not self._is_one_set):
                 places.setdefault(self.names[model], []).append(column)
         tied = ""
-        if n_tied:
-            n_counted = sum(column.is_counted for column in self.columns)
+        if n_tied and len(columns) > 1:
+            n_counted = sum(column.is_counted for column in columns)
             tied = f"{capitalized(count_word(n_tied))} of {count_word(n_counted)} columns "
             tied += f"{'has' if n_tied == 1 else 'have'} a tie at the top."
         if self._is_one_set:
             best = [self.names[model] for model in tops[0]]
             heading = f"{listed(best)} are tied at the top."
-            if self.columns[0].all_tied:
+            if columns[0].all_tied:
                 names = [self.names[model] for model in rated]
                 names = names if len(names) <= MOST_TIED else [capitalized(every_model(len(names)))]
                 heading = f"{listed(names)} are tied."
-            elif not self.columns[0].is_counted:
+            elif not columns[0].is_counted:
                 heading = "There are too few pictures to compare the models."
             elif not best:
                 heading = "No model is better than guessing."
@@ -463,56 +468,39 @@ class Scorecard:
                 heading = f"Only {best[0]} is clearly better than guessing."
             elif len(best) == 1:
                 feat = "is right most often" if self.is_right else "is fooled least"
-                feat = "moves least" if self._moves(self.columns[0]) else feat
+                feat = "moves least" if self._moves(columns[0]) else feat
                 heading = f"{best[0]} {feat}."
             elif len(best) > MOST_TIED:
                 heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
             places = {name: where for name, where in places.items() if [name] != best}
             also = [f"{name} is best {self._phrase(where)}." for name, where in places.items()]
             return joined(heading, *also[:1]), joined(self._best_most_often(), *also[1:3], tied)
-        apart = "No model answered all of these question sets." if self._is_disjoint else ""
-        apart = joined(apart, self._best_most_often())
+        most_often = self._best_most_often()
         if not places:
-            return "No model is clearly best in any column.", apart
+            return "No model is clearly best in any column.", most_often
         most_first = sorted(places.items(), key=lambda entry: -len(entry[1]))
-        (first, columns), *others = most_first
-        where = "; ".join(f"{name} {self._phrase(columns)}" for name, columns in others)
+        (first, best_in), *others = most_first
+        where = "; ".join(f"{name} {self._phrase(where)}" for name, where in others)
         also = f"Also clearly best: {where}." if others else ""
-        return f"{first} is clearly best {self._phrase(columns)}.", joined(apart, also, tied)
+        return f"{first} is clearly best {self._phrase(best_in)}.", joined(most_often, also, tied)
 
     def _best_most_often(self) -> str:
         """Name the models that are best, or tied for best, in the most columns, and those that failed a check.
 
-        Returns "" if more than MOST_TIED models lead. Types of edit are not counted together with all cases. Question
-        sets are counted apart if models answered different columns.
+        Returns "" if more than MOST_TIED models lead. Types of edit are not counted together with all cases.
         """
         columns = [
             column
             for column in self.columns
             if column.is_counted and (column.subtype or not self._is_one_set)
         ]
-        groups = {"": columns}
-        if len({n for model in self.rows if (n := _n_ranked(columns, model))}) > 1:
-            keys = {each.question_set.key: each for each in columns}
-            is_clear = len({*map(self._dataset, keys.values())}) == len(keys)
-            groups = {
-                f" on {(self._dataset if is_clear else self._set_name)(first)}": [
-                    each for each in columns if each.question_set.key == key
-                ]
-                for key, first in keys.items()
-            }
-        leaders = [
-            names + where for where, each in groups.items() if (names := self._leaders(each))
-        ]
-        if not any(leaders):  # one column of each question set
-            leaders = [self._leaders(columns)]
-        if not any(leaders):
+        if not (leaders := self._leaders(columns)):
             return ""
         where = "on the most types of edit" if self._is_one_set else "in the most columns"
         failed = self._failed
         verb = "is" if len(failed) == 1 else "are"
         return joined(
-            f"Best, or tied for best, {where}: {'; '.join(leaders)}.",
+            f"Best, or tied for best, {where}: {leaders}.",
             self._left_out,
             f"{listed(failed)} failed a check and {verb} not ranked." if failed else "",
         )
@@ -523,7 +511,8 @@ class Scorecard:
         tied = [
             f"“{self.title(column)}” ({column.n_cases:,} cases)"
             for column in self.columns
-            if column.all_tied and (column.subtype or not self._is_one_set)
+            if column.all_tied and not column.is_slice
+            if column.subtype or not self._is_one_set
         ]
         names = listed(tied) if len(tied) <= MOST_NAMED else f"{count_word(len(tied))} columns"
         return f"Not counted: {names}, without a clear difference between models." if tied else ""
@@ -564,9 +553,12 @@ class Scorecard:
         if not column.subtype and self._moves(column):
             return column.metric.label
         kinds = {each.kind for each in self.columns if each.question_set == column.question_set}
-        if len(kinds) == 1 and not column.subtype:
-            return "All"
-        return edit_title(column.subtype) if column.subtype else as_title(self._lie(column))
+        if column.subtype:
+            return edit_title(column.subtype)
+        some = f"{len(column.pooled)} of {column.n_types} types" if column.pooled else ""
+        if len(kinds) == 1:
+            return some or "All"
+        return as_title(self._lie(column)) + (some and f" ({some})")
 
     def _phrase(self, columns: Sequence[LeaderboardColumn]) -> str:
         """Say in which columns a model is best, such as "against swapped attributes and a wrong object"."""
@@ -578,14 +570,14 @@ class Scorecard:
         for column, following in zip(named, [*named[1:], None], strict=True):
             title = self.title(column)
             word, where = "against", self._lie(column)
-            if title == "All":
+            if title == "All" or column.pooled:
                 word, where = "on", self._dataset(column)
             elif self._moves(column):
                 word, where = "in", title.lower()
             if kind := self._kind_of_type(column):
                 where = f"{where} ({kind})"
             is_same = following and self._dataset(following) == self._dataset(column)
-            if is_several and len(datasets) > 1 and title != "All" and not is_same:
+            if is_several and len(datasets) > 1 and word != "on" and not is_same:
                 where = f"{where} ({self._dataset(column)})"
             phrases.append(where if word == last else f"{word} {where}")
             last = word
@@ -633,9 +625,10 @@ class Scorecard:
         guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
         apart: dict[str, list[str]] = {}  # columns by the reason why they are not colored
         for each in self.columns:
-            if not each.is_counted and any(cell.estimate for cell in each.cells.values()):
+            is_known = any(cell.estimate for cell in each.cells.values())
+            if is_known and (each.all_tied or not each.is_testable):
                 reason = "no clear difference between models" if each.all_tied else TOO_FEW
-                reason = "someone chose the cases" if each.subtype.startswith(PREFIX) else reason
+                reason = "models' answers selected the cases" if each.caveat else reason
                 apart.setdefault(reason, []).append(f"“{self.title(each)}”")
         left_out = "; ".join(f"{listed(names)} ({reason})" for reason, names in apart.items())
         return joined(
@@ -643,11 +636,10 @@ class Scorecard:
             f"(paired by picture, p < .05){guess}.",
             f"Never colored: {listed(failed)}, which failed a check." if failed else "",
             f"Not colored, and not counted in the heading: {left_out}." if apart else "",
-            f"{self._correction}." if self._correction else "",
-            "Hiding models does not change the correction, because a choice made after seeing the results must not "
-            "turn a tie into a clear difference."
-            if self._correction and self._hides_models
+            "The heading does not count named slices, whose cases someone chose."
+            if any(each.is_slice for each in self.columns)
             else "",
+            f"{self._correction}." if self._correction else "",
             f"A full bar is {100 * self._full:.0f} %." if has_bars else "",
             guesses,
             "Models that share a letter are tied." if self._has_letters else "",
@@ -657,14 +649,22 @@ class Scorecard:
             f"cases {fooled} in only one order, each counted as half."
             if both_orders
             else "",
-            f"Small figures: difference from {base} in points, or tied." if base else "",
+            f"Small figures: difference from {base} in points, or tied. Unless you choose a baseline, it is the model "
+            "with the lowest value on all cases."
+            if base
+            else "",
             f"Won, tied, lost: columns in which a model is clearly better than {base}, tied or "
             "clearly worse."
             if any(map(self._tally, self.rows))
             else "",
             IN_SEARCHES if "rococo" in {each.question_set.probe for each in self.columns} else "",
             ""
-            if all(column.cell(model).estimate for column in self.columns for model in self.rows)
+            if all(
+                column.cell(model).estimate
+                for part in parts_of(self.columns)
+                for column in part
+                for model in ranked_models(part)
+            )
             else "n/a: the model has no answers in this column.",
         )
 
@@ -677,15 +677,6 @@ class Scorecard:
             for model, notes in noted.items()
             if FAILED in notes and "" not in notes
         ]
-
-    @property
-    def _is_disjoint(self) -> bool:
-        """Whether there are several question sets, and no model answered all of them."""
-        answered: dict[str, set[str]] = {}
-        for column in self.columns:
-            models = {model for model, cell in column.cells.items() if cell.estimate}
-            answered.setdefault(column.question_set.key, set()).update(models)
-        return len(answered) > 1 and not set.intersection(*answered.values())
 
     @property
     def _both_orders(self) -> list[str]:
@@ -749,6 +740,10 @@ class Scorecard:
             for model, cell in column.cells.items()
             if cell.estimate and cell.note
         }
+        plain, on_slides = full_names({}), {}
+        for model in self.rows:
+            name, exact, _ = plain.get(model, "").partition(f" ({self.names[model]})")
+            on_slides |= {model: f"on slides: {name}"} if exact else {}
         rows = [
             htpy.tr(".vp-pinned" if model == self.baseline else "")[
                 htpy.th(scope="row", title=model)[
@@ -757,6 +752,7 @@ class Scorecard:
                     embed(breakable(self.names[model])),
                     model == self.baseline and htpy.small[" baseline"],
                     model in notes and htpy.small[f" {notes[model]}"],
+                    model in on_slides and htpy.small(".vp-tally")[on_slides[model]],
                     (tally := self._tally(model)) and htpy.small(".vp-tally")[tally],
                 ],
                 [self._cell(column, model, differences, cases) for column in self._shown],
@@ -782,8 +778,7 @@ class Scorecard:
 
     def _tally(self, model: str) -> str:
         """Count the columns, except slices, in which a model is clearly better than the baseline, tied, or worse."""
-        columns = [each for each in self.columns if not each.subtype.startswith(PREFIX)]
-        verdicts = [column.cell(model).verdict for column in columns]
+        verdicts = [each.cell(model).verdict for each in self.columns if not each.is_slice]
         n_won, n_tied, n_lost = map(verdicts.count, ("fewer", "tied", "more"))
         tally = f"{n_won} won, {n_tied} tied, {n_lost} lost"
         return tally if n_won + n_tied + n_lost > 1 else ""

@@ -1,12 +1,12 @@
 """The Compare page: the scorecard of all models, or the paired differences of a few (`dashboard.compare`).
 
 The URL names the tab (`tab`) and, for the scorecard, the question sets (`sets`), the models shown (`shown`), the
-baseline (`model`), the columns (`by`), the direction (`score`), the column that sorts the rows (`order`), and whether
-intervals replace counts (`below`).
+baseline (`model`), the columns (`by`) and those left out (`without`), the direction (`score`), the column that sorts
+the rows (`order`), and whether intervals replace counts (`below`).
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -18,47 +18,47 @@ from vlprobe.dashboard import case_links, compare, export, frame, sentence
 from vlprobe.dashboard.navigation import address
 from vlprobe.dashboard.state import (
     PageSubject,
+    carried,
+    carry,
     choose,
     dataset_name,
     page_subject,
+    plain,
     quiet,
     renamed,
     set_labels,
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, link_page
-from vlprobe.features.compare.data import Scorecard
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, press
+from vlprobe.features.compare.data import SOLVED, Scorecard
 from vlprobe.render.html.elements import ordered
+from vlprobe.render.leaderboard import parts_of
 from vlprobe.render.sentences import counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
 from vlprobe.render.words import movement_kinds
-from vlprobe.storage import access
 from vlprobe.surfaces.paper import WIDTHS, column_scorecard
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
-from vlprobe.views.records import QuestionSetRow
 
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
-OF_SCORECARD = ("sets", "shown", "by", "score", "order", "below")
+OF_SCORECARD = ("sets", "shown", "by", "without", "score", "order", "below")
 COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
 MOST_SETS = 12  # question sets in one table, each of which takes up to 4 s to test
-OWN_COLUMN = (
-    "To decide by the types of edit that matter to you, exclude the others in Explore, select a "
-    "card, press Select all, and save the cases as a slice: it is a column here, with its own intervals and tests."
-)
 SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
 
 
 def draw_page() -> None:
     """Draw the tab that the URL names. A link with a choice of the differences opens them."""
     draw_styles("cases", "compare")
-    is_linked = any(name in st.query_params for name in OF_DIFFERENCES)
-    default = "differences" if is_linked else "scorecard"
+    default = carried("tab", TABS, "scorecard")
+    for tab, names in (("scorecard", OF_SCORECARD), ("differences", OF_DIFFERENCES)):
+        default = tab if st.query_params.keys() & names else default
     is_opened = "tab" not in st.query_params
     # Always in the URL: the differences write parameters that change the default
     tab = choose("View", "tab", TABS, default, segments=True, bare=True, always=True)
+    carry("tab", tab)
     if tab == "differences":
         compare.draw_page()
     else:
@@ -67,7 +67,7 @@ def draw_page() -> None:
 
 def draw_scorecard(is_opened: bool) -> None:
     """Draw the pickers, the finding, and the table of the models to show (see `sentence.shown_models`)."""
-    subject = sentence.subject()
+    subject = sentence.subject(is_baseline=True)
     first, *others = chosen_sets(subject, "kind")
     kinds = view(views.leaderboard.ranked_kinds, page_subject(first).question_set)
     has_tests = len(others) + len(kinds) > 1
@@ -78,58 +78,64 @@ def draw_scorecard(is_opened: bool) -> None:
     with draw_row("scorecard_bar"):
         shown = sentence.pick_shown(models, is_opened)
         sentence.draw_word("on")
+        tests_slot = st.container(width="content")
+        sentence.draw_word("of")
         _pick_sets(subjects, by)
-        sentence.draw_word("compared with")
+        sentence.draw_word("against")
         sentence.pick_model(subject, on_change=compare.change_baseline)
         st.space("stretch")
-        if has_tests:
-            choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True)
-        elif row := with_many_tests(chosen_sets(subject, "edit")):
-            label, other = f"All tests on {dataset_name(row.dataset)}", "Results of other models"
-            query = {"set": row.case_key, "by": "kind"}
-            link_page("compare", label, query, "table_chart", help=other)
         score = "fooled"
         of_sets = [view(views.leaderboard.ranked_kinds, each.question_set) for each in subjects]
         if {*chain(*of_sets)} - movement_kinds():  # otherwise no model can be right
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
         export_slot = export.draw_share(subject, shown, is_one_set=len(keys) == 1)
-    columns = [
-        column if len(shown) == len(models) else column.narrowed(shown)
-        for each in subjects
-        for column in view(
-            views.leaderboard.leaderboard, each.question_set, (), "micro", by, subject.model
-        )
-    ]
+
+    def columns_without(left_out: Collection[str]) -> list[LeaderboardColumn]:
+        return [
+            column if len(shown) == len(models) else column.narrowed(shown)
+            for each in subjects
+            for column in view(
+                *(views.leaderboard.leaderboard, each.question_set, ()),
+                *("micro", by, subject.model, tuple(left_out)),
+            )
+        ]
+
+    every = Scorecard(columns_without(()), sentence_names(models, renamed()), subject.looks)
+    with tests_slot:
+        columns = columns_without(_pick_tests(every, by, has_tests))
     place, is_reversed = _sorted_by(columns)
     scorecard = Scorecard(
-        *(columns, sentence_names(models, renamed()), subject.looks, subject.model),
+        *(columns, every.names, subject.looks, subject.model),
         *(score == "right", place, is_reversed, renamed()),
         st.query_params.get("below") == "intervals",
     )
-    heading, detail = map(unbroken, scorecard.finding())
-    st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], detail and htpy.p[detail]]))
-    frame.say_strangers(subject, shown, subjects[1:])
-    if len(keys) > MOST_SETS:
-        others = "Choose others in the list of question sets."
-        quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
     differences = partial(_differences, baseline=subject.model)
     outcome = "held" if scorecard.is_right else "fooled"
     cases = partial(_cases, subjects={each.key: each for each in subjects}, outcome=outcome)
     switch = _changed(below="" if scorecard.has_intervals else "intervals")
-    sorts = partial(_sort, columns, place, is_reversed)
-    st.html(scorecard.html(differences, cases, sorts, switch))
+    parts = parts_of(columns)  # without a common model, so each has a finding and a table
+    for part in parts:
+        place, is_reversed = _sorted_by(part)
+        card = replace(scorecard, columns=part, sort=place, is_reversed=is_reversed)
+        heading, detail = map(unbroken, card.finding())
+        name = f"{dataset_name(part[0].question_set.runs[0].dataset)}: " * (len(parts) > 1)
+        st.html(str(htpy.div(".vp-finding")[htpy.h1[name, heading], detail and htpy.p[detail]]))
+        if part is parts[0]:
+            frame.say_strangers(subject, shown, subjects[1:])
+        sorts = partial(_sort, part, place, is_reversed)
+        st.html(card.html(differences, cases, sorts, switch))
+    if len(keys) > MOST_SETS:
+        others = "Choose others in the list of question sets."
+        quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
     follow_links()
     if note := scorecard.note():
         st.warning(note, icon=":material/info:")
+        if solved := {each.name for each in columns if each.blind < SOLVED and not each.n_types}:
+            without = {*st.query_params.get_all("without"), *solved}
+            press("Leave them out", write_choice, {"without": without}, key="leave_out")
     quiet(scorecard.reading())
-    subtypes = tuple(column.subtype for column in columns)
-    for named in view(views.named_slices.of_columns, subtypes):
-        if named.caveat:
-            quiet(named.caveat)
-    if by == "edit" and not access.read_only():
-        quiet(OWN_COLUMN)
-        query = {"set": subject.key, "model": subject.model, "kind": subject.kind}
-        link_page("explore", "Choose the cases of a column", query | {"outcome": "all"}, "add")
+    for caveat in ordered(filter(None, (column.caveat for column in columns))):
+        quiet(caveat)
     files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
     narrow, left_out = column_scorecard(scorecard)
     column = partial(narrow.figure, WIDTHS["column"])
@@ -141,14 +147,6 @@ def draw_scorecard(is_opened: bool) -> None:
         runs=scorecard.runs,
         slot=export_slot,
     )
-
-
-def with_many_tests(shown: Collection[str]) -> QuestionSetRow | None:
-    """Return the first question set that shares a model with another one and is not shown; None if there is none."""
-    rows = view(views.runs.question_set_rows)
-    n_tests = Counter(model for row in rows for model in row.models)
-    others = (row for row in rows if row.case_key not in shown)
-    return next((row for row in others if any(n_tests[model] > 1 for model in row.models)), None)
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:
@@ -170,34 +168,42 @@ def _pick_sets(subjects: Sequence[PageSubject], by: By) -> None:
     if len(subjects) > 1:
         label = counted(len(subjects), "question set")
 
-    def change() -> None:
-        keys = st.session_state[key]
+    def write(keys: Sequence[str]) -> None:
         changes = {"sets": BETWEEN.join(keys), "order": None}
         write_choice(changes | ({"set": keys[0]} if keys else {}))
 
-    # In a closed popover, the browser keeps the former selection and would send it as a choice
-    key = f"sets_{by}_{subjects[0].key}"
-    with st.popover(label, key="shown_sets"):
-        st.session_state[key] = [each.key for each in subjects]
-        st.multiselect(
-            "Question sets (one group of columns each)",
-            list(labels),
-            format_func=labels.__getitem__,
-            key=key,
-            max_selections=MOST_SETS,
-            on_change=change,
-        )
+    title, keys = "Question sets (one group of columns each)", [each.key for each in subjects]
+    choices = "shown_sets", title, labels, keys, write, f"{by} {keys[0]}"
+    with sentence.pick_several(label, *choices, max_selections=MOST_SETS):
+        sentence.pick_dataset(subjects[0], f"_of_{keys[0]}")
 
 
-def _name(column: LeaderboardColumn) -> str:
-    """Return the name of a column in the URL."""
-    return f"{column.question_set.key[:8]}.{column.kind}.{column.subtype}"
+def _pick_tests(every: Scorecard, by: By, has_tests: bool) -> list[str]:
+    """Draw a popover with a tick for each column, except those that pool others, and return the columns left out. If
+    none is ticked, none is left out.
+    """
+    heads = zip(every.columns, every.heads(), strict=True)
+    options = {column.name: plain(head) for column, head in heads if not column.n_types}
+    left_out = [name for name in options if name in st.query_params.get_all("without")]
+    ticked = [name for name in options if name not in left_out]
+
+    def write(names: Sequence[str]) -> None:
+        write_choice({"without": [name for name in options if name not in names]})
+
+    some = f"{len(ticked)} of " if ticked and left_out else ""
+    label = some + counted(len(options), "type" if by == "edit" else "test")
+    choices = "shown_tests", "Columns to show", options, ticked, write
+    with sentence.pick_several(label, *choices, draw=st.pills, selection_mode="multi"):
+        press("Tick none", write, [])
+        if has_tests:
+            choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True, suffix=by)
+    return left_out if ticked else []
 
 
 def _sorted_by(columns: Sequence[LeaderboardColumn]) -> tuple[int, bool]:
     """Return the number of the column that the URL names, and whether the order is reversed."""
     order = st.query_params.get("order", "")
-    names = [_name(column) for column in columns]
+    names = [column.name for column in columns]
     name = order.removeprefix("-")
     return (names.index(name), order.startswith("-")) if name in names else (0, False)
 
@@ -205,12 +211,13 @@ def _sorted_by(columns: Sequence[LeaderboardColumn]) -> tuple[int, bool]:
 def _sort(columns: Sequence[LeaderboardColumn], place: int, is_reversed: bool, number: int) -> str:
     """Return the URL that sorts by a column, or reverses the order of the sorted column."""
     sign = "-" if number == place and not is_reversed else ""
-    return _changed(order=sign + _name(columns[number]))
+    return _changed(order=sign + columns[number].name)
 
 
 def _changed(**parameters: str) -> str:
     """Return the URL of this page with changed parameters."""
-    return address("compare", st.query_params.to_dict() | parameters)
+    linked = {name: st.query_params.get_all(name) for name in st.query_params}
+    return address("compare", linked | parameters)
 
 
 def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
@@ -218,8 +225,8 @@ def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
     question_set = column.question_set
     query = {"tab": "differences", "set": question_set.key, "kind": column.kind}
     is_pair = baseline in question_set.models and model != baseline
-    pair = {"model": baseline, "with": model, "other": model} if is_pair else {"model": model}
-    query |= {name: st.query_params[name] for name in OF_SCORECARD if name in st.query_params}
+    pair = {"model": baseline, "other": model} if is_pair else {"model": model}
+    query |= {name: st.query_params.get_all(name) for name in OF_SCORECARD}
     return address("compare", query | pair | {"type": column.subtype})
 
 
@@ -228,4 +235,6 @@ def _cases(
 ) -> str:
     """Return the URL of the cases that fool a model in a column, or of those that do not."""
     case_filter = Filter.parse(model, column.kind, outcome=outcome, **narrowed(column.subtype))
+    if column.pooled:
+        case_filter = replace(case_filter, subtype=column.pooled)
     return case_links.address(subjects[column.question_set.key], case_filter)

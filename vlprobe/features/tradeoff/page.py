@@ -4,7 +4,7 @@ The URL names the question set (`set`), the shown models if not all are shown (`
 worst mistake is next to the figure (`model`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
@@ -129,7 +129,8 @@ def draw_page() -> None:
     if left in view(views.runs.case_keys):
         run = page_subject(left).question_set.runs[0]
         name = f"{probe_name(run.probe, run.dataset)} on {dataset_name(run.dataset)}"
-        quiet(f"{name} has no trade-off, so this page shows another question set.")
+        needs = "A trade-off needs two measures."
+        quiet(f"{name} has no trade-off, so this page shows another question set. {needs}")
         carry("set", left)  # what the user chose, for other pages
     model = pinned(subject, finding.best)
     figure_column, mistake_column = st.columns([13, 5], gap="large")
@@ -159,8 +160,9 @@ def trade_off_subject() -> PageSubject:
     table = view(views.runs.question_sets)
     keys = view(views.tradeoff.sets_with_trade_off)
     linked = st.query_params.get("set", "")
-    if linked in set(table["case_key"]) - set(keys):
-        _lead_on(linked, keys)
+    without = set(table["case_key"]) - set(keys)
+    if linked in without and "numbers" in st.query_params.get("open", ""):  # of the former overview
+        open_page("breakdown", st.query_params.to_dict())
     if not keys:
         question = (
             "Which model keeps its score when a caption is reworded, and notices when it is wrong?"
@@ -173,41 +175,17 @@ def trade_off_subject() -> PageSubject:
         link_page("explore", "Explore their cases")
         st.stop()
     before = st.session_state.get("carried_set", "")
+    if linked in without:
+        before, linked = linked, ""
+        st.query_params["set"] = keys[0]
     if not linked or linked == before:  # chosen here, or linked by the user
         st.session_state.pop(INSTEAD, None)
-    if not linked and before in set(table["case_key"]) - set(keys):
+    if not linked and before in without:
         st.session_state[INSTEAD] = {keys[0]: before}
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
     models = sentence.shown_models(subject.models, not linked)
     runs = tuple(run for run in subject.question_set.runs if run.model in models)
     return replace(subject, question_set=replace(subject.question_set, runs=runs), models=models)
-
-
-def _lead_on(linked: str, keys: Sequence[str]) -> None:
-    """Draw links from a question set without a trade-off to one that has it, and stop the page.
-
-    A link to the numbers on the former overview opens Breakdown instead.
-    """
-    if "numbers" in st.query_params.get("open", ""):
-        open_page("breakdown", st.query_params.to_dict())
-    name = f"“{page_subject(linked).presentation.name}”"
-    st.title("These questions have no trade-off.", anchor=False)
-    sides = page_subject(linked).presentation.trade_off
-    lacking = f"{name} measures only one thing."
-    if sides:
-        metrics = page_subject(linked).metrics
-        axes = [metrics[metric].label for metric in (sides.x_metric(sides.ups[0]), sides.ups[0])]
-        lacking = f"The trade-off for {name} is between {listed(axes)}, and these questions lack one of them."
-    quiet(
-        f"{lacking} A trade-off needs two measures: invariance to changes that do not matter, and "
-        f"sensitivity to changes that do.{' These tests have both:' * bool(keys)}"
-    )
-    first = {page_subject(key).presentation.name: key for key in reversed(keys)}
-    with st.container(horizontal=True):
-        for name in sorted(first):
-            link_page("tradeoff", name, {"set": first[name]})
-    link_page("breakdown", "What fools these models", {"set": linked})
-    st.stop()
 
 
 def _pick_set(subject: PageSubject) -> None:
@@ -551,9 +529,5 @@ def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:
         figure, "wordings", f"{down.label} for simple and advanced rewordings, one mark per model."
     )
     names = listed([subject.names[model] for model in left_out])
-    squeezed = (
-        f" Not shown, because the other marks would be squeezed together: {names}."
-        if left_out
-        else ""
-    )
-    quiet(HOW_WORDINGS + ARMS.strip() + squeezed)
+    squeezed = f" Not shown, because the other marks would be squeezed together: {names}."
+    quiet(HOW_WORDINGS + ARMS.strip() + squeezed * bool(left_out))
