@@ -1,7 +1,10 @@
 """The Home page: one failure, and how often models are fooled."""
 
+import streamlit as st
+
 from vlprobe.dashboard import frame, home, navigation
 
 frame.enter()
-navigation.lead_from_overview()
+if st.query_params.keys() & {*navigation.OVERVIEW_PARAMETERS}:
+    navigation.lead_on("overview")
 home.draw_page()

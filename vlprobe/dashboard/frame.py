@@ -25,10 +25,11 @@ from vlprobe.dashboard.state import (
     view,
     warn_of_missing,
 )
-from vlprobe.dashboard.widgets import draw_error, left_out, link_page, way_out
+from vlprobe.dashboard.widgets import draw_error, draw_row, left_out, link_page, way_out
 from vlprobe.errors import VlprobeError, plugin_errors
 from vlprobe.render import fitness
 from vlprobe.render.attribution import published_line
+from vlprobe.render.html.elements import tag
 from vlprobe.render.html.style import style
 from vlprobe.render.sentences import drawn_only, sentence_names
 from vlprobe.render.words import presentations
@@ -62,7 +63,11 @@ def main() -> None:
                 )
             lookup.draw()
             left_out()
-            navigation.draw_way_back(page)
+            if name := navigation.BELOW.get(page.url_path):
+                with draw_row("way_back"):
+                    st.page_link(navigation.page_file("lab"), label="Lab", width="content")
+                    here = tag("span", name, **{"aria-current": "page"})
+                    st.html(f'<p class="vp-quiet"><span aria-hidden="true">/</span> {here}</p>')
             with warn_of_missing():
                 page.run()
             unfinished = under_way()

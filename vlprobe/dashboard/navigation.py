@@ -110,15 +110,6 @@ def _say_unknown(name: str) -> None:
     st.page_link(page_file(HOME), label="Home", icon=":material/home:")
 
 
-def draw_way_back(page: st.Page) -> None:
-    """Draw a link back to Lab and the page's name, if the page is one that Lab links to."""
-    if name := BELOW.get(page.url_path):
-        with st.container(horizontal=True, vertical_alignment="center", key="way_back"):
-            st.page_link(page_file("lab"), label="Lab", width="content")
-            current_page = tag("span", name, **{"aria-current": "page"})
-            st.html(f'<p class="vp-quiet"><span aria-hidden="true">/</span> {current_page}</p>')
-
-
 def _pages(is_read_only: bool) -> list[st.Page]:
     """Return all pages. The navigation bar hides former addresses and pages that Lab links to."""
     in_row = {name: title for name, title in ROW.items() if name != "run" or not is_read_only}
@@ -133,9 +124,10 @@ def _pages(is_read_only: bool) -> list[st.Page]:
         for name, title in {**ROW, **BELOW}.items()
     ]
     titles = {**ROW, **BELOW}
+    former = {old: functools.partial(lead_on, old) for old in MOVED} | {HOME: page_file(HOME)}
     pages += [
-        st.Page(f"pages/{old}.py", title=titles[name], url_path=old, visibility="hidden")
-        for old, name in {**MOVED, HOME: HOME}.items()
+        st.Page(page, title=titles[MOVED.get(old, old)], url_path=old, visibility="hidden")
+        for old, page in former.items()
     ]
     return pages
 
@@ -156,9 +148,3 @@ def lead_on(old: str) -> None:
         else:
             query |= {"tab": ["quiz"]}
     st.switch_page(page_file(old), query_params=query)
-
-
-def lead_from_overview() -> None:
-    """Redirect links to the overview, formerly the first page, to the page that replaced it."""
-    if any(name in st.query_params for name in OVERVIEW_PARAMETERS):
-        lead_on("overview")
