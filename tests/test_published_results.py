@@ -325,6 +325,15 @@ def test_new_hard_rounds_leave_out_swaps_that_add_words_because_both_captions_ma
         assert is_asked == any(lie in question.captions for question in every.questions)
 
 
+def test_an_example_on_the_slide_of_kinds_has_no_doubtful_label_if_another_case_has_a_picture(
+    tmp_path: Path,
+):
+    store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
+    examples = views.story.examples(question_set_of(store, dataset="bundled:SugarCrepe"), "foil")
+    # The two best models reject "watch a goat" for "pet a goat", and both may be true
+    assert examples["replace_rel"].wrong_text == "Two plastic containers next to a wooden table."
+
+
 def test_a_photograph_downloaded_into_the_cache_is_shown(tmp_path: Path):
     store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
     questions = question_set_of(store, dataset="bundled:SugarCrepe")

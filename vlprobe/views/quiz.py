@@ -173,7 +173,7 @@ def quiz_round(
     is_published = draw == "hard" and views_suspects.can_have_suspects(question_set)
     is_left_out = np.zeros(len(numbers), dtype=bool)
     if is_published:
-        is_left_out = _are_doubtful(question_set, kind, numbers)
+        is_left_out = are_doubtful(question_set, kind, numbers)
         is_strict = seed >= FIRST_WITHOUT_REWORDED
         is_decidable = _are_decidable(question_set, kind, models, numbers, fooled, is_strict)
         fooled *= is_decidable & ~is_left_out
@@ -253,7 +253,7 @@ def quiz_margins(
     return margins
 
 
-def _are_doubtful(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
+def are_doubtful(question_set: QuestionSet, kind: str, numbers: np.ndarray) -> np.ndarray:
     """Return whether the label of a case may be wrong: bool, shape (n_cases,). It is a suspect label, or a replaced
     relation that one of the two best models rejects, because both captions may be true.
     """

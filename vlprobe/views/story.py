@@ -19,6 +19,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.mixed.case import MixedCase, mixed_case
 from vlprobe.views.paired_tests import PairedTests, rank_models
+from vlprobe.views.quiz import are_doubtful
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet, question_set_rows
 from vlprobe.views.runs import question_set as open_set
@@ -196,7 +197,7 @@ def examples(
 ) -> dict[str, WallCard]:
     """Return a case for each type of edit: if possible a candidate for the opening case, whose picture and change are
     on no other slide and, except for swaps, with words that changed in one place. Cases of types without a picture
-    on this machine have no images.
+    on this machine have no images. Cases whose label may be wrong come last.
 
     Args:
         used: Cases on other slides.
@@ -209,6 +210,8 @@ def examples(
     first = [np.flatnonzero(codes == code)[:MOST_EXAMPLES] for code in np.unique(codes)]
     case_filter = Filter(headline_models(question_set)[0], kind)
     cards = _pictured(question_set, case_filter, numbers[np.concatenate(first)].tolist())
+    of_cards = np.array([card.case for card in cards])
+    doubtful = of_cards[are_doubtful(question_set, kind, of_cards)]
     chosen = {}
     for subtype in dict.fromkeys(card.subtype for card in cards):
         taken = [*used, *chosen.values()]
@@ -219,6 +222,7 @@ def examples(
         chosen[subtype] = min(
             here or [replace(card, images=()) for card in of_type],
             key=lambda card: (
+                card.case in doubtful,
                 bool(card.images) and card.images in pictures,
                 (card.source, card.target) in changes,
                 "swap" not in subtype

@@ -230,7 +230,10 @@ def playground() -> None:
         _why(players, picture.canvas, caption, names)
         _mixing(players, picture.canvas, caption, shelf, picture.item, styles, names)
     _keeping([player.name for player in players], picture.canvas, caption)
-    _link(bool(picture.item))
+    extent = " and this picture" if picture.item else ", but without your own picture"
+    with st.popover("Link", icon=":material/link:"):
+        quiet(f"This link opens this caption with these models{extent}.")
+        st.code(address(), language=None, wrap_lines=True)
 
 
 def _picture() -> tuple[PlayPicture | None, dict[str, Exhibit], DeltaGenerator]:
@@ -637,14 +640,6 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     flags = [word for model in models for word in ("--model", model)]
     run = command("run", *flags, "--dataset", f"folder:{folder}")
     st.code(run, language="bash", wrap_lines=True)
-
-
-def _link(is_complete: bool) -> None:
-    """Draw a popover with the URL of the current view."""
-    picture = " and this picture" if is_complete else ", but without your own picture"
-    with st.popover("Link", icon=":material/link:"):
-        quiet(f"This link opens this caption with these models{picture}.")
-        st.code(address(), language=None, wrap_lines=True)
 
 
 def _pick_shelf() -> tuple[str, dict[str, Exhibit]]:
