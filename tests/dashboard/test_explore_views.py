@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -657,6 +658,8 @@ def test_a_wall_of_rewordings_says_how_far_scores_move(show_page, bundled, scene
     moved = sorted(-views.rows.margins(questions, [FLIPS.model], numbers)[0])
     middle, far = moved[len(moved) // 2], moved[len(moved) * 9 // 10]
     assert f"half moved by at most {middle:.3f}, a tenth by more than {far:.3f}" in wall(at)["note"]
+    at = show_page(bundled, "explore", set=case_key_of(bundled, probe="prsm"), kind="ranking")
+    assert re.search(r"half moved by at most \d+ %, a tenth by more than \d+ %", wall(at)["note"])
 
 
 def test_the_explanation_says_whether_weights_or_the_picture_are_missing(
