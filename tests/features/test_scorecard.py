@@ -172,7 +172,7 @@ def test_a_model_is_called_best_only_if_no_other_is_tied_with_it(valse):
         others = [model for model in fit if model != clear]
         assert not clear or not any(column.ranking.verdict(clear, m) == "tied" for m in others)
     heading = card([hard]).finding()[0]
-    assert heading == "Against a wrong yes or no (clean set): All 11 models are tied."
+    assert heading == "Against a wrong answer to a question (small set): All 11 models are tied."
 
 
 def test_a_heading_counts_the_columns_that_it_does_not_name(columns):
