@@ -15,7 +15,7 @@ from tests.conftest import call, case_key_of, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
 from tests.dashboard.walls import wall
 from vlprobe import dashboard, views
-from vlprobe.dashboard import export
+from vlprobe.dashboard import case_links, export
 from vlprobe.errors import InvalidInput
 from vlprobe.features.compare import page
 from vlprobe.features.compare.data import RULE_NAME, UNDECIDED, Scorecard
@@ -931,6 +931,16 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
 
 
 @pytest.mark.full
+def test_halves_are_explained_also_where_cases_were_left_out(monkeypatch, question_set):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    whole = case_links.share_text
+    monkeypatch.setattr(case_links, "share_text", lambda *given: whole(*given[:2], False))
+    query = {"set": question_set.key, "tab": "differences", "model": GPT, "with": TROHN}
+    at = open_page(monkeypatch, question_set.store, "compare", **query, type="swap_att")
+    (line,) = re.findall(r">([^<]*): a case that fools GPT-4V in one order only", bodies(at))
+    assert re.fullmatch(r"\(\d+ \+ \d+ × ½\)", line)
+
+
 def test_a_report_opens_with_the_models_row_and_finding_of_differences(monkeypatch, question_set):
     monkeypatch.delenv(shipped.SETTING, raising=False)
     files = {}
