@@ -98,8 +98,8 @@ class LeaderboardColumn:
 
     @property
     def is_counted(self) -> bool:
-        """Whether a finding counts the column: it is not a named slice, there are enough pictures for intervals, and the
-        cases tell at least two models apart.
+        """Whether a finding counts the column: it is not a named slice, there are enough pictures for intervals, and
+        the cases tell at least two models apart.
         """
         return not self.is_slice and self.has_intervals and not self.all_tied
 
