@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import call, case_key_of, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
 from tests.dashboard.walls import wall
+from tests.surfaces.test_report import values as report_values
 from vlprobe import dashboard, views
 from vlprobe.dashboard import case_links, export
 from vlprobe.errors import InvalidInput
@@ -947,13 +948,13 @@ def test_a_report_opens_with_the_models_row_and_finding_of_differences(monkeypat
     monkeypatch.setattr(
         export, "file_button", lambda label, make, *_, **__: files.update({label: make})
     )
-    monkeypatch.setattr(report, "report", lambda *arguments: arguments)
     others = [model for model in question_set.ordered_models if model not in (GPT, TROHN)]
     query = {"model": GPT, "with": "|".join([TROHN, *others]), "other": TROHN}
     query |= {"type": "add_obj", "tab": "differences"}
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key, **query)
     (heading,) = re.findall("<h1[^>]*>(.*?)</h1>", bodies(at))
-    *_, kind, compared, row = files["Download as a report"]()
+    chosen = files["Download as a report"].keywords
+    kind, compared, row = (chosen[name] for name in ("kind", "compared", "row"))
     assert (kind, row) == ("foil", ("add_obj", TROHN))
     assert compared == (GPT, TROHN, *others)
     limits = Limits(1, n_baselines=1, compared=compared, row=row)
@@ -976,24 +977,41 @@ def test_a_report_from_the_scorecard_has_the_models_shown_the_best_first_and_its
     monkeypatch.setattr(
         export, "file_button", lambda label, make, *_, **__: files.update({label: make})
     )
-    make = report.report
-    monkeypatch.setattr(report, "report", lambda *arguments: arguments)
     query = {"set": question_set.key, "model": GPT, "tab": "scorecard"}
     at = open_page(monkeypatch, question_set.store, "compare", **query)
-    assert "The report covers only one question set" not in bodies(at)
-    *_, compared, _ = arguments = files["Download as a report"]()
+    assert "The report has all" not in bodies(at)
+    make = files["Download as a report"]
+    compared = make.keywords["compared"]
     assert compared[:2] == (GPT, TROHN) and {*compared} == {*question_set.models}
-    text = make(*arguments)
+    text = make()
     (intro,) = re.findall(r'<section class="numbers">.*?(A picture has .*?)</p>', text, re.DOTALL)
     assert intro.endswith("A model has to choose the true caption.")  # with no direction
     shown = "|".join(question_set.ordered_models[:2])
     open_page(monkeypatch, question_set.store, "compare", **query, shown=shown)
-    *_, compared, _ = files["Download as a report"]()
+    compared = files["Download as a report"].keywords["compared"]
     assert {*compared} == {*question_set.ordered_models[:2]}
+
+
+@pytest.mark.full
+def test_a_report_from_the_scorecard_has_all_question_sets_of_the_page(monkeypatch, question_set):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    files = {}
+    monkeypatch.setattr(
+        export, "file_button", lambda label, make, *_, **__: files.update({label: make})
+    )
     rows = views.runs.question_set_rows(question_set.store)
-    key = next(row.case_key for row in rows if row.dataset == "demo")
-    at = open_page(monkeypatch, question_set.store, "compare", set=key, by="kind")
-    assert "The report covers only one question set: Drawn scenes · " in bodies(at)
+    keys = {row.probe: row.case_key for row in rows if row.dataset.startswith("demo")}
+    sets = "|".join((keys["prsm"], keys["visla"]))
+    at = open_page(monkeypatch, question_set.store, "compare", set=keys["prsm"], sets=sets)
+    assert "The report has all 2 question sets." in bodies(at)
+    text = files["Download as a report"]()
+    assert [entry["key"] for entry in report_values(text)["index"]["sets"]] == [
+        key[:8] for key in sets.split("|")
+    ]
+    numbers = text[text.index('<section class="numbers">') :]
+    assert "vp-scorecard" in numbers.partition("<h1>Bundled")[0]  # both question sets in one table
+    for title in ("Drawn scenes · Rephrased search (PRSM)", "Paraphrase or lookalike (VISLA)"):
+        assert re.search(rf"<h1>[^<]*{re.escape(title)}", numbers)
 
 
 def test_the_exported_forest_has_one_legend_line_per_model_and_the_page_has_none(question_set):

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--set",
-    "key",
-    default="",
+    "keys",
+    multiple=True,
     metavar="KEY",
-    help="Question set to report on, given by its key or by one of its runs or models. [default: "
-    "the most complete]",
+    help="Question set to report on, given by its key or by one of its runs or models; "
+    "repeatable. [default: the most complete]",
 )
 @pass_results
-def report(store: "Store", output: Path, key: str) -> None:
-    """Write a comparison of all models on one question set as a single HTML file that works offline."""
+def report(store: "Store", output: Path, keys: Sequence[str]) -> None:
+    """Write a comparison of all models on question sets as a single HTML file that works offline."""
     from vlprobe.surfaces.report import report as page
 
-    case_keys = views.runs.case_keys(store)
-    question_set = question_set_of(store, key or case_keys[0])
-    content = page.report(question_set).encode()
+    question_sets = question_sets_of(store, keys or views.runs.case_keys(store)[:1])
+    content = page.report(*question_sets).encode()
     files.write_bytes(output, content)
     inform(f"{output}: {len(content) / 1e6:.1f} MB")
-    print_slice_notes(store, question_set.key)
+    for question_set in question_sets:
+        print_slice_notes(store, question_set.key)
 
 
 @click.command()

@@ -1,6 +1,5 @@
 """The *Export* menu of figures and tables, and the link to the current view with the page that works without it."""
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,6 @@ from vlprobe.dashboard.state import (
     PageSubject,
     address,
     attempt,
-    dataset_name,
     page_subject,
     quiet,
     ranked_models,
@@ -30,11 +28,11 @@ from vlprobe.dashboard.widgets import draw_toast
 from vlprobe.render.attribution import bibliography, short_name, source_line, with_source
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import joined
-from vlprobe.render.words import probe_name
 from vlprobe.surfaces import paper
 from vlprobe.surfaces.paper import can_render
 from vlprobe.surfaces.report import report
 from vlprobe.views.records import RunRow
+from vlprobe.views.runs import QuestionSet
 
 LINK = "This link opens this view for everyone who has access to this dashboard."
 LOCAL_LINK = "This link works only on this computer. To share the results, send the report above."
@@ -157,20 +155,19 @@ def draw_part(title: str) -> None:
 
 
 def draw_link(
-    subject: PageSubject, row: tuple[str, str] = ("", ""), is_one_set: bool = True
+    subject: PageSubject, row: tuple[str, str] = ("", ""), others: Sequence[QuestionSet] = ()
 ) -> None:
     """Draw the link to the current view, and the button for a page in one file that works everywhere.
 
     Args:
         row: Subtype and model of the selected row of Differences.
-        is_one_set: Whether the page shows only the question set that the report is about.
+        others: The other question sets on the page, which the report has, too.
     """
     draw_part("Report")
-    report_button(subject, row)
-    if not is_one_set:
-        dataset = subject.question_set.runs[0].dataset
-        covered = f"{dataset_name(dataset)} · {probe_name(subject.probe, dataset)}"
-        quiet(f"The report covers only one question set: {covered}.")
+    report_button(subject, row, others)
+    if others:
+        covered = f"The report has all {1 + len(others)} question sets"
+        quiet(f"{covered}. It takes about ten seconds for each of them.")
     draw_part("Link")
     quiet(LOCAL_LINK if is_local(address()) else LINK)
     with st.container(key="share_link"):
@@ -178,21 +175,21 @@ def draw_link(
 
 
 def draw_share(
-    subject: PageSubject, shown: Collection[str] = (), is_one_set: bool = True
+    subject: PageSubject, shown: Collection[str] = (), others: Sequence[QuestionSet] = ()
 ) -> DeltaGenerator:
     """Draw the *Share* menu of a page without a choice of cases, and return the place of *Export* beside it.
 
     Args:
         shown: The models that the page shows. The report compares them with the selected model, best first.
-        is_one_set: Whether the page shows only the question set that the report is about.
+        others: The other question sets on the page, which the report has, too.
     """
     share_slot, export_slot = share_slots()
     if shown:
-        others = {*shown} - {subject.model}
-        rivals = [model for model in ranked_models(subject) if model in others]
+        ranked = ranked_models(subject)
+        rivals = [model for model in ranked if model in shown and model != subject.model]
         subject = replace(subject, rivals=tuple(rivals[: views.paired_tests.MOST_COMPARED - 1]))
     with share_slot.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
-        draw_link(subject, is_one_set=is_one_set)
+        draw_link(subject, others=others)
     return export_slot
 
 
@@ -221,20 +218,26 @@ def file_button(
     )
 
 
-def report_button(subject: PageSubject, row: tuple[str, str] = ("", "")) -> None:
-    """Draw a button that downloads a report on the question set as a single HTML file, which opens on this page, with
+def report_button(
+    subject: PageSubject, row: tuple[str, str] = ("", ""), others: Sequence[QuestionSet] = ()
+) -> None:
+    """Draw a button that downloads a report on the question sets as a single HTML file, which opens on this page, with
     its models and its row of Differences.
     """
-    page = urlsplit(address()).path.rpartition("/")[2]
-    dataset = subject.question_set.runs[0].dataset
-    name = f"{dataset_name(dataset)} {probe_name(subject.probe, dataset)}"
+    question_sets = subject.question_set, *others
+    runs = [run for each in question_sets for run in each.runs]
+    make = partial(
+        report.report,
+        *question_sets,
+        start=urlsplit(address()).path.rpartition("/")[2],
+        kind=subject.kind,
+        compared=subject.compared if subject.model else (),
+        row=row,
+    )
     file_button(
         "Download as a report",
-        partial(
-            *(report.report, subject.question_set),
-            *(page, subject.kind, subject.compared if subject.model else (), row),
-        ),
-        re.sub(r"\W+", "_", f"vlprobe_{name}_{subject.key[:8]}".lower()) + ".html",
+        make,
+        f"vlprobe_report_{short_name(runs, renamed())}.html",
         "text/html",
         icon="description",
         help="A single web page with Home, Explore, Compare and the other pages for these "

@@ -88,7 +88,8 @@ def draw_scorecard(is_opened: bool) -> None:
         of_sets = [view(views.leaderboard.ranked_kinds, each.question_set) for each in subjects]
         if {*chain(*of_sets)} - movement_kinds():  # otherwise no model can be right
             score = choose("Score", "score", SCORES, "fooled", segments=True, bare=True)
-        export_slot = export.draw_share(subject, shown, is_one_set=len(keys) == 1)
+        other_sets = [each.question_set for each in subjects if each.key != subject.key]
+        export_slot = export.draw_share(subject, shown, other_sets)
 
     def columns_without(left_out: Collection[str]) -> list[LeaderboardColumn]:
         return [

@@ -1,6 +1,6 @@
-"""A report on a question set, or on one of its cases, as a single web page.
+"""A report on question sets, or on one of their cases, as a single web page.
 
-A report contains the site for one question set, and a page with all metrics, notes and commands. The latter page needs
+A report contains the site for the question sets, and a page with all metrics, notes and commands. The latter page needs
 no script and is used for printing.
 """
 
@@ -44,6 +44,7 @@ from vlprobe.surfaces.site.pages import style
 from vlprobe.surfaces.site.subject import Limits, Shelf, Subject, read_subject
 from vlprobe.types import POOLED
 from vlprobe.views.filter import Filter
+from vlprobe.views.leaderboard import LeaderboardColumn
 from vlprobe.views.paired_tests import compare_metrics, leaders
 from vlprobe.views.papers import chances, remade
 from vlprobe.views.published import TABLES
@@ -58,21 +59,23 @@ NOTED = 40  # cases with tags or a note
 
 
 def report(
-    question_set: QuestionSet,
+    *question_sets: QuestionSet,
     start: str = "",
     kind: str = "",
     compared: Sequence[str] = (),
     row: tuple[str, str] = ("", ""),
 ) -> str:
-    """Return the report on one question set as HTML. It includes all pictures, notes and file names.
+    """Return the report on question sets as HTML. It includes all pictures, notes and file names.
 
     Args:
+        question_sets: The question sets of one store. The report opens with the first one.
         start: Name of the page that opens first, such as "compare"; Home if the report has no such page.
         kind: The kind of case that opens first.
         compared: Models that Compare shows first, the baseline before the others.
         row: Subtype and model of the row of Compare that opens first.
     """
-    question_set = replace(question_set, store=question_set.store.snapshot())
+    store = question_sets[0].store.snapshot()
+    question_sets = tuple(replace(each, store=store) for each in question_sets)
     limits = Limits(
         CASES,
         with_notes=True,
@@ -81,16 +84,47 @@ def report(
         compared=tuple(compared),
         row=row,
     )
-    content = bundle.contents([question_set], limits)
-    subject = read_subject(question_set, Shelf(question_set.store.root, may_publish=True), limits)
-    numbers_page = _numbers_page(subject)
-    opened = {"page": start, "kind": kind, "model": subject.keys[compared[0]] if compared else ""}
+    content = bundle.contents(question_sets, limits)
+    shelf = Shelf(store.root, may_publish=True)
+    subjects = [read_subject(each, shelf, limits) for each in question_sets]
+    opened = {"page": start, "kind": kind}
+    opened["model"] = subjects[0].keys[compared[0]] if compared else ""
     address = urlencode({name: value for name, value in opened.items() if value})
+    titles = [_title(each) for each in question_sets]
+    title, numbers_page = titles[0], _numbers_page(subjects[0])
+    if subjects[1:]:
+        title = counted(len(subjects), "question set")
+        scorecard = _scorecard(
+            subjects,
+            [
+                column
+                for each in question_sets
+                for column in views.leaderboard.leaderboard(each, by="kind")
+            ],
+        )
+        numbers_page = [
+            embed(scorecard.html()),
+            remark(scorecard.reading()),
+            (
+                (htpy.h1[name], _numbers_page(each))
+                for name, each in zip(titles, subjects, strict=True)
+            ),
+        ]
+    return pages.one_file(title, content.pages, content.tables, numbers_page, address)
+
+
+def _title(question_set: QuestionSet) -> str:
     run = question_set.runs[0]
     name = dataset_name(run.dataset, display_names.read(question_set.store))
     stored, shown = f"{run.dataset} · {run.probe}", f"{name} · {probe_name(run.probe, run.dataset)}"
-    title = question_set.label.replace(stored, shown, 1)
-    return pages.one_file(title, content.pages, content.tables, numbers_page, address)
+    return question_set.label.replace(stored, shown, 1)
+
+
+def _scorecard(subjects: Sequence[Subject], columns: Sequence[LeaderboardColumn]) -> Scorecard:
+    models = dict.fromkeys(model for subject in subjects for model in subject.models)
+    renamed = display_names.read(subjects[0].question_set.store)
+    names = sentence_names(list(models), renamed)
+    return Scorecard(columns, names, subjects[0].model_looks, renamed=renamed)
 
 
 def _numbers_page(subject: Subject) -> list[htpy.Node]:
@@ -147,15 +181,10 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
     if len(models) < 2:
         return []
     compared = views.paired_tests.compare_models(question_set, models, kind_name, UNIT)
-    renamed = display_names.read(question_set.store)
-    finding = verdict(compared, kind, renamed)
+    finding = verdict(compared, kind, subject.names)
     columns = views.leaderboard.leaderboard(question_set, by="kind")
-    scorecard = Scorecard(
-        [column for column in columns if column.kind == kind_name] or columns[:1],
-        sentence_names(subject.models, renamed),
-        subject.model_looks,
-        renamed=renamed,
-    )
+    columns = [column for column in columns if column.kind == kind_name] or columns[:1]
+    scorecard = _scorecard([subject], columns)
     guess = views.estimates.best_guess(question_set, kind_name)
     return [
         htpy.h2[finding.heading],

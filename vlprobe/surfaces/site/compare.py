@@ -46,11 +46,12 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     """Return the data for the Compare page of a kind of case, and the numbers of the cases that the page shows."""
     question_set = subject.question_set
     kind, limits = subject.presentation.kind(kind_name), subject.limits
-    models = tuple(dict.fromkeys((*limits.compared, *subject.models)))[:MOST_MODELS]
+    compared = [model for model in limits.compared if model in subject.models]
+    models = tuple(dict.fromkeys((*compared, *subject.models)))[:MOST_MODELS]
     n_baselines = limits.n_baselines
     comparisons = [
         views.paired_tests.compare_models(question_set, group, kind_name)
-        for group in contests(models, n_baselines, len(limits.compared[1:]) or RIVALS)
+        for group in contests(models, n_baselines, len(compared[1:]) or RIVALS)
     ]
     subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
     n_shown = max(1, min(SHOWN, round(OF_CASES * limits.n_cases)))
