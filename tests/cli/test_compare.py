@@ -421,10 +421,19 @@ def test_the_latex_table_of_a_slice_names_it_and_has_its_number_of_pictures(cach
     assert "Cases of the slice “few” only." in text and "pictures" in text
 
 
-def test_every_latex_table_of_metrics_has_its_source(cache):
-    key = keys(cache)["control:random"]
-    for words in (("--by", "size"), ("--by", "subtype")):
-        assert "Run with vlprobe." in call(cache, "show", key, *words, "--format", "latex").stdout
+def test_every_latex_table_of_metrics_has_its_source_and_its_label(cache):
+    key, labels = keys(cache)["control:random"], set()
+    for words in (
+        (),
+        ("--by", "size"),
+        ("--by", "subtype"),
+        ("--by", "subtype", "--unit", "spread"),
+    ):
+        text = call(cache, "show", key, *words, "--format", "latex").stdout
+        assert "Run with vlprobe." in text
+        (label,) = re.findall(r"\\label{tab:vlprobe-(show[a-z0-9-]*)}", text)
+        labels.add(label)
+    assert len(labels) == 4
 
 
 def test_text_is_escaped_in_latex():

@@ -40,7 +40,6 @@ from vlprobe.runs.run import execute
 from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.surfaces import paper
-from vlprobe.surfaces.report import report
 from vlprobe.surfaces.site.compare import compare_values
 from vlprobe.surfaces.site.subject import Limits, Shelf, read_subject
 from vlprobe.views.filter import Filter
@@ -1116,6 +1115,7 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
         assert len(caption.split()) < 65 and "http" not in caption
         entries = latex.partition("% @misc{hsieh-sugarcrepe,")[2]
         assert "%   eprint = {2306.14610}" in entries
+        assert "%   author = {Cheng-Yu Hsieh and Jieyu Zhang and Zixian Ma and" in entries
         assert "%   title = {{SugarCrepe: Fixing Hackable Benchmarks" in entries
         assert "%   howpublished = {\\url{https://github.com/RAIVNLab/sugar-crepe/" in entries
         assert "%   note = {MIT license. Published answers: GPT-4V}," in entries

@@ -132,18 +132,21 @@ def test_the_exported_table_has_each_mark_of_the_figure_with_its_metrics():
         assert values == pytest.approx([point.y, point.x], nan_ok=True)
     first = drawn.points[0]
     assert whole.loc[first.model, "name"] == names[first.model]
-    words = in_columns(questions, drawn, names)
-    assert all(name[0].isupper() for name in words["Type"])
-    assert len(words) == len(table) and list(words)[:2] == ["Type", "Model"]
+    words = in_columns(drawn, names)  # for a paper, only the rows of the figure
+    assert len(words) == len(whole) < len(table) and next(iter(words)) == "Model"
     assert words.loc[0, "Positive rate"].startswith(f"{100 * first.y:.1f} % (")
-    is_published = table["source"] == "published"
+    is_published = whole["source"] == "published"
     assert words["Positive rate"].str.endswith("(published)").sum() == is_published.sum()
     assert "0.008 (published)" in set(words["Invariance error"])  # with the decimals of the paper
-    errors = words["Invariance error"]  # the same for all types, and no cell is blank
+    errors = words["Invariance error"]
     assert (words != "").all(axis=None)
     assert errors.str.endswith("(published)").sum() == is_published.sum()
     for how in ("latex", "markdown"):
         assert "values that the LGIP paper prints" in table_text(questions, drawn, names, how)
+    paper = "% @misc{lee-lgip,"
+    assert paper in table_text(questions, drawn, names, "latex")
+    unpublished = trade_off_data(questions, shows_published=False)
+    assert paper not in table_text(questions, unpublished, names, "latex")
     assert str(int(first.y_n)) in formatted(table, "csv").splitlines()[1].split(",")
     assert f" {first.y_n:.0f} " in formatted(table, "latex").splitlines()[11]
     assert set(table["type"]) == {"all", *trade_offs_by_type(questions, drawn)}
@@ -201,8 +204,8 @@ def test_each_model_with_edited_captions_and_changed_pictures_has_a_mark_for_bot
     exported = figure_table(questions, data, names)
     whole = exported[exported["type"] == "all"].set_index("model")
     assert whole.loc["control:random", [x, y]].tolist() == pytest.approx([x_end, y_end])
-    in_words = in_columns(questions, data, names)
-    of_other = in_words[in_words["Type"] == f"All, {data.other.changed}"]
+    in_words = in_columns(data, names)
+    of_other = in_words[in_words["Changed"] == data.other.changed]
     assert len(of_other) == len(data.other.points)
     assert other_note(data).endswith(f"1 of {len(questions.models)}. ")
     assert trade_off_data(questions, shows_other=False).other is None

@@ -180,6 +180,15 @@ def test_a_line_names_the_authors_of_published_answers_only():
     assert attribution.published_line(drawn) is None and attribution.published_text(drawn) == ""
 
 
+def test_bibtex_keeps_the_address_and_the_authors_of_a_publication():
+    address = "https://a.org/my%20files?x=1,2#top"
+    source = Publication("", "Doe et al., Things", address + "{}\\ \n", "MIT")
+    run = replace(question_set().run(GPT4V), publication=source)
+    entries = attribution.bibliography([run], papers=[attribution.LGIP])
+    assert f"  howpublished = {{\\url{{{address}}}}}," in entries
+    assert "  author = {Doe and others}," in entries and "  author = {Jae Joong Lee}," in entries
+
+
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "http://a/b", "data:text/html,x", ""])
 def test_only_a_secure_address_becomes_a_link(address):
     run = question_set().run(GPT4V)

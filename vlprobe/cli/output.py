@@ -1,6 +1,7 @@
 """Output from commands: tables to stdout, progress and messages to stderr."""
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from vlprobe import views
 from vlprobe.errors import InvalidInput, printable
@@ -61,9 +63,9 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     from vlprobe.render.numbers import TOO_FEW
 
     if how != "table":
-        words = _command()
-        note = f"Output of vlprobe {' '.join(words)}." if how == "latex" else ""
-        click.echo(formatted(table, how, note=note, label="-".join(words) or "table"), nl=False)
+        command, label = _command()
+        note = f"Output of vlprobe {command}." if how == "latex" else ""
+        click.echo(formatted(table, how, note=note, label=label), nl=False)
     elif table.empty:
         inform(empty)
     else:
@@ -80,13 +82,20 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
             inform(f"Rows without an interval are based on {TOO_FEW}.")
 
 
-def _command() -> list[str]:
-    """Return the name of the command that runs, such as ["jobs", "cancel"]."""
-    context, command = click.get_current_context(silent=True), list[str]()
-    while context and context.parent:
-        command.insert(0, str(context.info_name))
-        context = context.parent
-    return command
+def _command() -> tuple[str, str]:
+    """Return the name of the command that runs, such as "jobs cancel", and a label for its table that also has the
+    values that the user typed, such as "show-clip-subtype", so that tables of one command have different labels.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return "", "table"
+    command = context.command_path.removeprefix(context.find_root().command_path).strip()
+    typed = [
+        str(value)
+        for name, value in context.params.items()
+        if name != "how" and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    return command, "-".join(re.findall("[a-z0-9]+", " ".join([command, *typed]).lower()))
 
 
 def print_rows(
@@ -133,7 +142,7 @@ def print_metrics(
     if how != "latex":
         print_table(table, how)
         return
-    renamed, label = display_names.read(question_set.store), "-".join(_command())
+    renamed, (_, label) = display_names.read(question_set.store), _command()
     sources = question_set.runs, renamed
     of_cases = f"Cases of the slice “{named_slice}” only." if named_slice else ""
     if not {*table} >= PAPER:

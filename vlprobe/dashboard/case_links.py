@@ -112,16 +112,16 @@ def chart_of_cases(
     alt: str,
     subject: PageSubject,
     target: Target,
-    printed: FigureMaker | None = None,
+    **menu: Any,
 ) -> None:
     """Draw a figure whose marks open their cases in Explore, except marks that show published numbers.
 
     Args:
-        figure, key, alt, printed: As for `chart.chart`.
+        figure, key, alt, menu: As for `chart.chart`.
         subject: The question set of the page.
         target: A function from a model and the key of a mark to the filter of its cases, or None for no cases.
     """
-    for point in chart(figure, key, alt, clickable=True, printed=printed):
+    for point in chart(figure, key, alt, clickable=True, **menu):
         clicked = point.get("customdata")
         case_filter = target(str(clicked[0]), str(clicked[1])) if clicked else None
         if case_filter is not None:

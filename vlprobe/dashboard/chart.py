@@ -30,6 +30,7 @@ def chart(
     alt: str,
     clickable: bool = False,
     printed: FigureMaker | None = None,
+    **menu: Any,
 ) -> list[dict]:
     """Draw a figure on the page in colors that fit the theme, with a description for screen readers.
 
@@ -40,6 +41,7 @@ def chart(
         alt: A description of the figure for screen readers.
         clickable: Whether users can click the points.
         printed: A function that makes the figure for the *Export* menu, if it differs.
+        menu: Other arguments of `draw_menu`.
 
     Returns:
         The points that were clicked, if the figure is `clickable`.
@@ -54,7 +56,7 @@ def chart(
     selects: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"}
     selects = selects if clickable else {}
     event: Any = st.plotly_chart(ready, key=key, alt=alt, config=config, **selects)
-    draw_menu(key, printed or ready, caption=alt)
+    draw_menu(key, printed or ready, caption=alt, **menu)
     return event["selection"]["points"] if clickable else []
 
 
@@ -85,7 +87,7 @@ def selectable_chart(
         text: As in `draw_menu`.
         printed: A function that makes the figure for the *Export* menu, if it differs.
         has_tools: Whether there is a toolbar to zoom and select.
-        menu: `runs` and `slot` of `draw_menu`.
+        menu: Other arguments of `draw_menu`.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {

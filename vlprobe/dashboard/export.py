@@ -56,6 +56,8 @@ def draw_menu(
     column: Callable[[], go.Figure] | None = None,
     column_caption: str = "",
     column_note: str = "",
+    table_note: str = "",
+    papers: Sequence[str] = (),
     runs: Sequence[RunRow] = (),
     slot: DeltaGenerator | None = None,
 ) -> None:
@@ -70,6 +72,8 @@ def draw_menu(
         column: A function that draws the figure for a column of text, if it differs.
         column_caption: As `caption`, for this figure. It is shown if it differs.
         column_note: What this figure leaves out.
+        table_note: What the files of the table contain.
+        papers: Papers whose values are shown (`attribution.bibliography`).
         runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
     """
@@ -103,13 +107,15 @@ def draw_menu(
                         contents = partial(text, how)
                     file = f"vlprobe_{key}{of_sets}.{suffix}"
                     file_button(label, contents, file, mime, f"{key}.{suffix}")
+            if table_note:
+                quiet(table_note)
         if figure is not None and facts:  # last, so that its length hides no button
             draw_part("Caption")
             st.code(facts, language=None, wrap_lines=True)
             if column_caption not in ("", caption):
                 draw_part("Caption of the figure for one column")
                 st.code(joined(column_caption, sources), language=None, wrap_lines=True)
-            if entries := "\n".join(bibliography(runs, renamed())):
+            if entries := "\n".join(bibliography(runs, renamed(), papers)):
                 draw_part("Sources (BibTeX)")
                 st.code(entries, language=None)
 

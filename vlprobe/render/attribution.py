@@ -30,21 +30,31 @@ LONGEST_AUTHOR = 80  # characters
 NOT_BUNDLED, NOT_RECORDED = "Picture not bundled", "license not recorded"
 WORDS = 3  # of a dataset, in labels and names of files
 MOST_IN_CAPTION = 2  # question sets with their sizes
-PAPERS = {  # by authors of published answers: title, year, and number in arXiv if it is known
+LGIP = "Lee, LGIP"
+PAPERS = {  # by short name: authors, title, year, number in arXiv
+    LGIP: (
+        "Jae Joong Lee",
+        "Language-Guided Invariance Probing of Vision-Language Models",
+        "2025",
+        "2511.13494",
+    ),
     "Hsieh et al., SugarCrepe": (
+        "Cheng-Yu Hsieh and Jieyu Zhang and Zixian Ma and Aniruddha Kembhavi and Ranjay Krishna",
         "SugarCrepe: Fixing Hackable Benchmarks for Vision-Language Compositionality",
         "2023",
         "2306.14610",
     ),
     "Miranda et al., BiVLC": (
+        "Imanol Miranda and Ander Salaberria and Eneko Agirre and Gorka Azkune",
         "BiVLC: Extending Vision-Language Compositionality Evaluation with Text-to-Image Retrieval",
         "2024",
         "2406.09952",
     ),
     "Bugliarello et al., fine-grained-evals": (
+        "Emanuele Bugliarello and Laurent Sartran and Aishwarya Agrawal and Lisa Anne Hendricks and Aida Nematzadeh",
         "Measuring Progress in Fine-grained Vision-and-Language Understanding",
         "2023",
-        "",
+        "2305.07558",
     ),
 }
 SECURE = "https://"  # other addresses are shown as plain text
@@ -207,8 +217,10 @@ def with_source(
     caption: str = "",
     details: str = "",
     label: str = "table",
+    papers: Sequence[str] = (),
 ) -> str:
-    """Format a table for a paper as "csv", "latex" or "markdown", with the source of its runs (see `formatted`).
+    """Format a table for a paper as "csv", "latex" or "markdown", with the source of its runs (see `formatted`) and of
+    values that `papers` print, keys of PAPERS.
 
     The label names their question sets (`short_name`).
     """
@@ -218,26 +230,35 @@ def with_source(
         details = joined(details, _sizes(runs, renamed))
     note = joined(caption, sources)
     label = "-".join(filter(None, (label, short_name(runs, renamed))))
-    return formatted(table, how, tie_letters, note, label, details, bibliography(runs, renamed))
+    entries = bibliography(runs, renamed, papers)
+    return formatted(table, how, tie_letters, note, label, details, entries)
 
 
-def bibliography(runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED) -> list[str]:
+def bibliography(
+    runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED, papers: Sequence[str] = ()
+) -> list[str]:
     """Return the lines of BibTeX entries for the sources of published answers: authors, paper or name, address, license
-    and models. The list is empty if vlprobe computed all answers.
+    and models; and for `papers` whose values are shown, keys of PAPERS.
     """
     lines, seen = list[str](), Counter[str]()
+    entries = [
+        (name, f"{SECURE}arxiv.org/abs/{PAPERS[name][3]}", "Published values") for name in papers
+    ]
     for (authors, address, license_), models in _sources(runs).items():
         names = ", ".join(model_name(model, renamed) for model in models)
+        entries.append((authors, address, f"{license_} license. Published answers: {names}"))
+    for authors, address, note in entries:
         author, _, name = authors.partition(", ")
-        title, year, number = PAPERS.get(authors, (name or author, "", ""))
-        url = re.sub(r"[^\w:/.?=&~+-]", "", address)
+        short = author.replace("et al.", "and others"), name or author, "", ""
+        author, title, year, number = PAPERS.get(authors, short)
+        url = re.sub(r"[^\w:/.?=&~+%#@,;()!*'-]", "", address)
         fields = {
-            "author": latex_text(author).replace("et al.", "and others"),
+            "author": latex_text(author),
             "title": f"{{{latex_text(title)}}}",
             **({"year": year} if year else {}),
             **({"eprint": number, "archivePrefix": "arXiv"} if number else {}),
             "howpublished": rf"\url{{{url}}}",
-            "note": latex_text(f"{license_} license. Published answers: {names}"),
+            "note": latex_text(note),
         }
         key = "-".join(re.findall(r"\w+", authors.replace("et al.", "").lower(), re.ASCII))
         seen[key] += 1  # one publication may have several addresses

@@ -15,14 +15,13 @@ import plotly.graph_objects as go
 from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.render import findings
-from vlprobe.render.attribution import with_source
+from vlprobe.render.attribution import LGIP, with_source
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
 from vlprobe.render.numbers import TOO_FEW, as_printed, number, unit_of, with_interval
 from vlprobe.render.sentences import joined
 from vlprobe.render.symbols import heading
-from vlprobe.render.words import edit_title
 from vlprobe.types import POOLED, Metric
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import Leader
@@ -44,6 +43,7 @@ BETTER = "better ↗"
 WIDE_ONLY = "wide only"  # the name of annotations without room in a narrow figure
 PUBLISHED = "published models, on other pictures, averaged per caption"
 PUBLISHED_SOURCE = "values that the LGIP paper prints (Lee, arXiv 2511.13494), on other pictures, averaged per caption"
+TABLE_NOTE = "LaTeX and Markdown have the rows of the figure, CSV also those by type of edit."
 FRONT = "no other model is better on both counts"
 # Words for the axes, by the unit of the y axis
 UP_WORDS = {"rate": "wrong captions rejected", "cosine": "how far a wrong caption lowers the score"}
@@ -157,6 +157,11 @@ class TradeOffData:
         xs = [end for mark in marks for end in (mark.x, mark.x_low, mark.x_high)]
         ys = [end for mark in marks for end in (mark.y, mark.y_low, mark.y_high)]
         return _range(xs, self.x_unit), _range(ys, self.y_unit)
+
+    @property
+    def papers(self) -> list[str]:
+        """Short names of the papers whose values are shown."""
+        return [LGIP] if self.printed else []
 
     @property
     def rings(self) -> list[PrintedRow]:
@@ -338,49 +343,43 @@ def _with_metric_names(rows: list[dict], trade_off: TradeOffData) -> pd.DataFram
     return table.loc[:, ["type", "model", "source", *columns]].rename(columns=columns)
 
 
-def in_columns(
-    question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str]
-) -> pd.DataFrame:
-    """Return the values of the trade-off figures in words, for a paper. The arguments are those of `figure_table`."""
-    figures = {"All": trade_off}
-    if trade_off.other:
-        figures[f"All, {trade_off.other.changed}"] = trade_off.other
-    by_type = trade_offs_by_type(question_set, trade_off)
-    figures |= {edit_title(name): each for name, each in by_type.items()}
+def in_columns(trade_off: TradeOffData, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return the values of the trade-off figure in words, for a paper: a row for each model and side."""
+    sides = [trade_off, trade_off.other] if trade_off.other else [trade_off]
 
-    def cell(name: str, point: PointRow | PrintedRow, axis: str, unit: str) -> str:
+    def cell(point: PointRow | PrintedRow, axis: str, unit: str) -> str:
         value = getattr(point, axis)
         if isinstance(point, PrintedRow):
-            column = [getattr(row, axis) for row in figures[name].printed]
+            column = [getattr(row, axis) for row in trade_off.printed]
             return f"{as_printed(value, unit, column)} (published)"
         ends = getattr(point, f"{axis}_low"), getattr(point, f"{axis}_high")
         return with_interval(value, *ends, unit)
 
     return pd.DataFrame(
         {
-            "Type": name,
+            **({"Changed": side.changed} if sides[1:] else {}),
             "Model": names.get(point.model, point.model),
-            trade_off.up.label: cell(name, point, "y", trade_off.y_unit),
-            trade_off.down.label: cell(name, point, "x", trade_off.x_unit),
+            trade_off.up.label: cell(point, "y", trade_off.y_unit),
+            trade_off.down.label: cell(point, "x", trade_off.x_unit),
         }
-        for name, figure in figures.items()
-        for point in (*figure.points, *figure.printed)
+        for side in sides
+        for point in (*side.points, *side.printed)
     )
 
 
 def table_text(
     question_set: QuestionSet, trade_off: TradeOffData, names: Mapping[str, str], how: str
 ) -> str:
-    """Format the values of the trade-off figures as "latex" or "markdown", with intervals, averages and sources."""
+    """Format the values of the trade-off figure as "latex" or "markdown", with intervals, averages and sources."""
     down = _in_sentence(trade_off.down)
     details = joined(
         f"Intervals: resampled by picture. Averages: {trade_off.averaging}.",
-        "A value that does not depend on the type is repeated.",
         f"Published: {PUBLISHED_SOURCE}." if trade_off.printed else "",
     )
     caption = f"{trade_off.up.label} and {down}, with 95 % intervals."
-    table = in_columns(question_set, trade_off, names)
-    return with_source(table, how, question_set.runs, names, None, caption, details, "tradeoff")
+    sources, label = (question_set.runs, names), "tradeoff"
+    table = in_columns(trade_off, names)
+    return with_source(table, how, *sources, None, caption, details, label, trade_off.papers)
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:

@@ -288,6 +288,8 @@ def _draw_figure(
         printed=figure_of,
         caption=data.caption(trade_off, subject.names),
         runs=subject.question_set.runs,
+        papers=trade_off.papers,
+        table_note=data.TABLE_NOTE,
         slot=slot,
     )
     annotations = figure.to_plotly_json()["layout"]["annotations"]
@@ -458,7 +460,8 @@ def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
         failures = data.failures(of_type.up, model, name)
         case_filter = Filter(model, COMBINED) if name == COMBINED else failures
         queries[model] = case_links.query(subject, case_filter)
-    for point in chart(figure_of(is_panel=True), f"type_{name}", alt, True, printed):
+    panel, papers = figure_of(is_panel=True), of_type.papers
+    for point in chart(panel, f"type_{name}", alt, True, printed, papers=papers):
         if model := point.get("customdata"):  # published models have no cases
             open_page("explore", queries[str(model[0])])
     with st.popover("Failures", icon=":material/image_search:", width="stretch"):
@@ -501,7 +504,8 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
         model = models.get(display_name, "")
         return case_links.slice_filter(subject, model, metric.kinds, STRENGTH, name)
 
-    case_links.chart_of_cases(figure, f"strength_{metric.name}", alt, subject, target)
+    key, papers = f"strength_{metric.name}", trade_off.papers
+    case_links.chart_of_cases(figure, key, alt, subject, target, papers=papers)
     return True
 
 
@@ -525,9 +529,8 @@ def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:
     if trade_off.printed:
         published = published_values("lgip", 4, down.name)
         charts.tradeoff.beside(figure, published, list(rows), trade_off.x_unit)
-    chart(
-        figure, "wordings", f"{down.label} for simple and advanced rewordings, one mark per model."
-    )
+    alt = f"{down.label} for simple and advanced rewordings, one mark per model."
+    chart(figure, "wordings", alt, papers=trade_off.papers)
     names = listed([subject.names[model] for model in left_out])
     squeezed = f" Not shown, because the other marks would be squeezed together: {names}."
     quiet(HOW_WORDINGS + ARMS.strip() + squeezed * bool(left_out))

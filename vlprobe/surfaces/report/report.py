@@ -41,7 +41,7 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.surfaces.page import self_contained
 from vlprobe.surfaces.site import bundle, pages
 from vlprobe.surfaces.site.pages import style
-from vlprobe.surfaces.site.subject import Limits, Shelf, Subject, read_subject
+from vlprobe.surfaces.site.subject import Limits, Subject
 from vlprobe.types import POOLED
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import LeaderboardColumn
@@ -85,8 +85,7 @@ def report(
         row=row,
     )
     content = bundle.contents(question_sets, limits)
-    shelf = Shelf(store.root, may_publish=True)
-    subjects = [read_subject(each, shelf, limits) for each in question_sets]
+    subjects = content.subjects
     opened = {"page": start, "kind": kind}
     opened["model"] = subjects[0].keys[compared[0]] if compared else ""
     address = urlencode({name: value for name, value in opened.items() if value})

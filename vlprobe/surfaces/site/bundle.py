@@ -62,6 +62,7 @@ class Contents:
 
     tables: Mapping[str, Any]
     pages: Sequence[pages.Page]
+    subjects: Sequence[Subject]
     shelf: Shelf
 
     @property
@@ -116,6 +117,7 @@ def contents(question_sets: Sequence[QuestionSet], limits: Limits) -> Contents:
     return Contents(
         tables | {f"pictures-{number}": chunk for number, chunk in enumerate(shelf.chunks)},
         [page for page in pages.PAGES if page.name in names],
+        subjects,
         shelf,
     )
 
