@@ -1,8 +1,9 @@
 """The *Export* menu of figures and tables, and the link to the current view with the page that works without it."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,8 +56,7 @@ def draw_menu(
     *,
     column: Callable[[], go.Figure] | None = None,
     column_caption: str = "",
-    column_note: str = "",
-    table_note: str = "",
+    notes: Mapping[str, str] = MappingProxyType({}),
     papers: Sequence[str] = (),
     runs: Sequence[RunRow] = (),
     slot: DeltaGenerator | None = None,
@@ -71,8 +71,7 @@ def draw_menu(
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
         column: A function that draws the figure for a column of text, if it differs.
         column_caption: As `caption`, for this figure. It is shown if it differs.
-        column_note: What this figure leaves out.
-        table_note: What the files of the table contain.
+        notes: What the figure as wide as the "text", the figure for a "column" and the "table" contain.
         papers: Papers whose values are shown (`attribution.bibliography`).
         runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
@@ -90,10 +89,12 @@ def draw_menu(
             draw_part("Figure (light theme, 7 inches wide)")
             if can_render():
                 _draw_images(key, figure, "text", of_sets)
+                if note := notes.get("text"):
+                    quiet(note)
                 draw_part("Figure for one of two columns (3.5 inches wide)")
                 _draw_images(f"{key}_column", column or figure, "column", of_sets)
-                if column_note:
-                    quiet(column_note)
+                if note := notes.get("column"):
+                    quiet(note)
                 if "set" in st.query_params:
                     _draw_deck_button(key, figure, caption)
             else:
@@ -107,8 +108,8 @@ def draw_menu(
                         contents = partial(text, how)
                     file = f"vlprobe_{key}{of_sets}.{suffix}"
                     file_button(label, contents, file, mime, f"{key}.{suffix}")
-            if table_note:
-                quiet(table_note)
+            if note := notes.get("table"):
+                quiet(note)
         if figure is not None and facts:  # last, so that its length hides no button
             draw_part("Caption")
             st.code(facts, language=None, wrap_lines=True)

@@ -282,7 +282,7 @@ def _draw_totals(
         mode="markers",
         marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 1.5}},
         name=f"published totals ({TOTALS_SOURCE})",
-        meta=describe_totals(totals),  # its name in print
+        showlegend=False,  # the row has its name
         text=[
             f"<b>{safe(total.model)}</b><br>fooled by {100 * total.fooled:.1f} %, published total ({TOTALS_SOURCE})"
             for total in drawn

@@ -39,7 +39,7 @@ from vlprobe.render.charts.theme import (
     safe,
 )
 from vlprobe.render.numbers import RESAMPLED
-from vlprobe.render.sentences import joined, sentence_names
+from vlprobe.render.sentences import counted, joined, listed, sentence_names
 from vlprobe.render.words import dataset_name, edit_title, slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
@@ -54,8 +54,10 @@ PNG_SCALE = 4  # 384 dpi
 HEIGHT = 420  # pixels, for figures whose height does not depend on rows
 SMALL = LETTERS - 2  # pixels of the letters in a column
 WIDE = 0.55  # width of a letter in sizes of its font
-LEGEND_LINE, LEGEND_MARK = 20, 40  # pixels of a line, and of a mark with the space around it
+LEGEND_LINE, LEGEND_MARK = 20, 45  # pixels of a line, and of a mark with the space around it
 MARK, LINE = 8, 1.2  # most pixels of a mark, which hides no interval, and of an interval's line
+SMALL_MARK = 5  # in a forest plot for a column
+MOST_NAMED = 6  # columns that a scorecard leaves out
 FOREST_TOP = 66  # pixels above the rows of a forest plot
 
 
@@ -174,26 +176,27 @@ def scorecard(question_set: QuestionSet, width: Width = "text") -> Drawing:
     columns = views.leaderboard.leaderboard(question_set, by="edit")
     names = sentence_names(question_set.models, renamed)
     card = Scorecard(columns, names, styles(views.runs.models(question_set.store)), renamed=renamed)
-    card, left_out = column_scorecard(card) if width == "column" else (card, "")
+    card, left_out = fitted_scorecard(card, width)
     return card.figure(WIDTHS[width]), joined(card.caption(), left_out)
 
 
-def column_scorecard(card: Scorecard) -> tuple[Scorecard, str]:
-    """Return a scorecard for a column of text, and a sentence that says what it leaves out, or "".
+def fitted_scorecard(card: Scorecard, width: Width) -> tuple[Scorecard, str]:
+    """Return a scorecard whose figure fits a page with readable text, and a sentence that says what it leaves out, or
+    "".
 
-    If its text would be too small, types of edit are left out, and then the last columns.
+    The last columns are left out, and if only one is left, the last models.
     """
-    narrow, columns = card, [column for column in card.columns if not column.subtype]
-    while narrow.arrangement(WIDTHS["column"])[1] < GOOD_LANE and len(narrow.columns) > 1:
-        narrow = replace(card, columns=columns or card.columns[:1], sort=0)
-        columns = columns[:-1]
-    if narrow is card:
-        return card, ""
-    kept = ", ".join(f"“{head}”" for head in narrow.heads())
-    return narrow, (
-        f"For lack of room, the figure for one column shows only {kept}. The 7-inch figure and the "
-        f"table have all {len(card.columns)} columns."
-    )
+    shown = card
+    while shown.arrangement(WIDTHS[width])[1] < GOOD_LANE:
+        columns = shown.columns[:-1] or [shown.columns[0].narrowed(shown.rows[:-1])]
+        shown = replace(card, columns=columns, sort=min(card.sort, len(columns)) % len(columns))
+    missing = [f"“{head}”" for head in card.heads()[len(shown.columns) :]]
+    if len(missing) > MOST_NAMED:
+        missing = [f"the last {len(missing)} columns"]
+    if n_models := len(card.rows) - len(shown.rows):
+        missing.append(counted(n_models, "model"))
+    words = f"For lack of room, the figure leaves out {listed(missing)}. The table has everything."
+    return shown, words if missing else ""
 
 
 FIGURES: Mapping[str, Callable[..., Drawing]] = {
@@ -288,16 +291,13 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
     figure.update_layout(font_size=letters)
     if layout.height is None:
         layout.height = HEIGHT
+    margin, legend = layout.margin, layout.legend
     if layout.xaxis.side == "top":
         letters = _fit_forest(figure, letters)
-    margin, legend = layout.margin, layout.legend
-    if margin.autoexpand is False and legend.y == 0:  # below the plot, with room for a phone
+    elif margin.autoexpand is False and legend.y == 0:  # below the plot, with room for a phone
         names = [trace.name for trace in marks if trace.showlegend is not False and trace.name]
-        entry = WIDE * letters * _longest(names) + LEGEND_MARK
-        per_line = max(1, int((layout.width - margin.l - margin.r) / entry))
-        n_lines = math.ceil(sum(1 + name.count("<br>") for name in names) / per_line)
-        axis = margin.b - 2 * LEGEND_LINE if legend.yref == "container" else LEGEND_LINE
-        below = axis + n_lines * LEGEND_LINE + 8
+        n_lines = _n_legend_lines(names, letters, layout.width - margin.l - margin.r)
+        below = margin.b - 2 * LEGEND_LINE + n_lines * LEGEND_LINE + 8
         figure.update_layout(height=layout.height - margin.b + below, margin_b=below)
     if layout.height > PAGE[1]:
         low, high = layout.yaxis.domain or (0, 1)
@@ -308,6 +308,15 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
         if letters < LETTERS:
             figure.update_traces(marker={"size": min(letters, MARK), "line_width": 1})
     return figure
+
+
+def _n_legend_lines(names: Sequence[str], letters: int, width: float) -> int:
+    """Return the number of lines of a legend: one, or as many as names fit below each other in equal columns."""
+    entries = [WIDE * letters * _longest([name]) + LEGEND_MARK for name in names]
+    if sum(entries) <= width:
+        return 1
+    per_line = max(1, int(width / max(entries)))
+    return math.ceil(sum(1 + name.count("<br>") for name in names) / per_line)
 
 
 def _longest(texts: Sequence[str]) -> int:
@@ -335,18 +344,27 @@ def _fit_forest(figure: go.Figure, letters: int) -> int:
     """
     layout: Any = figure.layout
     traces: Any = figure.data
-    n_listed = sum(trace.showlegend is not False for trace in traces)
-    lanes, below = layout.yaxis.range[0], LEGEND_LINE * (2 + math.ceil(n_listed / 2))
+    names = [trace.name for trace in traces if trace.showlegend is not False and trace.name]
+    lanes, width = layout.yaxis.range[0], layout.width
+    values = [note.text for note in layout.annotations if note.xref == "paper" and note.x == 1]
+    right = WIDE * letters * _longest(values) + 12
+    in_legend = letters if width == PAGE[0] else SMALL - 2  # so that two names fit a line
+    below = LEGEND_LINE * (1 + _n_legend_lines(names, in_legend, width - right))
     lane = min(letters + 4, (PAGE[1] - FOREST_TOP - below) / lanes)
     letters = max(LEAST_LETTERS, min(letters, int(lane) - 1))
-    values = [note.text for note in layout.annotations if note.xref == "paper" and note.x == 1]
-    figure.update_layout(
-        height=round(FOREST_TOP + lane * lanes + layout.margin.b),
-        margin={"t": FOREST_TOP, "l": WIDE * letters * _longest(layout.yaxis.ticktext) + 12}
-        | {"r": WIDE * letters * _longest(values) + 12},
-        font_size=letters,
+    left, right = (
+        WIDE * letters * _longest(texts) + 12 for texts in (layout.yaxis.ticktext, values)
     )
-    size = {"size": min(MARK, 0.7 * lane), "line_width": LINE}
+    figure.update_layout(
+        height=round(FOREST_TOP + lane * lanes + below),
+        margin={"t": FOREST_TOP, "l": left, "r": right, "b": below},
+        font_size=letters,
+        # Left of the plot, so that Plotly also uses the left margin for the legend
+        legend={"xref": "paper", "x": -left / (width - left - right), "xanchor": "left"}
+        | {"font_size": min(letters, in_legend)},
+    )
+    most = SMALL_MARK if layout.width == WIDTHS["column"] else MARK
+    size = {"size": min(most, 0.7 * lane), "line_width": LINE}
     figure.update_traces(marker=size, error_x_width=lane / 4)
     return letters
 

@@ -21,7 +21,6 @@ from plotly.subplots import make_subplots
 from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import (
-    LEAST_LETTERS,
     LETTERS,
     PAGE,
     QUIET,
@@ -75,10 +74,9 @@ RIGHT = replace(
     help="Share of wrong captions that score lower than the true one.",
     direction="up",
 )
-MOST_PANELS = 6  # in a row of the figure
-LANE, MARGIN, TICKS = 16, 48, 24  # pixels of the figure: a model, title, numbers of an axis
-HEAD = 50  # pixels of three or four lines above a panel
-LEAST_LANE, GOOD_LANE = 4, 10  # pixels of a model: if there are many; with readable text
+MOST_PANELS = 4  # in a row of the figure
+LANE, MARGIN, TICKS = 16, 60, 24  # pixels of the figure: a model, title, numbers of an axis
+GOOD_LANE = 10  # pixels of a model, at least: text of 6.75 points
 MARK = 6  # pixels, less than most intervals
 ROOM = 0.06  # share of an axis of the figure, left and right of the intervals
 FIGURE_SPACE = "\u2007"  # as wide as a digit
@@ -267,8 +265,9 @@ class Scorecard:
         across, lane = 0, 0.0
         for across in range(3, 1 + MOST_PANELS) if width == PAGE[0] else (2,):
             shown = self._grid(across)[1]
-            room = PAGE[1] - MARGIN - len(shown) * (HEAD + TICKS)
-            lane = max(LEAST_LANE, min(LANE, room / max(1, sum(map(len, shown)))))
+            *_, head = self._widths(width, across, GOOD_LANE - 1)
+            room = PAGE[1] - MARGIN - len(shown) * (head + TICKS)
+            lane = min(LANE, room / max(1, sum(map(len, shown))))
             if lane >= GOOD_LANE:
                 break
         return across, lane
@@ -278,29 +277,18 @@ class Scorecard:
         with the letters of ties. Each panel has its own axis, because intervals are narrow.
 
         Args:
-            width: Pixels. Rows, letters and marks shrink until the figure fits a page.
+            width: Pixels. Rows, letters and marks shrink until the figure fits a page or has GOOD_LANE.
         """
         columns, rows = self._shown, self.rows
         across, lane = self.arrangement(width)
         places, shown = self._grid(across)
         down, across = len(shown), max(col for _, col in places)
-        largest = LETTERS - (3 if width == PAGE[0] else 4)
-        letters = max(LEAST_LETTERS, min(largest, int(lane) - 1))
-        wide = WIDE * width // PAGE[0]
-        names = {model: wrapped(self.names[model], wide) for model in rows}
-        longest = max(len(part) for name in names.values() for part in name.split("<br>"))
-        left = min(10 + LETTER * letters * longest, width / 2)
-        longest = max(5 + 0.7 * len(c.cell(model).group) for c in columns for model in rows)
-        gap = min(max(30, LETTER * letters * longest + 8), (width - left) / (1.5 * across))
-        panel = (width - left) / across
-        titles = [
-            "<br>".join(wrapped(part, int((panel - 6) / (BOLD * letters))) for part in parts)
-            for parts in (head.split(BELOW) for head in self.heads(BELOW))
-        ]
-        head = LINE * letters * (2 + max(title.count("<br>") for title in titles)) + 8
+        lane = max(GOOD_LANE, lane)
+        letters = min(LETTERS - (3 if width == PAGE[0] else 4), int(lane) - 1)
+        names, titles, left, gap, head = self._widths(width, across, letters)
         room = PAGE[1] - MARGIN - down * (head + TICKS)
-        lane = max(LEAST_LANE, min(lane, room / sum(map(len, shown))))
-        letters = max(LEAST_LETTERS, min(letters, int(lane) - 1))
+        lane = max(GOOD_LANE, min(lane, room / sum(map(len, shown))))
+        letters = min(letters, int(lane) - 1)
         height, between = lane * sum(map(len, shown)) / down, head + TICKS
         figure: Any = make_subplots(
             *(down, across),
@@ -390,6 +378,27 @@ class Scorecard:
             showlegend=False,
             margin={"t": top, "r": gap, "b": TICKS, "l": left},
         )
+
+    def _widths(
+        self, width: int, across: int, letters: int
+    ) -> tuple[dict[str, str], list[str], float, float, float]:
+        """Return names of models and titles of panels with their lines, the pixels left of the panels and between them,
+        and the pixels of the titles.
+        """
+        wide = WIDE * width // PAGE[0]
+        names = {model: wrapped(self.names[model], wide) for model in self.rows}
+        longest = max(len(part) for name in names.values() for part in name.split("<br>"))
+        left = min(10 + LETTER * letters * longest, width / 2)
+        groups = [column.cell(model).group for column in self.columns for model in self.rows]
+        longest = 5 + 0.7 * max(map(len, groups))
+        gap = min(max(30, LETTER * letters * longest + 8), (width - left) / (1.5 * across))
+        wide = int(((width - left) / across - 6) / (BOLD * letters))
+        titles = [
+            "<br>".join(wrapped(part, wide) for part in head.split(BELOW))
+            for head in self.heads(BELOW)
+        ]
+        head = LINE * letters * (2 + max(title.count("<br>") for title in titles)) + 8
+        return names, titles, left, gap, head
 
     def _grid(self, across: int) -> tuple[list[tuple[int, int]], list[list[str]]]:
         """Arrange panels of columns in rows, each with question sets that the same models answered.

@@ -37,7 +37,7 @@ from vlprobe.render.leaderboard import parts_of
 from vlprobe.render.sentences import counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
 from vlprobe.render.words import movement_kinds
-from vlprobe.surfaces.paper import WIDTHS, column_scorecard
+from vlprobe.surfaces.paper import WIDTHS, fitted_scorecard
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaderboard import By, LeaderboardColumn
 
@@ -137,14 +137,14 @@ def draw_scorecard(is_opened: bool) -> None:
     quiet(scorecard.reading())
     for caveat in ordered(filter(None, (column.caveat for column in columns))):
         quiet(caveat)
-    files = scorecard.figure, scorecard.table, scorecard.caption(), scorecard.text
-    narrow, left_out = column_scorecard(scorecard)
-    column = partial(narrow.figure, WIDTHS["column"])
+    wide, left_out = fitted_scorecard(scorecard, "text")
+    narrow, column_left_out = fitted_scorecard(scorecard, "column")
+    files = wide.figure, scorecard.table, joined(wide.caption(), left_out), scorecard.text
     export.draw_menu(
         *("scorecard", *files),
-        column=column,
-        column_caption=joined(narrow.caption(), left_out),
-        column_note=left_out,
+        column=partial(narrow.figure, WIDTHS["column"]),
+        column_caption=joined(narrow.caption(), column_left_out),
+        notes={"text": left_out, "column": column_left_out},
         runs=scorecard.runs,
         slot=export_slot,
     )

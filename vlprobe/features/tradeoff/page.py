@@ -289,7 +289,7 @@ def _draw_figure(
         caption=data.caption(trade_off, subject.names),
         runs=subject.question_set.runs,
         papers=trade_off.papers,
-        table_note=data.TABLE_NOTE,
+        notes={"table": data.TABLE_NOTE},
         slot=slot,
     )
     annotations = figure.to_plotly_json()["layout"]["annotations"]
