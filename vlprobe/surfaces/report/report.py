@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from urllib.parse import urlencode
 
 import htpy
@@ -27,12 +28,10 @@ from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html import papers, tables
 from vlprobe.render.html.elements import breakable, column_heads, embed, model_label
 from vlprobe.render.html.elements import table as html_table
-from vlprobe.render.sentences import counted, sentence_names
+from vlprobe.render.sentences import counted, listed, sentence_names
 from vlprobe.render.words import (
     AVERAGED,
-    dataset_name,
     edit_title,
-    probe_name,
     slice_order,
     value_label,
 )
@@ -89,34 +88,15 @@ def report(
     opened = {"page": start, "kind": kind}
     opened["model"] = subjects[0].keys[compared[0]] if compared else ""
     address = urlencode({name: value for name, value in opened.items() if value})
-    titles = [_title(each) for each in question_sets]
-    title, numbers_page = titles[0], _numbers_page(subjects[0])
-    if subjects[1:]:
-        title = counted(len(subjects), "question set")
-        scorecard = _scorecard(
-            subjects,
-            [
-                column
-                for each in question_sets
-                for column in views.leaderboard.leaderboard(each, by="kind")
-            ],
-        )
-        numbers_page = [
-            embed(scorecard.html()),
-            remark(scorecard.reading()),
-            (
-                (htpy.h1[name], _numbers_page(each))
-                for name, each in zip(titles, subjects, strict=True)
-            ),
-        ]
-    return pages.one_file(title, content.pages, content.tables, numbers_page, address)
-
-
-def _title(question_set: QuestionSet) -> str:
-    run = question_set.runs[0]
-    name = dataset_name(run.dataset, display_names.read(question_set.store))
-    stored, shown = f"{run.dataset} · {run.probe}", f"{name} · {probe_name(run.probe, run.dataset)}"
-    return question_set.label.replace(stored, shown, 1)
+    titles = [entry["label"] for entry in content.tables["index"]["sets"]]
+    numbers = [
+        (htpy.h1[title], _numbers_page(each)) for title, each in zip(titles, subjects, strict=True)
+    ]
+    if titles[1:]:
+        leaderboards = (views.leaderboard.leaderboard(each, by="kind") for each in question_sets)
+        scorecard = _scorecard(subjects, list(chain.from_iterable(leaderboards)))
+        numbers.insert(0, (embed(scorecard.html()), remark(scorecard.reading())))
+    return pages.one_file(listed(titles), content.pages, content.tables, numbers, address)
 
 
 def _scorecard(subjects: Sequence[Subject], columns: Sequence[LeaderboardColumn]) -> Scorecard:

@@ -101,7 +101,7 @@ def one_file(
     nodes = [
         _header("vlprobe", links, "#page={}"),
         htpy.main(data_start=start)[htpy.noscript[note]],
-        htpy.section(".numbers")[htpy.h1[title], numbers],
+        htpy.section(".numbers")[numbers],
         _footer(),
     ]
     values = {name: packed(table) for name, table in tables.items()}
