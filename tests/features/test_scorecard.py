@@ -817,7 +817,7 @@ def test_the_figure_of_several_tests_names_movement(question_set):
     ]
     models = ranked_models(columns)
     scorecard = Scorecard(columns, dict(zip(models, models, strict=True)), styles(models))
-    narrow, left_out = paper.column_scorecard(scorecard)
+    narrow, left_out = paper.fitted_scorecard(scorecard, "column")
     assert narrow is scorecard and not left_out
     layout = narrow.figure(paper.WIDTHS["column"]).layout
     assert {note.font.size for note in layout.annotations} == {layout.yaxis.tickfont.size}
@@ -1058,7 +1058,11 @@ def test_a_tie_in_the_table_of_rows_has_its_detectable_difference(
     question_set,
 ):
     tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
-    table = rows_table(tests, {model: model for model in question_set.models})
+    table = rows_table(
+        tests,
+        question_set.presentation.kind("foil"),
+        {model: model for model in question_set.models},
+    )
     tied = [row.detectable for row in tests.rows if row.verdict == "tied"]
     powers = re.findall(r"<td>tied \(80 % power: (\d+\.\d) points\)</td>", table)
     assert [float(power) for power in powers] == [round(100 * value, 1) for value in tied] != []
@@ -1067,7 +1071,11 @@ def test_a_tie_in_the_table_of_rows_has_its_detectable_difference(
 def test_a_tie_with_too_few_pictures_for_any_difference_has_a_note(question_set):
     tests = views.paired_tests.compare_models(question_set, (GPT, TROHN), "foil")
     few = replace(tests.rows[0], verdict="tied", detectable=math.inf)
-    table = rows_table(replace(tests, rows=(few,)), {model: model for model in question_set.models})
+    table = rows_table(
+        replace(tests, rows=(few,)),
+        question_set.presentation.kind("foil"),
+        {model: model for model in question_set.models},
+    )
     assert "<td>tied (too few pictures to detect any difference)</td>" in table
 
 
@@ -1121,15 +1129,25 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
         assert "%   note = {MIT license. Published answers: GPT-4V}," in entries
 
 
-def test_the_caption_of_a_scorecard_without_types_does_not_describe_types(monkeypatch, columns):
+@pytest.mark.parametrize("width", paper.WIDTHS)
+def test_a_scorecard_figure_has_the_first_columns_that_fit_with_readable_text(columns, width):
     whole = card(columns)
-    assert paper.column_scorecard(whole) == (whole, "")
-    monkeypatch.setattr(paper, "GOOD_LANE", 17)  # as if there were many models
-    narrow, left_out = paper.column_scorecard(whole)
-    assert [column.subtype for column in narrow.columns] == [""]
-    assert "shows only “All”. The 7-inch figure and the table have all 8 columns" in left_out
-    for words in ("on types of edit", "best against", "Added object"):
-        assert words in whole.caption() and words not in narrow.caption()
+    assert paper.fitted_scorecard(whole, width) == (whole, "")
+    many = [
+        replace(
+            column, cells={f"{n}": cell for n in range(20) for cell in [*column.cells.values()][:1]}
+        )
+        for column in columns
+    ]
+    names = {f"{n}": f"Model {n}" for n in range(20)}
+    looks = dict.fromkeys(names, next(iter(whole.looks.values())))
+    crowded = Scorecard(many, names, looks)
+    fitted, left_out = paper.fitted_scorecard(crowded, width)
+    n = len(fitted.columns)
+    assert 1 < n < 8 and fitted.columns == many[:n]
+    assert f"“{crowded.heads()[n]}”" in left_out and f"“{crowded.heads()[n - 1]}”" not in left_out
+    layout = fitted.figure(paper.WIDTHS[width]).layout
+    assert layout.yaxis.tickfont.size >= 6.5 / 72 * 96 and layout.height <= 9 * 96
 
 
 def test_a_trade_off_without_values_is_not_an_empty_figure(question_set):

@@ -143,7 +143,7 @@ def test_the_exported_table_has_each_mark_of_the_figure_with_its_metrics():
     assert errors.str.endswith("(published)").sum() == is_published.sum()
     for how in ("latex", "markdown"):
         assert "values that the LGIP paper prints" in table_text(questions, drawn, names, how)
-    paper = "% @misc{lee-lgip,"
+    paper = "% @misc{lgip,"
     assert paper in table_text(questions, drawn, names, "latex")
     unpublished = trade_off_data(questions, shows_published=False)
     assert paper not in table_text(questions, unpublished, names, "latex")

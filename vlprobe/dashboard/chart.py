@@ -114,11 +114,7 @@ def selected(key: str) -> tuple[list[Sequence], bool]:
 def _circumstances() -> tuple[object, ...]:
     """Return the values that a cached figure depends on: stored results, display names, the URL and the theme."""
     names_version = display_names.version(store())
-    return store().address, view(_version), names_version, st.context.theme.type, query()
-
-
-def _version(current: Store) -> str:
-    return current.version()
+    return store().address, view(Store.version), names_version, st.context.theme.type, query()
 
 
 def _finished(figure: go.Figure) -> tuple[go.Figure, bool]:

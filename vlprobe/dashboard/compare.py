@@ -514,7 +514,7 @@ def _draw_numbers(
         unit = frame.unit(contest)
         averaging = frame.averaging(contest)
     quiet(MEASURED)
-    st.html(compare.rows_table(comparison, contest.names))
+    st.html(compare.rows_table(comparison, contest.kind_presentation, contest.names))
     if not comparison.is_movement and (counts := ties(comparison, contest.names)):
         quiet(counts)
     table = view(

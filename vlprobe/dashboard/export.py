@@ -126,13 +126,9 @@ def _draw_images(
 ) -> None:
     with st.container(horizontal=True):
         for suffix, (label, mime) in IMAGES.items():
-            contents = partial(_image, figure, suffix, width)
+            contents = partial(paper.exported, figure, suffix, width)
             file = f"vlprobe_{name}{of_sets}{suffix}"
             file_button(label, contents, file, mime, f"{name}{suffix}")
-
-
-def _image(figure: go.Figure | Callable[[], go.Figure], suffix: str, width: paper.Width) -> bytes:
-    return paper.exported(figure if isinstance(figure, go.Figure) else figure(), suffix, width)
 
 
 def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], caption: str) -> None:

@@ -3,6 +3,7 @@
 If a picture of a bundled question set is not bundled itself, the credit line says so and links to its public page.
 """
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,33 +31,6 @@ LONGEST_AUTHOR = 80  # characters
 NOT_BUNDLED, NOT_RECORDED = "Picture not bundled", "license not recorded"
 WORDS = 3  # of a dataset, in labels and names of files
 MOST_IN_CAPTION = 2  # question sets with their sizes
-LGIP = "Lee, LGIP"
-PAPERS = {  # by short name: authors, title, year, number in arXiv
-    LGIP: (
-        "Jae Joong Lee",
-        "Language-Guided Invariance Probing of Vision-Language Models",
-        "2025",
-        "2511.13494",
-    ),
-    "Hsieh et al., SugarCrepe": (
-        "Cheng-Yu Hsieh and Jieyu Zhang and Zixian Ma and Aniruddha Kembhavi and Ranjay Krishna",
-        "SugarCrepe: Fixing Hackable Benchmarks for Vision-Language Compositionality",
-        "2023",
-        "2306.14610",
-    ),
-    "Miranda et al., BiVLC": (
-        "Imanol Miranda and Ander Salaberria and Eneko Agirre and Gorka Azkune",
-        "BiVLC: Extending Vision-Language Compositionality Evaluation with Text-to-Image Retrieval",
-        "2024",
-        "2406.09952",
-    ),
-    "Bugliarello et al., fine-grained-evals": (
-        "Emanuele Bugliarello and Laurent Sartran and Aishwarya Agrawal and Lisa Anne Hendricks and Aida Nematzadeh",
-        "Measuring Progress in Fine-grained Vision-and-Language Understanding",
-        "2023",
-        "2305.07558",
-    ),
-}
 SECURE = "https://"  # other addresses are shown as plain text
 
 
@@ -220,7 +194,7 @@ def with_source(
     papers: Sequence[str] = (),
 ) -> str:
     """Format a table for a paper as "csv", "latex" or "markdown", with the source of its runs (see `formatted`) and of
-    values that `papers` print, keys of PAPERS.
+    values that `papers` print (see `bibliography`).
 
     The label names their question sets (`short_name`).
     """
@@ -238,34 +212,30 @@ def bibliography(
     runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED, papers: Sequence[str] = ()
 ) -> list[str]:
     """Return the lines of BibTeX entries for the sources of published answers: authors, paper or name, address, license
-    and models; and for `papers` whose values are shown, keys of PAPERS.
+    and models; and for `papers` whose values are shown, by their keys in papers.bib.
     """
-    lines, seen = list[str](), Counter[str]()
-    entries = [
-        (name, f"{SECURE}arxiv.org/abs/{PAPERS[name][3]}", "Published values") for name in papers
-    ]
+    known, seen = _papers(), Counter[str]()
+    lines = [line for key in papers for line in (f"@misc{{{key},", *known[key], "}")]
     for (authors, address, license_), models in _sources(runs).items():
         names = ", ".join(model_name(model, renamed) for model in models)
-        entries.append((authors, address, f"{license_} license. Published answers: {names}"))
-    for authors, address, note in entries:
         author, _, name = authors.partition(", ")
-        short = author.replace("et al.", "and others"), name or author, "", ""
-        author, title, year, number = PAPERS.get(authors, short)
-        url = re.sub(r"[^\w:/.?=&~+%#@,;()!*'-]", "", address)
-        fields = {
-            "author": latex_text(author),
-            "title": f"{{{latex_text(title)}}}",
-            **({"year": year} if year else {}),
-            **({"eprint": number, "archivePrefix": "arXiv"} if number else {}),
-            "howpublished": rf"\url{{{url}}}",
-            "note": latex_text(note),
-        }
         key = "-".join(re.findall(r"\w+", authors.replace("et al.", "").lower(), re.ASCII))
         seen[key] += 1  # one publication may have several addresses
-        key += f"-{seen[key]}" * (seen[key] > 1)
-        lines += [f"@misc{{{key},", *(f"  {name} = {{{text}}}," for name, text in fields.items())]
-        lines.append("}")
+        author = latex_text(author).replace("et al.", "and others")
+        plain = f"  author = {{{author}}},", f"  title = {{{{{latex_text(name or authors)}}}}},"
+        url = re.sub(r"[^\w:/.?=&~+%#@,;()!*'-]", "", address)
+        note = latex_text(f"{license_} license. Published answers: {names}")
+        lines += [f"@misc{{{key}{f'-{seen[key]}' * (seen[key] > 1)},", *known.get(key, plain)]
+        lines += [rf"  howpublished = {{\url{{{url}}}}},", f"  note = {{{note}}},", "}"]
     return lines
+
+
+@functools.cache
+def _papers() -> dict[str, list[str]]:
+    """Return the lines of each entry in papers.bib, without the first and the last one, by its key."""
+    text = (Path(__file__).parent / "papers.bib").read_text(encoding="utf-8")
+    entries = (entry.splitlines() for entry in text.strip().split("\n\n"))
+    return {first[len("@misc{") : -1]: lines for first, *lines, _ in entries}
 
 
 def published_by(runs: Sequence[RunRow]) -> str:

@@ -39,7 +39,7 @@ from vlprobe.render.charts.theme import (
     safe,
 )
 from vlprobe.render.numbers import RESAMPLED
-from vlprobe.render.sentences import counted, joined, listed, sentence_names
+from vlprobe.render.sentences import counted, joined, sentence_names
 from vlprobe.render.words import dataset_name, edit_title, slice_order, value_label
 from vlprobe.storage import display_names
 from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
@@ -195,7 +195,8 @@ def fitted_scorecard(card: Scorecard, width: Width) -> tuple[Scorecard, str]:
         missing = [f"the last {len(missing)} columns"]
     if n_models := len(card.rows) - len(shown.rows):
         missing.append(counted(n_models, "model"))
-    words = f"For lack of room, the figure leaves out {listed(missing)}. The table has everything."
+    names = ", ".join(missing)
+    words = f"For lack of room, the figure leaves out {names}. The table has everything."
     return shown, words if missing else ""
 
 
@@ -392,9 +393,12 @@ def can_render() -> bool:
     return bool(Chromium.find_browser(skip_local=False))
 
 
-def exported(figure: go.Figure, suffix: str, width: Width = "text") -> bytes:
-    """Return a page's figure as the content of an image file, in the style for print."""
-    light = recolor(go.Figure(figure), ON_LIGHT)  # the page may be dark
+def exported(
+    figure: go.Figure | Callable[[], go.Figure], suffix: str, width: Width = "text"
+) -> bytes:
+    """Return a page's figure, or the one that a function draws, as the content of an image file in print style."""
+    drawn = figure() if callable(figure) else figure
+    light = recolor(go.Figure(drawn), ON_LIGHT)  # the page may be dark
     return rendered(print_style(light, width), suffix)
 
 

@@ -75,6 +75,7 @@ RIGHT = replace(
     direction="up",
 )
 MOST_PANELS = 4  # in a row of the figure
+HEAD = 50, 66  # pixels of the lines above a panel: of one question set, of several
 LANE, MARGIN, TICKS = 16, 60, 24  # pixels of the figure: a model, title, numbers of an axis
 GOOD_LANE = 10  # pixels of a model, at least: text of 6.75 points
 MARK = 6  # pixels, less than most intervals
@@ -263,9 +264,9 @@ class Scorecard:
     def arrangement(self, width: int = PAGE[0]) -> tuple[int, float]:
         """Return the most panels in a row of the figure, and the height of a model in pixels so that it fits a page."""
         across, lane = 0, 0.0
+        head = HEAD[len({each.question_set.key for each in self.columns}) > 1]
         for across in range(3, 1 + MOST_PANELS) if width == PAGE[0] else (2,):
             shown = self._grid(across)[1]
-            *_, head = self._widths(width, across, GOOD_LANE - 1)
             room = PAGE[1] - MARGIN - len(shown) * (head + TICKS)
             lane = min(LANE, room / max(1, sum(map(len, shown))))
             if lane >= GOOD_LANE:
@@ -285,7 +286,18 @@ class Scorecard:
         down, across = len(shown), max(col for _, col in places)
         lane = max(GOOD_LANE, lane)
         letters = min(LETTERS - (3 if width == PAGE[0] else 4), int(lane) - 1)
-        names, titles, left, gap, head = self._widths(width, across, letters)
+        wide = WIDE * width // PAGE[0]
+        names = {model: wrapped(self.names[model], wide) for model in rows}
+        longest = max(len(part) for name in names.values() for part in name.split("<br>"))
+        left = min(10 + LETTER * letters * longest, width / 2)
+        longest = max(5 + 0.7 * len(c.cell(model).group) for c in columns for model in rows)
+        gap = min(max(30, LETTER * letters * longest + 8), (width - left) / (1.5 * across))
+        panel = (width - left) / across
+        titles = [
+            "<br>".join(wrapped(part, int((panel - 6) / (BOLD * letters))) for part in parts)
+            for parts in (head.split(BELOW) for head in self.heads(BELOW))
+        ]
+        head = LINE * letters * (2 + max(title.count("<br>") for title in titles)) + 8
         room = PAGE[1] - MARGIN - down * (head + TICKS)
         lane = max(GOOD_LANE, min(lane, room / sum(map(len, shown))))
         letters = min(letters, int(lane) - 1)
@@ -378,27 +390,6 @@ class Scorecard:
             showlegend=False,
             margin={"t": top, "r": gap, "b": TICKS, "l": left},
         )
-
-    def _widths(
-        self, width: int, across: int, letters: int
-    ) -> tuple[dict[str, str], list[str], float, float, float]:
-        """Return names of models and titles of panels with their lines, the pixels left of the panels and between them,
-        and the pixels of the titles.
-        """
-        wide = WIDE * width // PAGE[0]
-        names = {model: wrapped(self.names[model], wide) for model in self.rows}
-        longest = max(len(part) for name in names.values() for part in name.split("<br>"))
-        left = min(10 + LETTER * letters * longest, width / 2)
-        groups = [column.cell(model).group for column in self.columns for model in self.rows]
-        longest = 5 + 0.7 * max(map(len, groups))
-        gap = min(max(30, LETTER * letters * longest + 8), (width - left) / (1.5 * across))
-        wide = int(((width - left) / across - 6) / (BOLD * letters))
-        titles = [
-            "<br>".join(wrapped(part, wide) for part in head.split(BELOW))
-            for head in self.heads(BELOW)
-        ]
-        head = LINE * letters * (2 + max(title.count("<br>") for title in titles)) + 8
-        return names, titles, left, gap, head
 
     def _grid(self, across: int) -> tuple[list[tuple[int, int]], list[list[str]]]:
         """Arrange panels of columns in rows, each with question sets that the same models answered.

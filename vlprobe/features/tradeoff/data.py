@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.render import findings
-from vlprobe.render.attribution import LGIP, with_source
+from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
@@ -160,8 +160,8 @@ class TradeOffData:
 
     @property
     def papers(self) -> list[str]:
-        """Short names of the papers whose values are shown."""
-        return [LGIP] if self.printed else []
+        """Papers whose values are shown (see `attribution.bibliography`)."""
+        return ["lgip"] if self.printed else []
 
     @property
     def rings(self) -> list[PrintedRow]:

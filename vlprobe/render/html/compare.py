@@ -7,6 +7,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from vlprobe.render.charts.styles import Looks
+from vlprobe.render.forest import in_columns
 from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import (
@@ -17,8 +18,9 @@ from vlprobe.render.numbers import (
     signed,
     unit_of,
 )
-from vlprobe.render.words import INTERVALS, edit_title
+from vlprobe.render.words import INTERVALS
 from vlprobe.types import Metric
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import DifferenceRow, PairedTest, PairedTests
 from vlprobe.views.records import records
 
@@ -98,29 +100,15 @@ def differences(
     return table("Each model against the baseline", head, lines), unknown
 
 
-def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
-    """Return the rows of the forest plot as an HTML table of shares, differences, intervals and p-values."""
-    unit, base = comparison.unit, names[comparison.baseline.model]
-    titles = ("Wrong captions", "Preferred", f"By {base}")
-    if comparison.is_movement:
-        titles = ("Cases", "Moved", f"{base} moved")
-    cells: dict[str, str] = {}  # by column title
-    rows = []
-    for row in comparison.rows:
-        limits = "" if math.isnan(row.difference) else _bounds(row.low, row.high, unit)
-        values = (f"{row.n_lies:,}", number(row.value, unit), number(row.base, unit))
-        power = _power(row, unit)
-        cells = {
-            "Model": names[row.model],
-            **dict(zip(titles, values, strict=True)),
-            "Difference": signed(row.difference, unit) + (f" ({limits})" if limits else ""),
-            "p (cite this one)": chance(row.p_holm),
-            "": f"tied{power and f' ({power})'}" if row.verdict == "tied" else row.verdict,
-        }
-        kind = edit_title(row.subtype) if row.subtype else "All"
-        columns = "".join(tag("td", cell) for cell in cells.values())
-        rows.append(f"<tr>{tag('th', kind, scope='row')}{columns}</tr>")
-    return table("Differences from the baseline", column_heads(("Type of edit", *cells)), rows)
+def rows_table(comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]) -> str:
+    """Return the rows of the forest plot as an HTML table: the exported columns, the verdict, and the power of ties."""
+    exported, rows = in_columns(comparison, kind, names), []
+    for row, (title, *cells) in zip(comparison.rows, exported.to_numpy(), strict=True):
+        power = _power(row, comparison.unit)
+        cells.append(f"tied{power and f' ({power})'}" if row.verdict == "tied" else row.verdict)
+        columns = "".join(tag("td", cell) for cell in cells)
+        rows.append(f"<tr>{tag('th', title, scope='row')}{columns}</tr>")
+    return table("Differences from the baseline", column_heads((*exported, "Verdict")), rows)
 
 
 def _bounds(low: float, high: float, unit: str) -> str:

@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from urllib.parse import urlencode
 
 import htpy
@@ -43,7 +42,6 @@ from vlprobe.surfaces.site.pages import style
 from vlprobe.surfaces.site.subject import Limits, Subject
 from vlprobe.types import POOLED
 from vlprobe.views.filter import Filter
-from vlprobe.views.leaderboard import LeaderboardColumn
 from vlprobe.views.paired_tests import compare_metrics, leaders
 from vlprobe.views.papers import chances, remade
 from vlprobe.views.published import TABLES
@@ -93,15 +91,16 @@ def report(
         (htpy.h1[title], _numbers_page(each)) for title, each in zip(titles, subjects, strict=True)
     ]
     if titles[1:]:
-        leaderboards = (views.leaderboard.leaderboard(each, by="kind") for each in question_sets)
-        scorecard = _scorecard(subjects, list(chain.from_iterable(leaderboards)))
+        scorecard = _scorecard(subjects)
         numbers.insert(0, (embed(scorecard.html()), remark(scorecard.reading())))
     return pages.one_file(listed(titles), content.pages, content.tables, numbers, address)
 
 
-def _scorecard(subjects: Sequence[Subject], columns: Sequence[LeaderboardColumn]) -> Scorecard:
+def _scorecard(subjects: Sequence[Subject]) -> Scorecard:
+    sets = [subject.question_set for subject in subjects]
+    columns = [c for each in sets for c in views.leaderboard.leaderboard(each, by="kind")]
     models = dict.fromkeys(model for subject in subjects for model in subject.models)
-    renamed = display_names.read(subjects[0].question_set.store)
+    renamed = display_names.read(sets[0].store)
     names = sentence_names(list(models), renamed)
     return Scorecard(columns, names, subjects[0].model_looks, renamed=renamed)
 
@@ -161,9 +160,7 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
         return []
     compared = views.paired_tests.compare_models(question_set, models, kind_name, UNIT)
     finding = verdict(compared, kind, subject.names)
-    columns = views.leaderboard.leaderboard(question_set, by="kind")
-    columns = [column for column in columns if column.kind == kind_name] or columns[:1]
-    scorecard = _scorecard([subject], columns)
+    scorecard = _scorecard([subject])
     guess = views.estimates.best_guess(question_set, kind_name)
     return [
         htpy.h2[finding.heading],
