@@ -86,15 +86,11 @@ def draw_menu(
         "Export", icon=":material/download:", type="tertiary", key=f"export_{key}"
     ):
         if figure is not None:
-            draw_part("Figure (light theme, 7 inches wide)")
             if can_render():
-                _draw_images(key, figure, "text", of_sets)
-                if note := notes.get("text"):
-                    quiet(note)
+                draw_part("Figure (light theme, 7 inches wide)")
+                _draw_images(key, figure, "text", of_sets, notes)
                 draw_part("Figure for one of two columns (3.5 inches wide)")
-                _draw_images(f"{key}_column", column or figure, "column", of_sets)
-                if note := notes.get("column"):
-                    quiet(note)
+                _draw_images(f"{key}_column", column or figure, "column", of_sets, notes)
                 if "set" in st.query_params:
                     _draw_deck_button(key, figure, caption)
             else:
@@ -122,13 +118,19 @@ def draw_menu(
 
 
 def _draw_images(
-    name: str, figure: go.Figure | Callable[[], go.Figure], width: paper.Width, of_sets: str
+    name: str,
+    figure: go.Figure | Callable[[], go.Figure],
+    width: paper.Width,
+    of_sets: str,
+    notes: Mapping[str, str],
 ) -> None:
     with st.container(horizontal=True):
         for suffix, (label, mime) in IMAGES.items():
             contents = partial(paper.exported, figure, suffix, width)
             file = f"vlprobe_{name}{of_sets}{suffix}"
             file_button(label, contents, file, mime, f"{name}{suffix}")
+    if note := notes.get(width):
+        quiet(note)
 
 
 def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], caption: str) -> None:

@@ -534,10 +534,8 @@ def depths(subject: PageSubject) -> None:
             def target(name: str, depth: str, setting: str = setting) -> Filter | None:
                 return case_links.slice_filter(subject, name, metric.kinds, "subtype", setting)
 
-            printed = partial(make, has_legend=True)
-            case_links.chart_of_cases(
-                make, f"depth_{setting}", alt, subject, target, printed=printed
-            )
+            key, printed = f"depth_{setting}", partial(make, has_legend=True)
+            case_links.chart_of_cases(make, key, alt, subject, target, printed=printed)
     size = view(views.papers.gallery_size, subject.question_set)
     quiet(
         "How to read it: this figure shows the numbers in the paper's table as curves. Higher is "

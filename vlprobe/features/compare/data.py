@@ -284,8 +284,8 @@ class Scorecard:
         across, lane = self.arrangement(width)
         places, shown = self._grid(across)
         down, across = len(shown), max(col for _, col in places)
-        lane = max(GOOD_LANE, lane)
-        letters = min(LETTERS - (3 if width == PAGE[0] else 4), int(lane) - 1)
+        largest = LETTERS - (3 if width == PAGE[0] else 4)
+        letters = min(largest, max(GOOD_LANE, int(lane)) - 1)
         wide = WIDE * width // PAGE[0]
         names = {model: wrapped(self.names[model], wide) for model in rows}
         longest = max(len(part) for name in names.values() for part in name.split("<br>"))

@@ -87,7 +87,7 @@ def report(
     opened["model"] = subjects[0].keys[compared[0]] if compared else ""
     address = urlencode({name: value for name, value in opened.items() if value})
     titles = [entry["label"] for entry in content.tables["index"]["sets"]]
-    numbers = [
+    numbers: list[htpy.Node] = [
         (htpy.h1[title], _numbers_page(each)) for title, each in zip(titles, subjects, strict=True)
     ]
     if titles[1:]:
