@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -66,9 +65,6 @@ def selectable_chart(
     alt: str,
     on_select: Callable[[], None],
     carried: str = "",
-    table: Callable[[], pd.DataFrame] | None = None,
-    caption: str = "",
-    text: Callable[[str], str] | None = None,
     printed: FigureMaker | None = None,
     has_tools: bool = True,
     **menu: Any,
@@ -82,9 +78,6 @@ def selectable_chart(
         alt: A description of the figure for screen readers.
         on_select: Function that is called after a selection, before the page is drawn again.
         carried: Any other values that the figure depends on, such as a choice on another page that is not in the URL.
-        table: A function that makes the table of the figure's values, for the *Export* menu.
-        caption: The facts for the figure's caption, for the *Export* menu.
-        text: As in `draw_menu`.
         printed: A function that makes the figure for the *Export* menu, if it differs.
         has_tools: Whether there is a toolbar to zoom and select.
         menu: Other arguments of `draw_menu`.
@@ -100,7 +93,7 @@ def selectable_chart(
     modes = ("points", "box", "lasso") if has_tools else "points"
     selects: Any = {"on_select": on_select, "selection_mode": modes}
     st.plotly_chart(ready, key=key, alt=alt, config=config, **selects)
-    draw_menu(key, printed or ready, table, caption, text, **menu)
+    draw_menu(key, printed or ready, **menu)
     return ready
 
 
@@ -120,13 +113,8 @@ def _circumstances() -> tuple[object, ...]:
 def _finished(figure: go.Figure) -> tuple[go.Figure, bool]:
     """Apply the page's theme to a figure. Returns the figure, and whether it has too many names for a legend."""
     inked(figure)
-    names: set[str] = set()
-
-    def collect(trace: go.Scatter) -> None:
-        if trace.name and trace.showlegend is not False:
-            names.add(str(trace.name))
-
-    figure.for_each_trace(collect)
+    traces: Any = figure.data
+    names = {trace.name for trace in traces if trace.name and trace.showlegend is not False}
     is_crowded = len(names) > MOST_IN_LEGEND and figure["layout"]["showlegend"] is not False
     if is_crowded:
         figure.update_layout(showlegend=False, margin_t=20)

@@ -286,8 +286,7 @@ class Scorecard:
         down, across = len(shown), max(col for _, col in places)
         largest = LETTERS - (3 if width == PAGE[0] else 4)
         letters = min(largest, max(GOOD_LANE, int(lane)) - 1)
-        wide = WIDE * width // PAGE[0]
-        names = {model: wrapped(self.names[model], wide) for model in rows}
+        names = {model: wrapped(self.names[model], WIDE * width // PAGE[0]) for model in rows}
         longest = max(len(part) for name in names.values() for part in name.split("<br>"))
         left = min(10 + LETTER * letters * longest, width / 2)
         longest = max(5 + 0.7 * len(c.cell(model).group) for c in columns for model in rows)

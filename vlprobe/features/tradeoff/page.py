@@ -122,8 +122,7 @@ def draw_page() -> None:
         export_slot = export.draw_share(subject)
     finding = trade_off.finding(subject.names)
     detail = joined(finding.detail, AVERAGED[AS_PAPER] if trade_off.averaging == AS_PAPER else "")
-    heading = htpy.h1[finding.heading], detail and htpy.p[detail]
-    st.html(str(htpy.div(".vp-finding")[heading]))
+    st.html(str(htpy.div(".vp-finding")[htpy.h1[finding.heading], detail and htpy.p[detail]]))
     frame.say_strangers(subject, subject.models)
     left = st.session_state.get(INSTEAD, {}).get(subject.key)
     if left in view(views.runs.case_keys):

@@ -111,11 +111,6 @@ def rows_table(comparison: PairedTests, kind: KindPresentation, names: Mapping[s
     return table("Differences from the baseline", column_heads((*exported, "Verdict")), rows)
 
 
-def _bounds(low: float, high: float, unit: str) -> str:
-    """Format the interval of a known difference, or say why there is no interval."""
-    return between(low, high, unit) or f"-, {TOO_FEW}"
-
-
 def _power(row: DifferenceRow | PairedTest, unit: str) -> str:
     """Name the smallest difference that a test would have detected, or return "" if it is unknown."""
     if math.isnan(row.detectable):
@@ -130,8 +125,9 @@ def _cell(row: DifferenceRow, unit: str) -> str:
         return "<td>-</td>"
     value = tag("span", number(row.value, unit), class_="value")
     word = tag("span", WORDS[row.verdict], class_=f"vp-verdict {CSS.get(row.verdict, 'vp-quiet')}")
+    bounds = between(row.low, row.high, unit) or f"-, {TOO_FEW}"
     lines = [
-        f"{signed(row.difference, unit)} ({_bounds(row.low, row.high, unit)})",
+        f"{signed(row.difference, unit)} ({bounds})",
         chance(row.p_holm),
     ]
     if row.verdict == "tied" and (power := _power(row, unit)):
