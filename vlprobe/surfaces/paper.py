@@ -195,9 +195,8 @@ def fitted_scorecard(card: Scorecard, width: Width) -> tuple[Scorecard, str]:
         missing = [f"the last {len(missing)} columns"]
     if n_models := len(card.rows) - len(shown.rows):
         missing.append(counted(n_models, "model"))
-    names = ", ".join(missing)
-    words = f"For lack of room, the figure leaves out {names}. The table has everything."
-    return shown, words if missing else ""
+    words = f"the figure leaves out {', '.join(missing)}. The table has everything."
+    return shown, f"For lack of room, {words}" if missing else ""
 
 
 FIGURES: Mapping[str, Callable[..., Drawing]] = {

@@ -448,8 +448,7 @@ def place_of_mark(data: TradeOffData, model: str) -> int:
     if model not in drawn:
         return 0
     n_front = sum(point.model in data.front for point in data.known)
-    has_rings = any(not data.side(ring) for ring in data.printed)
-    return (n_front > 1) + has_rings + drawn.index(model) + 1
+    return (n_front > 1) + bool(data.rings) + drawn.index(model) + 1
 
 
 def _draw_line(figure: go.Figure, data: TradeOffData) -> None:

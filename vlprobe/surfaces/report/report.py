@@ -91,18 +91,18 @@ def report(
         (htpy.h1[title], _numbers_page(each)) for title, each in zip(titles, subjects, strict=True)
     ]
     if titles[1:]:
-        scorecard = _scorecard(subjects)
-        numbers.insert(0, (embed(scorecard.html()), remark(scorecard.reading())))
+        numbers.insert(0, _scorecard(subjects))
     return pages.one_file(listed(titles), content.pages, content.tables, numbers, address)
 
 
-def _scorecard(subjects: Sequence[Subject]) -> Scorecard:
+def _scorecard(subjects: Sequence[Subject]) -> list[htpy.Node]:
     sets = [subject.question_set for subject in subjects]
     columns = [c for each in sets for c in views.leaderboard.leaderboard(each, by="kind")]
     models = dict.fromkeys(model for subject in subjects for model in subject.models)
     renamed = display_names.read(sets[0].store)
     names = sentence_names(list(models), renamed)
-    return Scorecard(columns, names, subjects[0].model_looks, renamed=renamed)
+    scorecard = Scorecard(columns, names, subjects[0].model_looks, renamed=renamed)
+    return [embed(scorecard.html()), remark(scorecard.reading())]
 
 
 def _numbers_page(subject: Subject) -> list[htpy.Node]:
@@ -160,13 +160,11 @@ def _verdict(subject: Subject) -> list[htpy.Node]:
         return []
     compared = views.paired_tests.compare_models(question_set, models, kind_name, UNIT)
     finding = verdict(compared, kind, subject.names)
-    scorecard = _scorecard([subject])
     guess = views.estimates.best_guess(question_set, kind_name)
     return [
         htpy.h2[finding.heading],
         htpy.p[finding.detail],
-        embed(scorecard.html()),
-        len(subject.rated) > 1 and remark(scorecard.reading()),
+        *_scorecard([subject]),
         guess
         and remark(
             f"Without the picture, {render_numbers.number(1 - guess.accuracy.value, 'rate')} are wrong. "
