@@ -66,8 +66,8 @@ def test_the_table_has_the_numbers_of_the_view(show_compare, filled: Store, key:
         views.runs.question_set(filled, key), MODELS, "flip"
     )
     for row in compared.rows:
-        assert numbers.chance(row.p_holm) in text
-        assert numbers.signed(row.difference, "rate") in text
+        assert numbers.chance_cell(row.p_holm) in text
+        assert numbers.signed(row.difference, "rate").removesuffix(" points") in text
 
 
 def test_every_metric_shows_its_unit_direction_chance_level_meaning_and_source(

@@ -71,7 +71,7 @@ def draw_menu(
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
         column: A function that draws the figure for a column of text, if it differs.
         column_caption: As `caption`, for this figure. It is shown if it differs.
-        notes: What the figure as wide as the "text", the figure for a "column" and the "table" contain.
+        notes: Remarks below the figure as wide as the "text", the figure for a "column" and the "table".
         papers: Papers whose values are shown (`attribution.bibliography`).
         runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
