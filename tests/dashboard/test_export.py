@@ -63,14 +63,16 @@ def test_without_a_browser_the_export_menu_names_the_missing_extra(open_probe, k
 
 def test_an_exported_figure_is_light_and_has_the_width_of_the_text(open_probe, keys, monkeypatch):
     made = []
+    draw = lambda *given, **named: made.append((*given, named))  # noqa: E731
     monkeypatch.setattr(export, "can_render", lambda: True)
-    monkeypatch.setattr(export, "draw_menu", lambda *given, **_: made.append(given))
-    monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", lambda *given, **_: made.append(given))
+    monkeypatch.setattr(export, "draw_menu", draw)
+    monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", draw)
     open_probe("tradeoff", set=keys["lgip"], open="kinds")
     panels = [given[1]() for given in made if given[0].startswith("type_")]
     assert panels and all(panel.layout.annotations for panel in panels)  # titles and names
     at = open_probe("compare", set=keys["lgip"], tab="differences")
-    ((_, figure, table, caption, text),) = [given for given in made if given[0] == "forest"]
+    ((_, figure, menu),) = [given for given in made if given[0] == "forest"]
+    table, caption, text = (menu[name] for name in ("table", "caption", "text"))
     assert paper.print_style(figure(), "column").layout.width == paper.WIDTHS["column"]
     printed = paper.print_style(figure())
     shown = json.loads(at.get("plotly_chart")[0].proto.spec)
