@@ -138,8 +138,7 @@ def _draw_deck_button(key: str, figure: go.Figure | Callable[[], go.Figure], cap
     if st.button("Add to the slides", icon=":material/add_to_queue:", key=f"deck_{key}"):
         title = caption.partition(". ")[0].rstrip(".") + "." if caption else ""
         with st.spinner("Drawing the figure"):  # some seconds
-            drawn = figure if isinstance(figure, go.Figure) else figure()
-            attempt(decks.add_figure, drawn, title)
+            attempt(decks.add_figure, figure() if callable(figure) else figure, title)
         st.rerun()
 
 

@@ -222,11 +222,14 @@ def available(question_set: QuestionSet) -> list[str]:
 
 def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
     """Return the models that a figure shows if none are chosen: all models, or the first ones that are not controls."""
-    models = question_set.ordered_models
     if name == "steps":
         first, *_ = views.training_steps.trainings(question_set).values()
         return tuple(first.values())
-    return question_set.rated_models[: MOST_MODELS[name]] if name in MOST_MODELS else models
+    return (
+        question_set.rated_models[: MOST_MODELS[name]]
+        if name in MOST_MODELS
+        else question_set.ordered_models
+    )
 
 
 def printed_figure(
@@ -243,8 +246,6 @@ def printed_figure(
         NotFound: The figure or a model does not exist, or the figure cannot be drawn for the question set.
         InvalidInput: The figure needs a different number of models.
     """
-    if name not in FIGURES:
-        raise NotFound("figure", name, FIGURES)
     if name not in available(question_set):
         raise NotFound("figure for this question set", name, available(question_set))
     drawn = dict.fromkeys(models or default_models(question_set, name))
@@ -396,8 +397,9 @@ def exported(
     figure: go.Figure | Callable[[], go.Figure], suffix: str, width: Width = "text"
 ) -> bytes:
     """Return a page's figure, or the one that a function draws, as the content of an image file in print style."""
-    drawn = figure() if callable(figure) else figure
-    light = recolor(go.Figure(drawn), ON_LIGHT)  # the page may be dark
+    light = recolor(
+        go.Figure(figure() if callable(figure) else figure), ON_LIGHT
+    )  # the page may be dark
     return rendered(print_style(light, width), suffix)
 
 
