@@ -225,11 +225,8 @@ def default_models(question_set: QuestionSet, name: str) -> tuple[str, ...]:
     if name == "steps":
         first, *_ = views.training_steps.trainings(question_set).values()
         return tuple(first.values())
-    return (
-        question_set.rated_models[: MOST_MODELS[name]]
-        if name in MOST_MODELS
-        else question_set.ordered_models
-    )
+    most = MOST_MODELS.get(name)
+    return question_set.rated_models[:most] if most else question_set.ordered_models
 
 
 def printed_figure(
