@@ -170,8 +170,7 @@ def draw_link(
     draw_part("Report")
     report_button(subject, row, others)
     if others:
-        covered = f"The report has all {1 + len(others)} question sets"
-        quiet(f"{covered}. It takes about ten seconds for each of them.")
+        quiet(f"The report has all {1 + len(others)} question sets. Each takes about ten seconds.")
     draw_part("Link")
     quiet(LOCAL_LINK if is_local(address()) else LINK)
     with st.container(key="share_link"):

@@ -393,10 +393,8 @@ def can_render() -> bool:
 def exported(
     figure: go.Figure | Callable[[], go.Figure], suffix: str, width: Width = "text"
 ) -> bytes:
-    """Return a page's figure, or the one that a function draws, as the content of an image file in print style."""
-    light = recolor(
-        go.Figure(figure() if callable(figure) else figure), ON_LIGHT
-    )  # the page may be dark
+    """Return the figure of a page, which may be dark, or of a function as the content of a file in print style."""
+    light = recolor(go.Figure(figure() if callable(figure) else figure), ON_LIGHT)
     return rendered(print_style(light, width), suffix)
 
 
