@@ -234,13 +234,17 @@ def test_all_cases_are_those_of_the_chosen_types_and_the_types_keep_their_number
     assert tests.baseline.share == pooled.cells[GPT].estimate.value
     scorecard = card(few)
     assert scorecard.title(pooled) == "5 of 7 types"
-    assert scorecard.finding()[0] == f"On five of seven types together: {GPT} is fooled least."
+    assert scorecard.finding()[0] == f"On 5 of 7 types together: {GPT} is fooled least."
     assert "+".join(types) in set(scorecard.table()["subtype"])
     one = leaderboard(question_set, by="edit", left_out=[c.name for c in columns[2:]])
     assert [column.subtype for column in one] == [columns[1].subtype]
     assert card(one).finding()[0].startswith("Against swapped things: ")
     every = leaderboard(question_set, by="edit", left_out=[c.name for c in columns[1:]])
     assert every == []
+    searches = question_set_of(question_set.store, "rococo", "demo")
+    danger = f"{searches.key[:8]}.i2t.danger"
+    finding = card(leaderboard(searches, by="edit", left_out=[danger])).finding()[1]
+    assert "demo:eqsim against an altered caption (3 of 4 types)" in finding
 
 
 def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
@@ -250,7 +254,7 @@ def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
     monkeypatch.delenv(shipped.SETTING, raising=False)
     store, query = question_set.store, {"set": question_set.key, "without": left_out}
     at = open_page(monkeypatch, store, "compare", **query)
-    assert not at.exception and "On five of seven types together: GPT-4V" in bodies(at)
+    assert not at.exception and "On 5 of 7 types together: GPT-4V" in bodies(at)
     assert "5 of 7 types" in bodies(at) and "Added object" not in bodies(at)
     assert all(name in bodies(at) for name in left_out)  # in the links to the other tab
     query |= {"tab": "differences", "type": "", "other": "published:CLIP_COCO", "model": GPT}

@@ -426,8 +426,7 @@ class Scorecard:
         is_choice = self._hides_models and len(self.rows) > 1 + len(self._failed)
         scope = [f"of the {count_word(len(self.rows))} models shown"] * is_choice
         if self._is_one_set and (first := self.columns[0]).pooled:
-            n_pooled, n_types = count_word(len(first.pooled)), count_word(first.n_types)
-            scope.append(f"on {n_pooled} of {n_types} types together")
+            scope.append(f"on {self.title(first)} together")
         elif self._is_one_set and first.subtype:
             scope.append(f"against {self._lie(first)}")
         return f"{capitalized(', '.join(scope))}: " * bool(scope) + heading, detail
@@ -569,7 +568,8 @@ class Scorecard:
         for column, following in zip(named, [*named[1:], None], strict=True):
             title = self.title(column)
             word, where = "against", self._lie(column)
-            if title == "All" or column.pooled:
+            where += f" ({len(column.pooled)} of {column.n_types} types)" * bool(column.pooled)
+            if title == "All":
                 word, where = "on", self._dataset(column)
             elif self._moves(column):
                 word, where = "in", title.lower()
