@@ -1032,6 +1032,18 @@ def test_the_exported_forest_has_one_legend_line_per_model_and_the_page_has_none
         assert layout.height - on_page.height == layout.margin.b - on_page.margin.b > 50
 
 
+def test_the_titles_of_a_forest_fit_left_of_it_with_their_whole_number(question_set):
+    rows = views.runs.question_set_rows(question_set.store)
+    (key,) = [row.case_key for row in rows if row.dataset == "demo-pairs"]
+    pairs = views.runs.question_set(question_set.store, key)
+    kind = views.runs.choose_kind(pairs, "")
+    tests = views.paired_tests.compare_models(pairs, pairs.models[:2], kind)
+    looks = styles(pairs.models)
+    figure = forest_figure(tests, pairs.presentation.kind(kind), looks, {})
+    titles = [text.partition("</b><br>")[2] for text in figure.layout.yaxis.ticktext]
+    assert titles[0] == "1,500 near-identical<br>pairs"
+
+
 def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(question_set):
     kind, looks = (
         question_set.presentation.kind("foil"),

@@ -184,7 +184,7 @@ def forest_figure(
         title = f"<b>{wrapped(row_title(subtype, kind), 18)}</b>"
         if address:
             title = _link(address(subtype, ""), title)
-        titles[subtype] = f"{title}<br>{_count(comparison, subtype, kind)}"
+        titles[subtype] = f"{title}<br>{wrapped(_count(comparison, subtype, kind), 22)}"
     if totals:
         n_drawn = _draw_totals(figure, totals, comparison, lanes[TOTALS, ""])
         titles[TOTALS] = f"<b>Published totals</b><br>{n_drawn} of {len(totals)} in view"
