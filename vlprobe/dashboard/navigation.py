@@ -124,10 +124,10 @@ def _pages(is_read_only: bool) -> list[st.Page]:
         for name, title in {**ROW, **BELOW}.items()
     ]
     titles = {**ROW, **BELOW}
-    former = {old: functools.partial(lead_on, old) for old in MOVED} | {HOME: page_file(HOME)}
+    # Each former address has a file: Streamlit looks for it when the first page of a server opens
     pages += [
-        st.Page(page, title=titles[MOVED.get(old, old)], url_path=old, visibility="hidden")
-        for old, page in former.items()
+        st.Page(f"pages/{old}.py", title=titles[name], url_path=old, visibility="hidden")
+        for old, name in {**MOVED, HOME: HOME}.items()
     ]
     return pages
 
