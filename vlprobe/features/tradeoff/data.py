@@ -541,7 +541,8 @@ def _draw_other_side(
             | thin,
             mode="lines+markers",
             line={"color": color, "width": 1, "dash": "dot"},
-            marker={"color": color, "symbol": f"{symbol}-open", "size": [0, 13]}
+            # Plotly computes NaN for a mark of size 0 when another one is selected
+            marker={"color": color, "symbol": f"{symbol}-open", "size": [0.01, 13]}
             | {"opacity": 1, "line": {"width": 2}},
             showlegend=False,
             customdata=[[point.model], [point.model]],
