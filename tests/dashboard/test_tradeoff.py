@@ -206,6 +206,11 @@ def test_a_link_to_questions_without_a_trade_off_shows_others_and_says_so(
     assert at.session_state["carried_set"] == sets["prsm"]  # other pages still show it
     at.run()
     assert line in bodies(at)
+    at.session_state["carried_set"] = chosen = views.tradeoff.sets_with_trade_off(every_probe)[-1]
+    at.query_params["set"] = sets["prsm"]
+    at.run()
+    assert line in bodies(at) and at.selectbox(key="set").value == chosen
+    assert at.session_state["carried_set"] == sets["prsm"]
 
 
 def test_the_heading_for_controls_is_not_a_finding(

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import call, case_key_of, question_set_of
 from tests.dashboard.test_pages import bodies, open_page
-from tests.dashboard.walls import wall
+from tests.dashboard.walls import figure_of, wall
 from tests.surfaces.test_report import values as report_values
 from vlprobe import dashboard, views
 from vlprobe.dashboard import case_links, export
@@ -263,6 +263,8 @@ def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
     assert at.multiselect(key="with").value == ["published:CLIP_COCO", TROHN]
     text = bodies(at)
     assert "Only 5 types of edit" in text and "Added object" not in text
+    links = re.findall(r"compare\?[^'\"\\]+", str(figure_of(at, "forest")))
+    assert links and all(link.count("without=") == len(left_out) for link in links)
     only = [
         views.cases.outcomes(
             question_set,
@@ -934,7 +936,6 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
     assert "= equal scores, or fooled in one of two orders (GPT-4V)." in text
 
 
-@pytest.mark.full
 def test_halves_are_explained_also_where_cases_were_left_out(monkeypatch, question_set):
     monkeypatch.delenv(shipped.SETTING, raising=False)
     whole = case_links.share_text
@@ -945,6 +946,7 @@ def test_halves_are_explained_also_where_cases_were_left_out(monkeypatch, questi
     assert re.fullmatch(r"\(\d+ \+ \d+ × ½\)", line)
 
 
+@pytest.mark.full
 def test_a_report_opens_with_the_models_row_and_finding_of_differences(monkeypatch, question_set):
     monkeypatch.delenv(shipped.SETTING, raising=False)
     files = {}

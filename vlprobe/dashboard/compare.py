@@ -284,6 +284,7 @@ def draw_forest(
     def row_address(subtype: str, model: str) -> str:
         query = {"set": contest.key, "kind": contest.kind, "model": baseline, "type": subtype}
         rivals = {"with": BETWEEN.join(contest.rivals), "tab": "differences"}
+        rivals |= {"without": st.query_params.get_all("without")}
         return address("compare", query | rivals | {"other": model or proof.model})
 
     rings = capitalized(forest.describe_totals(totals)) + "." if totals else ""

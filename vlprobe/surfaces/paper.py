@@ -358,7 +358,7 @@ def _fit_forest(figure: go.Figure, letters: int) -> int:
         margin={"t": FOREST_TOP, "l": left, "r": right, "b": below},
         font_size=letters,
         # Left of the plot, so that Plotly also uses the left margin for the legend
-        legend={"xref": "paper", "x": -left / (width - left - right), "xanchor": "left"}
+        legend={"xref": "paper", "x": max(-2, -left / (width - left - right)), "xanchor": "left"}
         | {"font_size": min(letters, in_legend)},
     )
     most = SMALL_MARK if layout.width == WIDTHS["column"] else MARK

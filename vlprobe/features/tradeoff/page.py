@@ -176,12 +176,13 @@ def trade_off_subject() -> PageSubject:
     before = st.session_state.get("carried_set", "")
     if linked in without:
         before, linked = linked, ""
-        st.query_params["set"] = keys[0]
+        st.query_params["set"] = carried("set", keys, keys[0])
     if not linked or linked == before:  # chosen here, or linked by the user
         st.session_state.pop(INSTEAD, None)
+    shown = linked if linked in keys else carried("set", keys, keys[0])
     if not linked and before in without:
-        st.session_state[INSTEAD] = {keys[0]: before}
-    subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
+        st.session_state[INSTEAD] = {shown: before}
+    subject = page_subject(shown)
     models = sentence.shown_models(subject.models, not linked)
     runs = tuple(run for run in subject.question_set.runs if run.model in models)
     return replace(subject, question_set=replace(subject.question_set, runs=runs), models=models)
