@@ -79,6 +79,17 @@ def test_a_long_beginning_before_the_changed_words_of_a_wrong_caption_is_cut():
     cut = case_card(card(**changed, **texts), FLIP).wrong_runs(60)
     assert cut[0][0].startswith("… ") and ("four red", "lie") in cut
     assert len("".join(text for text, _ in cut)) <= 60
+    unspaced = {
+        "true_text": f"{'字' * 340} three yellow trains",
+        "wrong_text": f"{'字' * 340} four red trains",
+    }
+    assert ("four red", "lie") in case_card(card(**changed, **unspaced), FLIP).wrong_runs(60)
+
+
+def test_a_hostile_caption_of_many_equal_words_is_compared_only_at_its_beginning():
+    texts = {"true_text": "a b " * 5000, "wrong_text": "b a c " * 3000}
+    cut = case_card(card(**texts), FLIP).wrong_runs(60)  # takes hours if all words are compared
+    assert len("".join(text for text, _ in cut)) <= 60
 
 
 def test_two_words_that_trade_places_are_shown_with_a_two_way_arrow():

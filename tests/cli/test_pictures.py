@@ -119,7 +119,10 @@ def test_a_damaged_photograph_is_named_and_only_missing_ones_are_requested_again
 def test_a_server_without_photographs_gives_one_line(tmp_path: Path, dataset: str, coco: str):
     Coco.gone = set(NAMES)
     result = run(tmp_path, dataset, "--from", coco)
-    assert result.exit_code == 1 and "None of the 5 photographs can be downloaded" in result.output
+    assert (
+        result.exit_code == 1
+        and "The sizes of the 5 photographs could not be read" in result.output
+    )
     assert "`" not in result.output
 
 

@@ -179,5 +179,5 @@ def test_without_a_network_the_page_says_so_and_gives_the_command(
     monkeypatch.setattr(page.photographs, "HOST", "http://127.0.0.1:9")  # nobody answers
     at, _ = open_case(monkeypatch, store)
     at = press(at, "Download all pictures")
-    assert "can be downloaded" in words(at) and "Connection refused" in words(at)
+    assert "could not be read from" in words(at) and "Connection refused" in words(at)
     assert f"vlprobe --cache {store.address} pictures {DATASET}" in words(at)

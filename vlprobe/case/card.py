@@ -48,6 +48,7 @@ FLIPPED = "+flip:"  # in the rule of a wrong caption that is also reworded
 FEW_TEXTS = 4  # if a case has more texts, only the two compared ones are listed
 MOST_IN_SERIES = 10  # maximum number of pictures in a strip
 FRAMES = "Solid frame: the right choice. Dashed frame: the model's choice."
+MOST_MARKED = 600  # characters of a caption that are compared: a hostile one of 2,000 takes 10 s
 LONGEST_WINNER = 120  # characters of a text that a model ranks first
 BEST = "Which picture fits “{text}” best?"
 PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
@@ -319,13 +320,14 @@ class CaseCard:
         """
         text = self.case.wrong_text or self.case.true_text
         side = next((side for side in self.sides if side.text == text), CaseText(self.loser, text))
-        runs = side.runs()  # if the captions were cut first, their last words would differ
+        runs = side.runs(MOST_MARKED)
         if len(side.text) <= longest:
             return runs
         place = next((place for place, (_, style) in enumerate(runs) if style), 0)
         begin, changed = "".join(words for words, _ in runs[:place]), runs[place][0]
         if longest - len(changed) <= len(begin) > longest // 2:  # marked words would be cut off
-            begin = f"… {begin[begin.rfind(' ', 0, -longest // 2) + 1 :]}"
+            space = begin.rfind(" ", 0, -longest // 2)
+            begin = f"… {begin[max(space + 1, len(begin) - longest * 2 // 3) :]}"
         kept, room = [], longest - 1
         for words, style in [(begin, ""), *runs[place:]]:
             kept.append((words[: max(room, 0)], style))

@@ -140,7 +140,7 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     if not addresses:
         inform("No COCO photographs are missing.")
         return
-    inform(photographs.announcement(addresses, f"vlprobe pictures {dataset}", host))
+    inform(photographs.announcement(addresses, "the command again", host))
     if not yes:
         click.confirm("Download them?", abort=True, err=True)
     with ProgressBar() as bar:

@@ -347,13 +347,13 @@ def _draw_alike(subject: PageSubject, case_filter: Filter, described: CaseCard) 
     filters do not matter.
     """
     card = described.case
-    sort = "worst" if card.is_scored else "models"
+    possible = orders(described.kind.is_movement, card.is_scored)
+    sort = next(iter(possible))
     every = Filter(case_filter.model, card.kind, outcome="all", sort=sort)
     same, n_same = view(views.wall.same_group, subject.question_set, every, card.case)
     if same:
         label = html.more_label(n_same, wrong_captions(described.kind), described.group)
-        order = orders(described.kind.is_movement, card.is_scored)[sort].lower()
-        draw_part(f"{label}, regardless of filters, {order}")
+        draw_part(f"{label}, regardless of filters, {possible[sort].lower()}")
         with st.container(key="case_more_list", gap=None):
             siblings = [case_card(sibling, described.kind) for sibling in same]
             changes_of = [

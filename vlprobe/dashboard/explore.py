@@ -231,8 +231,10 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
     if case_filter.kind in movement_kinds():
         numbers, *_ = view(views.cases.passing, subject.question_set, case_filter)
         margins = views.rows.margins(subject.question_set, [case_filter.model], numbers)
+        if np.isnan(margins).all():
+            return ""
         is_share = subject.presentation.kind(case_filter.kind).is_share
-        ends = -np.nanquantile(margins, (0.5, 0.1))
+        ends = np.abs(np.nanquantile(margins, (0.5, 0.1)))
         median, much = (f"{100 * end:.0f} %" if is_share else f"{end:.3f}" for end in ends)
         return f"half moved by at most {median}, a tenth by more than {much}"
     if n_chosen < counted["all"] or case_filter.tagged:

@@ -60,16 +60,17 @@ def announcement(addresses: dict[Path, str], command: str, host: str = HOST) -> 
     size.
 
     Args:
-        command: The command that downloads them, for the error.
+        command: What to run after an error, such as the command that downloads them.
 
     Raises:
         InvalidInput: the server reports no size for any photograph.
     """
     n_bytes, n_unknown, reason = downloads.total_bytes(addresses.values())
     if n_unknown == len(addresses):
+        elsewhere = ", with --from URL for a copy of COCO elsewhere" * (host == HOST)
         raise InvalidInput(
-            f"None of the {len(addresses):,} photographs can be downloaded from '{host}' ({reason}). Check this "
-            f"computer's network and repeat: {command}. For a copy of COCO elsewhere, add --from URL."
+            f"The sizes of the {len(addresses):,} photographs could not be read from '{host}' ({reason}). Check this "
+            f"computer's network, and run {command}{elsewhere}."
         )
     unknown = f", {n_unknown:,} of unknown size" if n_unknown else ""
     return f"{len(addresses):,} photographs are missing: {n_bytes / 1e6:,.1f} MB{unknown}."

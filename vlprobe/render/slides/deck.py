@@ -172,9 +172,9 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
 def _mildest_and_worst(
     rows: Sequence[SubtypeShare], pictured: Collection[str]
 ) -> list[SubtypeShare]:
-    """Return the first row, the last one and the worst of those between, `MOST_FIGURES` in all; types with a picture
-    are preferred. If there are more, two sets of one kind count as one, of which the worst of all or else the more
-    general is kept.
+    """Return the first row, the last one and the worst of those between, `MOST_FIGURES` in all; types that the title
+    names, and then those with a picture, are preferred. If there are more, two sets of one kind count as one, of which
+    the worst of all or else the more general is kept.
     """
     if len(rows) > MOST_FIGURES:
         worst = rows[-1]  # named by the title
@@ -183,7 +183,10 @@ def _mildest_and_worst(
         )
         heads = {wrong(row.subtype).partition(" (")[0]: row for row in reversed(general)}
         rows = [row for row in rows if row in heads.values()]
-    between = sorted(rows[1:-1], key=lambda row: (row.subtype not in pictured, -row.share))
+    named = _worst(rows)
+    between = sorted(
+        rows[1:-1], key=lambda row: (row not in named, row.subtype not in pictured, -row.share)
+    )
     left_out = between[MOST_FIGURES - 2 :]
     return [row for row in rows if row not in left_out]
 
@@ -206,11 +209,20 @@ def _worst_subtypes(rows: Sequence[SubtypeShare]) -> str:
         return "How often each kind of lie fools models."
     if max(row.low for row in rows) <= min(row.high for row in rows):
         return "All kinds of lies fool models about equally often."
-    for n_worst in range(1, min(len(rows), MOST_FIGURES)):
-        worst, others = rows[-n_worst:], rows[:-n_worst]
-        if min(row.low for row in worst) > max(row.high for row in others):
-            return f"{_fool(worst)} most often."
-    return f"{_fool(rows[-1:])} most often, but not clearly."
+    worst = _worst(rows)
+    is_clear = _is_clear(rows, len(worst))
+    return f"{_fool(worst)} most often{'' if is_clear else ', but not clearly'}."
+
+
+def _worst(rows: Sequence[SubtypeShare]) -> Sequence[SubtypeShare]:
+    """Return the fewest last rows that are clearly above all others, or the last row if there are none."""
+    n_clear = (n for n in range(1, min(len(rows), MOST_FIGURES)) if _is_clear(rows, n))
+    return rows[-next(n_clear, 1) :]
+
+
+def _is_clear(rows: Sequence[SubtypeShare], n_worst: int) -> bool:
+    """Return whether the intervals of the last `n_worst` rows are above those of all others."""
+    return min(row.low for row in rows[-n_worst:]) > max(row.high for row in rows[:-n_worst])
 
 
 def _named(subtype: str) -> str:
