@@ -188,7 +188,14 @@ def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_cr
     second = credit | {"page": "https://a.example/2"}
     end |= {"credits": [credit, second], "source": "From X.", "models": "A is small."}
     blank.set_viewport_size({"width": 390, "height": 844})
-    mount(blank, "quiz", component_props("a", end=end))
+    mount(blank, "quiz", component_props("a", end=end, open=False, next="Ten more"))
+    blank.evaluate("(data) => window.draw(data)", component_props("a", open=False, next="Result"))
+    blank.keyboard.press("ArrowRight")
+    ended = component_props("a", end=end, open=False, next="Ten more")
+    blank.evaluate("(data) => window.draw(data)", ended)
+    for key in ("ArrowRight", "Enter", " "):  # the table stays until someone goes on
+        blank.keyboard.press(key)
+    assert [name for name, _ in blank.evaluate("() => window.sent")].count("next") == 1
     cells = blank.locator("tbody td").all_inner_texts()
     assert cells[0].split() == ["1", "of", "2"] and "right in one order only" in cells[1]
     box = blank.locator("td.total").bounding_box()

@@ -334,6 +334,7 @@ def test_two_people_play_in_one_room(
     assert people == ["You", "The room (2)"]
     room = screen.told["scores"][1]
     assert (room["total"], room["unit"]) == ("0", "of 1")  # a tie is not a majority
+    assert screen.told["note"].startswith("A tied room counts as wrong. ")
     send(host, page.ROOM_KEY, next=0)
     guest.run()
     assert screen.told["question"] == 1 and screen.told["open"]

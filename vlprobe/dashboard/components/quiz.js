@@ -24,8 +24,6 @@ const STATES = {
   skipped: ["", "–", "skipped", "quiet"],
 };
 
-const SKIP = "Both right? Skip";
-
 // Return a text as lines that fit a width.
 function wrapped(draw, text, width) {
   const lines = [];
@@ -138,8 +136,8 @@ class Quiz {
   }
 
   focus(selector) {
-    // Not the first caption of an open question: with a ring around it, it would look chosen
-    const first = this.data.open ? ".heading" : ".next";
+    // Not the first caption of an open question, which would look chosen, nor the button that ends the last screen
+    const first = this.data.open || this.data.end ? ".heading" : ".next";
     (this.body.querySelector(selector || first) || this.heading).focus({ preventScroll: true });
   }
 
@@ -227,7 +225,7 @@ class Quiz {
     const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), sign(ARROW));
     const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
       ...data.captions.map((caption, index) => option(caption, index, data, this)),
-      make("div", "foot", next, data.skip && press("save", "", () => this.skip(), SKIP), data.keys && this.keys(data)), data.join && this.join(data.join));
+      make("div", "foot", next, data.skip && press("save", "", () => this.send("skip", data.question), "Both right? Skip"), data.keys && this.keys(data)), data.join && this.join(data.join));
     return make("div", data.captions.some((caption) => caption.state) ? "grid told" : "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
   }
 
@@ -268,10 +266,6 @@ class Quiz {
     this.send("vote", { question: this.data.question, caption });
   }
 
-  skip() {
-    if (this.data.skip) this.send("skip", this.data.question);
-  }
-
   next() {
     if (this.data.next) this.send("next", this.data.question);
   }
@@ -280,8 +274,8 @@ class Quiz {
     if (event.repeat || isChord(event) || isTyping()) return; // a held S would skip every question
     if (document.querySelector("[role=dialog]")) return;
     if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
-    else if (event.key === "ArrowRight") this.next();
-    else if (event.key.toLowerCase() === "s" && this.data.skip) this.skip();
+    else if (event.key === "ArrowRight" && !this.data.end) this.next(); // the result stays until someone presses the button
+    else if (event.key.toLowerCase() === "s" && this.data.skip) this.send("skip", this.data.question);
     else if (event.key.toLowerCase() === "f") fullScreen();
     else return;
     this.isKeyed = true;

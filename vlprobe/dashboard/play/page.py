@@ -650,6 +650,8 @@ def _room_values(
     }
     if tally.own_vote is not None and not tally.is_revealed:
         values["heading"] = "Your vote is in."
+    if tally.is_revealed and tally.votes[0] == tally.votes[1] > 0:
+        values["note"] = f"A tied room counts as wrong. {render_quiz.how_chosen(quiz)}"
     if tally.is_host:
         following = "See the result" if is_last else "Next question"
         values["next"] = following if tally.is_revealed else "Reveal"
