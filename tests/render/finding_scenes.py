@@ -439,9 +439,9 @@ FOUR = [contestant(B, 0.1), contestant(A, 0.2), contestant(C, 0.21), contestant(
 RANKINGS = {
     "clear, the two between tied": (
         held_against(FOUR, tied="BC"),
-        "Pair-tuned is fooled least. Half-trained is fooled most. The other two are tied.",
+        "Pair-tuned is fooled least, Half-trained most. The other two are tied.",
     ),
-    "all clear": (held_against(FOUR), "Pair-tuned is fooled least. Half-trained is fooled most."),
+    "all clear": (held_against(FOUR), "Pair-tuned is fooled least, Half-trained most."),
     "all tied": (held_against(FOUR, tied="ABCD"), "All four are tied."),
     "a best one alone": (
         held_against(FOUR, tied="BCD"),
@@ -458,7 +458,7 @@ RANKINGS = {
     ),
     "unknown between": (
         held_against(FOUR, unknown="BC"),
-        "Pair-tuned is fooled least. Half-trained is fooled most. Some of the other two are tied.",
+        "Pair-tuned is fooled least, Half-trained most. Some of the other two are tied.",
     ),
     "two, clear": (held_against(FOUR[:2]), "Pair-tuned is fooled less often than Tiny CLIP."),
     "two, tied": (held_against(FOUR[:2], tied="AB"), "Pair-tuned and Tiny CLIP are tied."),
@@ -505,7 +505,7 @@ RANKINGS = {
     ),
     "movement": (
         held_against(FOUR, tied="BC", is_movement=True, unit="cosine"),
-        "Pair-tuned is moved least. Half-trained is moved most. The other two are tied.",
+        "Pair-tuned is moved least, Half-trained most. The other two are tied.",
     ),
 }
 REMARKS = {  # on a ranking, in the speaker notes

@@ -427,11 +427,10 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
             f"{names[best]} is {verb} less{' often' * (not tests.is_movement)} than {names[worst]}."
         )
     remaining = [model for model in fit if model not in (best, worst)]
-    return joined(
-        f"{names[best]} is {verb} least." if best else "",
-        f"{names[worst]} is {verb} most." if worst else "",
-        _rest_of_ranking(tests, remaining),
-    )
+    extremes = f"{names[worst]} is {verb} most." if worst else ""
+    if best:
+        extremes = f"{names[best]} is {verb} least{f', {names[worst]} most' if worst else ''}."
+    return joined(extremes, _rest_of_ranking(tests, remaining))
 
 
 def _rest_of_ranking(tests: PairedTests, remaining: Sequence[str]) -> str:
