@@ -274,7 +274,7 @@ def test_slides_can_be_moved_checked_renamed_and_annotated_and_each_change_is_se
     sent["slides"][1]["options"][0]["caption"] = [["A ", ""], ["dog", "true"], [" runs.", ""]]
     sent["slides"][1]["options"][1]["caption"] = [["A ", ""], ["cat", "lie"], [" runs.", ""]]
     mount(blank, "slides", sent)
-    assert blank.locator(".called").nth(1).inner_text() == "2 A dog runs."
+    assert blank.locator(".called").nth(1).inner_text() == "2 One of two models believes the lie."
 
 
 SECOND = """() => { const frame = document.createElement('iframe');
@@ -319,6 +319,33 @@ def test_another_deck_opens_with_its_first_slide_in_its_own_order(blank):
     assert blank.locator(".large .title").text_content() == titles[0]
     assert blank.locator(".strip .title").all_text_contents() == titles
     assert blank.locator(".small").first.get_attribute("aria-pressed") == "true"
+
+
+def test_the_filmstrip_shows_the_open_slide_and_the_page_does_not_scroll(blank):
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides", "editable": True}
+    sent = hostile_file()[1] | page | {"deck": "one"}
+    slide = sent["slides"][0] | {"on": True}
+    sent["slides"] = [
+        slide | {"id": str(place), "key": str(place), "heading": [[f"Title {place}", ""]]}
+        for place in range(12)
+    ]
+    blank.set_viewport_size({"width": 1280, "height": 500})
+    mount(blank, "slides", sent | {"opened": "9"})  # as a link to a case
+    place = """(strip) => { const [all, one] = [strip, strip.querySelector("[aria-pressed=true]")].map((each) =>
+        each.getBoundingClientRect()); return [all.top <= one.top && one.bottom <= all.bottom, scrollY]; }"""
+    strip, open_slide = blank.locator(".strip"), blank.locator(".small[aria-pressed=true]")
+    assert open_slide.inner_text().strip().endswith("Title 9")
+    assert strip.evaluate(place) == [True, 0]
+    blank.get_by_role("button", name="Add a slide with text after this one").click()
+    blank.keyboard.type("More")
+    blank.keyboard.press("Tab")
+    assert strip.evaluate(place)[0]
+    blank.evaluate("() => scrollTo(0, 0)")
+    blank.locator("button.start").click()
+    blank.keyboard.press("End")
+    blank.keyboard.press("Escape")
+    open_slide.filter(has_text="Title 11").wait_for(timeout=9000)
+    assert strip.evaluate(place) == [True, 0]
 
 
 def test_a_visitors_browser_stores_the_deck_and_sends_it_after_a_reload(page, url: str):
@@ -433,8 +460,14 @@ def test_a_case_and_its_question_are_one_slide_of_the_list_and_two_of_the_show(b
     vote, reveal = sent["slides"]
     sent["slides"] = [reveal | {"question": vote | {"id": "reveal", "key": "vote"}}]
     mount(blank, "slides", sent | {"editable": True, "suggestions": []})
-    (name,) = blank.locator(".small .called").all_inner_texts()
-    assert name.startswith("1–2 A woman riding a pink bike")  # as in the show
+    names = blank.locator(".small > .called")
+    assert names.all_inner_texts() == [
+        "1–2 One of six models believes the lie, one right in one order only."
+    ]
+    twins = [*sent["slides"], reveal | {"id": "more", "key": "more"}]
+    blank.evaluate("(data) => window.draw(data)", sent | {"slides": twins})
+    assert names.nth(1).inner_text().startswith("3 A woman riding a pink bike")
+    blank.evaluate("(data) => window.draw(data)", sent | {"editable": True, "suggestions": []})
     assert blank.locator(".small .frame").count() == 2
     assert blank.get_by_text("The show asks the question first.").is_visible()
     blank.get_by_label("Title of the question").fill("What is true?")

@@ -83,10 +83,11 @@ def test_another_opening_case_keeps_the_standings_and_the_mixture(show_page, com
     talk_story = story(question_set, "flip")
     assert talk_story.opener is not None
     at = show_page(compared, "present", kind="flip", case=talk_story.opener.next)
-    whole = story(question_set, "flip", talk_story.opener.next)
-    slides = deck.slides(whole, {})
-    assert [slide["id"] for slide in talk(at)["slides"]] == [slide.id for slide in slides]
-    assert whole.standings == talk_story.standings and whole.mixture == talk_story.mixture
+    first, other = deck.slides(talk_story, {}), talk(at)["slides"]
+    assert [slide["id"] for slide in other] == [slide.id for slide in first]
+    assert other[0]["case"] == talk_story.opener.next != first[0].case
+    kept = [(slide["id"], slide["heading"][0][0]) for slide in other if not slide["case"]]
+    assert kept[:3] == [(slide.id, slide.title) for slide in first if not slide.case][:3]
 
 
 def test_each_tab_shows_its_content_when_selected_again(show_page, compared: Store):
@@ -249,8 +250,19 @@ def test_a_title_and_a_note_belong_to_the_case_of_the_slide(
     third = talk(again)["slides"][0]
     assert third["titled"] is None
     assert talk(show_page(store_copy, "present", kind="flip"))["slides"][0] == third
-    opened = talk(show_page(store_copy, "present", kind="flip", case=first))["slides"]
-    assert opened[0]["titled"] == opened[0]["noted"] == "Ours"
+    linked = show_page(store_copy, "present", kind="flip", case=first)
+    added, slides = f"case:{first}", talk(linked)["slides"]
+    assert talk(linked)["opened"] == added and slides[0] == third
+    assert [each for each in slides if each["id"] != added] == talk(again)["slides"]
+    assert added not in [each["id"] for each in talk(linked)["suggestions"]]
+    names = [each["id"] for each in slides if each["id"] != added]
+    send_deck(
+        linked,
+        {"order": names, "included": {}, "known": [*names, added], "titles": {}, "notes": {}},
+    )
+    assert added not in [each["id"] for each in talk(linked)["slides"]]  # removed
+    shown = show_page(store_copy, "present", kind="flip", case=third["case"])
+    assert talk(shown)["opened"] == "vote" and talk(shown)["slides"][0] == third
 
 
 def test_a_question_that_is_one_slide_with_its_answer_has_its_own_title_and_note(
@@ -601,7 +613,9 @@ def test_a_slide_credits_the_photographer_whom_the_data_name(tmp_path: Path):
     question_set = views.runs.question_set(store, key)
     credits = {}
     for case in store.cases(key).table("cases").to_pylist():
-        slides = deck.slides(story(question_set, "flip", case["id"]))
+        slides = deck.slides(
+            replace(story(question_set, "flip"), opener=opener(question_set, "flip", case["id"]))
+        )
         (picture,) = slides[0].pictures
         credits[Path(picture.name).stem] = credit_values(picture.name, picture.author)
     expected = {"label": f"Photo: {name}", "page": "", "license": "", "licenseUrl": ""}

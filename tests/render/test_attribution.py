@@ -126,8 +126,8 @@ def test_home_and_slides_have_the_credit():
     names = {model: model for model in question_set().models}
     drawn: dict[str, Any] = home.failure(showcases[0], KIND, GPT4V, names, names, looks, str, "")
     assert drawn["pictures"][0]["credit"]["page"].startswith("https://www.flickr.com/photo.gne?id=")
-    case_id = pictured().id
-    slide_story = views.story.story(question_set(), "foil", case_id)
+    opened = views.story.opener(question_set(), "foil", pictured().id)
+    slide_story = replace(views.story.story(question_set(), "foil"), opener=opened)
     slides = deck.slides(slide_story)
     talk: dict[str, Any] = values.talk_values(
         slides, looks, {}, {name: name for name in names}, "", ""

@@ -139,7 +139,11 @@ def _draw_editor(
     """Draw the slides with their order, titles and notes, which are stored as soon as the user changes them."""
     name = f"{subject.key} {talk_story.standings.kind}"
     base = deck.slides(talk_story, renamed())
-    slides = arrange([*base, *_added(subject, talk_story, arrangement)], arrangement)
+    shown = [each.card.id for each in (talk_story.opener, talk_story.more) if each]
+    linked = st.query_params.get("case", "")
+    added = (*arrangement.cases, *[linked] * (linked not in ("", *shown, *arrangement.cases)))
+    cases = _added(subject, talk_story, added)
+    slides = arrange([*base, *cases, *arrangement.own_slides()], arrangement)
     talk = _talk(subject, talk_story, slides, arrangement.figures)
     every = [*talk["slides"], *filter(None, (slide["question"] for slide in talk["slides"]))]
     for slide in every:
@@ -149,9 +153,10 @@ def _draw_editor(
     talk |= {
         "deck": name,
         "editable": True,
+        "opened": next((slide.id for slide in slides if linked and slide.case == linked), ""),
         "saved": saved if decks.is_own() else "Saved in this browser",
         "kept": None if decks.is_own() else {"name": name, "text": decks.session_text(name)},
-        "suggestions": _suggestions(subject, talk_story, arrangement),
+        "suggestions": _suggestions(subject, talk_story, {*shown, *added}),
     }
     with download:
         _draw_download(subject, slides, talk, arrangement.figures)
@@ -187,6 +192,7 @@ def _save_sent(name: str, keys: Collection[str], opening: str) -> None:
         known = known if isinstance(known, Sequence) else ()
         arrangement = replace(parse(sent), opening=opening)
         decks.save(name, arrangement.with_unsent(decks.read(name), keys, known))
+        st.query_params.pop("case", None)  # the deck has its case, or the user removed it
 
 
 def _restore_kept(name: str) -> None:
@@ -222,29 +228,27 @@ def _exchange(name: str, after: Arrangement) -> None:
     st.session_state[RESET] = name, before
 
 
-def _added(subject: PageSubject, talk_story: Story, arrangement: Arrangement) -> list[Slide]:
-    """Return a slide for each case, figure and text that the user added. Cases of other question sets or kinds are left
-    out.
-    """
+def _added(subject: PageSubject, talk_story: Story, case_ids: tuple[str, ...]) -> list[Slide]:
+    """Return a slide for each added case. Cases of other question sets or kinds are left out."""
     kind = subject.presentation.kind(talk_story.standings.kind)
     names = slide_names(subject.models, renamed())
     # Read at once: one `opener` a case, which orders all candidates, took minutes for 200 cases
-    cards = view(added_cards, subject.question_set, talk_story.standings.kind, arrangement.cases)
+    cards = view(added_cards, subject.question_set, talk_story.standings.kind, case_ids)
     cases = []
     for card in cards:
         note, name = "", f"{CASE}{card.id}"
         if is_picture_missing(subject.question_set, card):
             card, note = replace(card, images=()), "The picture is not on this computer."
         cases.append(question_and_answer(talk_story.models, card, kind, names, name, note))
-    return [*cases, *arrangement.own_slides()]
+    return cases
 
 
 def _suggestions(
-    subject: PageSubject, talk_story: Story, arrangement: Arrangement
+    subject: PageSubject, talk_story: Story, shown: Collection[str]
 ) -> list[dict[str, str]]:
-    """Return the next cases that fool the most models, with a small picture, as input for the component."""
-    shown = {each.card.id for each in (talk_story.opener, talk_story.more) if each}
-    shown |= set(arrangement.cases)
+    """Return the next cases that fool the most models and that no slide shows, with a small picture, as input for
+    the component.
+    """
     cards = view(suggestions, subject.question_set, talk_story.standings.kind)
     cards = [card for card in cards if card.id not in shown][:MOST_SUGGESTIONS]
     sources = addresses(store().root, [card.images[0] for card in cards if card.images])
@@ -260,12 +264,13 @@ def _suggestions(
 
 
 def _story(subject: PageSubject, kind: str, arrangement: Arrangement) -> Story:
-    """Return the content of the slides. If the URL or the deck names another case to open with, only that case and
-    the one after it are loaded again. Neither repeats a case that the deck has, unless it is named.
+    """Return the content of the slides. If the deck or, without changes to it, the URL names another case to open with,
+    only that case and the one after it are loaded again. Neither repeats a case that the deck has, unless it is named.
     """
     talk_story, added = view(story, subject.question_set, kind), arrangement.cases
-    named = [*filter(None, (st.query_params.get("case"), arrangement.opening))]
-    for case_id in [*named, ""] if named or added else ():
+    is_default = arrangement == Arrangement()
+    named = st.query_params.get("case", "") if is_default else arrangement.opening
+    for case_id in (named, "") if named or added else ():
         first = view(opener, subject.question_set, kind, case_id, added)
         if first and case_id in (first.card.id, ""):  # not of another kind or question set
             follows = first.next
@@ -319,7 +324,10 @@ def _talk(
     pictures = values.picture_names(slides)
     # Pictures in rows are small, and a deck of searches has 20 of them
     single = values.picture_names([each for each in slides if len(each.pictures) <= IN_A_ROW])
-    near, is_large = _near(slides), len(single) > MANY_PICTURES
+    opened = (st.session_state.get(SLIDES_KEY) or {}).get("near")
+    place = next((index for index, slide in enumerate(slides) if slide.id == opened), 0)
+    near = slides[max(place - 1, 0) : place + NEAR]  # from the slide before the open one on
+    is_large = len(single) > MANY_PICTURES
     # 200 large pictures of drawn scenes take 20 s or more, their stored thumbnails .4 s
     sources = addresses(store().root, pictures) if is_large or single != pictures else {}
     shown = [name for name in single if not is_large or name in values.picture_names(near)]
@@ -332,13 +340,6 @@ def _talk(
         detail += f" {len(slides)} slides; a deck has at most {MOST_SLIDES}."
     talk = values.talk_values(slides, subject.looks, sources, names, heading, detail)
     return talk | {"near": [slide.id for slide in near] if is_large else []}
-
-
-def _near(slides: tuple[Slide, ...]) -> tuple[Slide, ...]:
-    """Return the slides from the one that is open in the browser on, and the one before it."""
-    opened = (st.session_state.get(SLIDES_KEY) or {}).get("near")
-    place = next((index for index, slide in enumerate(slides) if slide.id == opened), 0)
-    return slides[max(place - 1, 0) : place + NEAR]
 
 
 def _font() -> bytes:

@@ -69,17 +69,12 @@ class Story:
     examples: Mapping[str, WallCard] = field(default_factory=dict)  # a case of each type of edit
 
 
-def story(question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
-    """Collect the content for slides about one kind of case.
-
-    Args:
-        case_id: Id of the opening case. If "", the worst case among those that fool the most models
-            is used.
-    """
+def story(question_set: QuestionSet, kind: str) -> Story:
+    """Collect the content for slides about one kind of case, which open with the first candidate."""
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]
     models = headline_models(question_set)
-    first = opener(question_set, kind, case_id)
+    first = opener(question_set, kind)
     more = opener(question_set, kind, first.next) if first and first.next else None
     return Story(
         probe=question_set.probe,

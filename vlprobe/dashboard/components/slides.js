@@ -1,7 +1,7 @@
 // Slides: an editor with a filmstrip, and a show in the whole window. Also the script of the exported offline file.
 //
 // data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole` (only the slides); deck (its name: another one opens with its first slide);
-// `editable`; saved (message after a change is stored); suggestions [{id, source, alt, label}] of cases to add.
+// `editable`; opened (id of the slide that a link names, or ""); saved (message after a change is stored); suggestions [{id, source, alt, label}] of cases to add.
 // slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
@@ -26,6 +26,8 @@ const HOW_TO_VOTE = "To count votes, press 1 or 2 or click an answer. 0 clears."
 const TITLE = "text:title"; // start of the id of a title slide
 const BLANK = { case: "", layout: "stacked", tag: ["", ""], detail: "", pictures: [], marks: [], options: [],
   figures: [], bars: [], limit: 0, limitLabel: "", note: "", notes: [], on: true };
+
+const textOf = (runs) => runs.map(([words]) => words).join("");
 
 // A text slide is shown once it has a title.
 const isShown = (slide) => slide.on && (slide.titled?.trim() || !slide.id.startsWith("text:"));
@@ -261,6 +263,7 @@ class Show {
       press("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
     const begun = this.openers().indexOf(this.from);
     if (data.deck !== this.deck) [this.deck, this.chosen] = [data.deck, ""];
+    if (data.opened !== this.opened) [this.opened, this.chosen] = [data.opened, data.opened || this.chosen];
     if (data.slides.some((slide) => slide.id === this.wanted)) [this.chosen, this.wanted] = [this.wanted, ""];
     if (!data.slides.some((slide) => slide.id === this.chosen)) this.chosen = data.slides[0]?.id;
     this.edit();
@@ -302,7 +305,7 @@ class Show {
 
   // Draw the filmstrip, the chosen slide, and its properties.
   draw() {
-    const { data } = this;
+    const { data } = this, { scrollLeft = 0, scrollTop = 0 } = this.strip || {};
     const slide = data.slides.find((one) => one.id === this.chosen);
     const start = press("start", "", () => this.start(), data.start, make("kbd", "", "F5"));
     const head = make("div", "head", make("div", "", written("h1", "page-title", data.heading), data.detail && written("p", "quiet", data.detail)),
@@ -320,9 +323,8 @@ class Show {
       for (const [one, name] of parts) {
         middle.append(this.field("textarea", slide.question ? `Speaker notes for ${name}` : "Speaker notes", one.notes.join("\n"),
           (value) => Object.assign(this.current(one), { noted: value, notes: value.split("\n") })));
-        const heading = one.heading.map(([words]) => words).join("");
         side.append(this.field(isText ? "textarea" : "input", isText ? "Title, and text below it" : `Title of ${name}`,
-          isText ? one.titled || "" : heading, (value) => {
+          isText ? one.titled || "" : textOf(one.heading), (value) => {
             const [first, ...lines] = value.trim().split("\n");
             Object.assign(this.current(one), { heading: [[first, ""]], titled: value }, isText && { detail: lines.join("\n") });
           }, true));
@@ -332,6 +334,10 @@ class Show {
     const more = data.editable && this.additions();
     this.page.replaceChildren(head, make("div", "editor", this.strip, middle, side, more));
     this.fit(this.page);
+    // Scroll the filmstrip, but not the page, if the slide is out of view
+    const { clientWidth, clientHeight, children } = this.strip, item = children[data.slides.indexOf(slide)];
+    const near = (scrolled, start, size, space) => scrolled <= start && start + size <= scrolled + space ? scrolled : start - (space - size) / 2;
+    this.strip.scrollTo(near(scrollLeft, item.offsetLeft, item.offsetWidth, clientWidth), near(scrollTop, item.offsetTop, item.offsetHeight, clientHeight));
   }
 
   // Draw the chosen slide again, but not its fields: someone types in one.
@@ -361,9 +367,10 @@ class Show {
 
   cell(slide, place) {
     const { slides, editable } = this.data;
-    // Answers share their titles, so that the true caption names them
-    const truth = !slide.titled && slide.options.find((option) => option.style === "true");
-    const name = (truth ? truth.caption : slide.heading).map(([words]) => words).join("");
+    // The true caption names answers that share a title
+    const isShared = slides.some((one) => one !== slide && textOf(one.heading) === textOf(slide.heading));
+    const truth = isShared && !slide.titled && slide.options.find((option) => option.style === "true");
+    const name = textOf(truth ? truth.caption : slide.heading);
     const show = inShow(slides), last = show.indexOf(slide) + 1;
     const number = last && (slide.question ? `${last - 1}–${last}` : `${last}`); // in the show
     const frames = [slide.question, slide].filter(Boolean).map((one) => make("span", "frame", make("span", "scaled", this.small(one))));
@@ -581,9 +588,10 @@ class Show {
     show();
     clearInterval(this.ticking);
     this.ticking = setInterval(show, 1000);
+    const following = make("footer", "", make("hr"), make("p", "", next ? `Next: ${next.spoken}` : "The last slide"), ...(next ? this.images(next) : []));
+    following.style = "position: sticky; bottom: 0; padding-bottom: 8px; background: inherit"; // in view below long notes
     this.second.document.title = `Speaker notes: ${place}`;
-    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken), ...notes(), ...this.images(slide), make("hr"),
-      make("p", "", next ? `Next: ${next.spoken}` : "The last slide"), ...(next ? this.images(next) : []));
+    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken), ...notes(), ...this.images(slide), following);
   }
 
   // Return the pictures of a slide for the notes window, which has no styles.
@@ -595,7 +603,7 @@ class Show {
   // Open a notes window for a second screen. Its keys turn the slides, too.
   openNotes() {
     this.wasFull = false; // some browsers leave full screen for a new window; the show goes on
-    this.second = open("", "vlprobe-notes", "width=720,height=540");
+    this.second = open("", "vlprobe-notes", "width=800,height=720");
     if (!this.second) return; // blocked by the browser
     const { color, backgroundColor } = getComputedStyle(this.whole); // a white window would be too bright in a dark hall
     Object.assign(this.second.document.body.style, { font: "24px/1.4 system-ui, sans-serif", color, backgroundColor });
@@ -682,9 +690,7 @@ class Show {
     this.from?.focus?.();
     this.chosen = this.slides[this.place]?.id ?? this.chosen;
     this.edit();
-    const small = this.page.querySelector(".small[aria-pressed=true]");
-    small?.scrollIntoView({ block: "nearest" });
-    if (this.from?.matches?.(".small")) small?.focus();
+    if (this.from?.matches?.(".small")) this.page.querySelector(".small[aria-pressed=true]")?.focus();
   }
 
   leave() {
