@@ -327,6 +327,27 @@ def test_a_click_on_a_mark_is_sent_once_after_the_map_was_mounted_again(blank):
         assert [each for each in blank.evaluate("window.sent") if each[0] == "open"] == sent
 
 
+def test_the_mark_that_the_map_finds_after_the_last_move_of_the_pointer_has_its_picture_below_its_caption(
+    blank,
+):
+    mount(blank, "points", {"chart": "map", "mark": -1, "source": ""})
+    blank.evaluate("""() => {
+      document.body.insertAdjacentHTML("beforeend", `<div class='st-key-map'><p class='js-plotly-plot'>map
+        <span class='hoverlayer' style='position: fixed; left: 9px; top: 50px'>caption</span></p></div>`);
+      const plot = document.querySelector("p"), event = new MouseEvent("mousemove", { bubbles: true });
+      plot._hoverdata = [{ customdata: [7] }];
+      plot.dispatchEvent(event);
+      plot._hoverdata = [{ customdata: [8] }]; }""")
+    blank.wait_for_function("window.sent.length")
+    assert blank.evaluate("window.sent") == [["show", 8]]
+    blank.evaluate("(data) => window.draw(data)", {"chart": "map", "mark": 8, "source": PIXEL})
+    picture, caption = (
+        blank.locator("img").bounding_box(),
+        blank.locator(".hoverlayer").bounding_box(),
+    )
+    assert picture["y"] >= caption["y"] + caption["height"] and picture["x"] == caption["x"]
+
+
 def test_a_word_after_an_arrow_wraps_to_the_next_line_before_it_is_broken(blank):
     blank.set_viewport_size({"width": 1280, "height": 900})
 

@@ -253,6 +253,25 @@ def test_the_drawer_is_one_history_entry_after_any_number_of_cases_or_openings(p
 
 
 @pytest.mark.full
+def test_back_from_a_second_case_leads_to_the_wall_if_a_link_on_home_opened_the_first(
+    page, url: str
+):
+    visit(page, url + "/")
+    page.locator("a.button.primary").first.click()
+    drawer = page.get_by_role("dialog")
+    drawer.wait_for()
+    idle(page)
+    page.keyboard.press("Escape")
+    drawer.wait_for(state="detached")
+    idle(page)
+    drawer = open_card(page, 1)
+    page.go_back()
+    drawer.wait_for(state="detached")
+    idle(page)
+    assert "/explore" in page.url and "case=" not in page.url
+
+
+@pytest.mark.full
 def test_back_from_the_playground_returns_to_the_open_case(page, drawer):
     page.keyboard.press("ArrowRight")
     drawer.get_by_text("Picture 2 of").wait_for()

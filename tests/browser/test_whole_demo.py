@@ -19,7 +19,7 @@ def test_one_button_takes_an_empty_cache_to_results(tmp_path: Path, driver):
         begin_demo(page, url)
         page.get_by_role("button", name="Cancel").wait_for(state="detached", timeout=600_000)
         idle(page)
-        assert page.get_by_text("See the failures").is_visible()
+        assert page.get_by_text("See the cases").is_visible()
         visit(page, url + "/tradeoff")
         assert page.locator(".st-key-tradeoff .scatterlayer").is_visible(), page.locator(
             "main"
@@ -50,7 +50,7 @@ def test_a_run_on_photographs_leads_to_a_failure_whose_tag_survives_a_reload(
             for model in ("demo:softmax", "demo:weak")
         ]
 
-        page.get_by_role("link", name="See the failures").first.click()
+        page.get_by_role("link", name="See the cases").first.click()
         page.wait_for_url("**/explore?**")
         idle(page)
         drawer = open_card(page, 0)

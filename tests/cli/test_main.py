@@ -16,7 +16,6 @@ from tests.conftest import call, make_tiny
 from vlprobe import registry
 from vlprobe.cli import main
 from vlprobe.errors import InvalidInput
-from vlprobe.perturb.lgip import ALL_KINDS
 from vlprobe.storage import memo
 from vlprobe.views.published import SOURCES
 
@@ -128,8 +127,7 @@ def test_perturb_writes_lgips_json_lines_without_a_model(tiny, tmp_path):
     assert len(out.read_text(encoding="utf-8").splitlines()) == 2
 
 
-def test_perturb_writes_only_the_chosen_kinds(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr("vlprobe.perturb.lgip.OFFERED_KINDS", ALL_KINDS)
+def test_perturb_writes_only_the_chosen_kinds(tiny, tmp_path):
     out = tmp_path / "out.jsonl"
     chosen = ("--kind", "negation", "--kind", "case", "--format", "edits", "--output", str(out))
     call(tmp_path, "perturb", tiny, *chosen)

@@ -328,6 +328,7 @@ def test_sentence_chips_cards_and_counts_agree_on_which_models_are_fooled(show_p
         labels = {button.label for button in at.button}
         assert ("exactly one model fooled" in labels) == chip
         assert wall(at)["heading"].startswith(f"{n_cases:,} wrong captions")
+        assert "fooled by" not in wall(at)["note"]  # the share of the sentence, not of one model
         assert ("tied" in {card["verdicts"][place][0] for card in wall(at)["cards"]}) == (
             verb != "is not fooled by"
         )

@@ -341,6 +341,21 @@ def test_home_does_not_switch_to_a_new_control_or_smaller_run(show_page, bundled
     assert ", 6 pictures · one model" in words(at)
 
 
+def test_home_keeps_results_with_failures_and_a_link_to_results_without_any_shows_all_cases(
+    show_page, bundled
+):
+    of_color = {"kinds": ["flip"], "flips": ["color"]}
+    request = Request((CLIP,), "demo", "lgip", limit=20, options=of_color, examine=False)
+    execute(request, Store(bundled.root))
+    at = show_page(bundled)
+    assert "Bundled results" in words(at) and hero(at)["cases"]
+    at = show_page(bundled, set=case_key_of(bundled))
+    door = figures(at)["doors"][0]
+    assert door["sentence"] == "Every case of Tiny CLIP"
+    at = send(at, "figures", "go", door["href"])
+    assert wall(at)["heading"] == "100 wrong captions, on 20 pictures"
+
+
 def test_without_any_results_one_button_fills_the_page(show_page, store: Store):
     at = show_page(store)
     assert [button.key for button in at.button] == ["demo"]

@@ -80,7 +80,7 @@ def test_a_finished_job_links_to_results_and_a_failed_one_can_resume(show_page, 
     at = show_page(store, "run", job=job_id)
     assert "Done" in words(at)
     assert [link.proto.label for link in at.get("page_link")] == [
-        "See the failures",
+        "See the cases",
         "See the numbers",
     ]
     at = show_page(store, "run", job=bad)
@@ -187,7 +187,7 @@ def test_a_model_s_result_is_shown_as_soon_as_it_is_done(show_page, compared: St
     )
     text = words(at)
     assert f"fooled by {counted['fooled']} of {counted['all']} wrong captions" in text
-    assert "See the failures" in [link.proto.label for link in at.get("page_link")]
+    assert "See the cases" in [link.proto.label for link in at.get("page_link")]
 
 
 def test_an_earlier_run_opens_below_its_row(show_page, compared: Store, alive: None):
@@ -233,13 +233,13 @@ def test_each_probe_of_a_plan_shows_its_state_and_links_to_its_failures(
     job = jobs.read(store, job_id)
     assert progress.overall_fraction(job) == pytest.approx((1 + 1 / 2) / 3 / 2)
     assert [link.proto.label for link in at.get("page_link")][:2] == [
-        f"See the failures · {first}",
+        f"See the cases · {first}",
         "See the numbers",
     ]
     execute(Request((RANDOM,), dataset, "rococo", device="cpu", examine=False), store)
     write_json(folder / "status.json", status | {"state": "done", "probe": ""})
     links = [link.proto.label for link in show_page(store, "run", job=job_id).get("page_link")]
-    assert links[:2] == [f"See the failures · {first}", f"See the failures · {second}"]
+    assert links[:2] == [f"See the cases · {first}", f"See the cases · {second}"]
     write_json(folder / "status.json", status)
     at = show_page(store, "retrieval", job=job_id)  # the page of one of its probes shows it too
     assert f"{second} · Scoring" in words(at)

@@ -347,9 +347,9 @@ def test_kinds_beyond_lgip_can_be_added_to_its_kinds(monkeypatch, store: Store, 
     kinds = at.button_group(key="run_lgip_kinds")
     assert "Wrong color, number or object" in kinds.options
     assert not {"flip", "attribute-swap"} & set(kinds.options)  # words, not the names of options
-    kinds.set_value([*kind_edits.OFFERED, "flip"]).run()
+    kinds.set_value([*kind_edits.NAMES, "flip"]).run()
     at.button(key="start").click().run()
-    assert requests(store)[0].options["kinds"] == ["flip", *kind_edits.OFFERED]
+    assert requests(store)[0].options["kinds"] == ["flip", *kind_edits.NAMES]
 
 
 def test_a_served_dashboard_does_not_reveal_whether_a_file_exists(

@@ -33,7 +33,7 @@ def assert_shows(at: AppTest, item: Item, severity: int) -> None:
     table = text[text.index(">Caption edit</th>") :].partition("</table>")[0]
     assert table.count("<tr>") == len(gallery.CAPTION_KINDS)
     lgip = registry.load_probe("lgip")
-    edits, _ = lgip.cases(item, {**lgip.defaults, "kinds": list(gallery.lgip.OFFERED_KINDS)}, 42)
+    edits, _ = lgip.cases(item, {**lgip.defaults, "kinds": list(gallery.lgip.ALL_KINDS)}, 42)
     subtypes = {case.edit.subtype for case in edits if case.edit.kind != "combined"}
     every = [re.findall(r"<td.*?>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", table)]
     rows = [row for row in every if len(row) == 3]  # the others are not in the caption

@@ -354,7 +354,7 @@ def test_kinds_beyond_lgip_have_a_panel_or_a_row_and_hide_published_numbers_by_d
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     store = Store(tmp_path / "cache")
-    options = {"kinds": ["flip", "paraphrase", *kind_edits.OFFERED]}
+    options = {"kinds": ["flip", "paraphrase", *kind_edits.NAMES]}
     folder = make_tiny(tmp_path / "tiny")
     execute(Request((CONTROL,), folder, "lgip", options, limit=4, examine=False), store)
     at = open_page(monkeypatch, store, "tradeoff", open="kinds")

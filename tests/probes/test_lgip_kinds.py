@@ -65,7 +65,7 @@ def test_the_cases_of_all_kinds_include_the_default_cases():
 
 def test_a_kind_that_judges_rejected_cannot_be_chosen():
     (option,) = [option for option in PROBE.options if option.name == "kinds"]
-    assert option.choices == (*lgip.KINDS, *kind_edits.OFFERED)
+    assert option.choices == (*lgip.KINDS, *kind_edits.NAMES)
 
 
 @pytest.mark.parametrize("name", kind_edits.NAMES)

@@ -87,7 +87,7 @@ def test_edits_are_exactly_those_of_lgip_the_additional_kinds_and_rococo():
     expected = {
         text
         for text, _ in lgip.edits(
-            [CAPTION], "playground", seed=7, kinds=lgip.OFFERED_KINDS, k_same=1000
+            [CAPTION], "playground", seed=7, kinds=lgip.ALL_KINDS, k_same=1000
         ).edits[0]
     }
     for policy in substitution.POLICIES:
@@ -108,7 +108,7 @@ def test_edits_are_exactly_those_of_lgip_the_additional_kinds_and_rococo():
         group: {one.edit.subtype for one in edits if one.group == group}
         for group in ("statement", "surface")
     }
-    offered = set(kind_edits.OFFERED)
+    offered = set(kind_edits.NAMES)
     assert by_group["statement"] == offered & {"negation", "relation", "attribute-swap"}
     assert by_group["surface"] == offered & set(kind_edits.REWORDINGS)
     wrong_groups = {one.group for one in edits if one.wrong}

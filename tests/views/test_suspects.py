@@ -91,6 +91,12 @@ def test_cases_are_ranked_by_the_number_of_strong_models_that_reject_them(store:
     } == expected
 
 
+def test_suspects_with_a_picture_precede_those_without(store: Store, monkeypatch):
+    monkeypatch.setattr(views.rows, "are_pictured", lambda *of_kind: of_kind[2] == 1)
+    ranking = views.suspects.suspects(question_set(store), kind_of(store), 0.8)
+    assert [each.id for each in ranking.suspects] == ["pairs/1/i2t-pair", "pairs/0/i2t-pair"]
+
+
 def test_a_single_strong_model_gives_no_suspect_labels(store: Store):
     ranking = views.suspects.suspects(question_set(store), kind_of(store), 0.9)
     assert len(ranking.strong) == 1 and ranking.suspects == ()

@@ -105,8 +105,8 @@ def perturb(
 
     typed(dataset, rules)
     for kind in kinds:
-        if kind not in lgip.OFFERED_KINDS:
-            raise NotFound("kind of edit", kind, lgip.OFFERED_KINDS)
+        if kind not in lgip.ALL_KINDS:
+            raise NotFound("kind of edit", kind, lgip.ALL_KINDS)
     kinds = kinds or lgip.KINDS
     of_plugin = None if rules in lgip.RULES else registry.load_rules(rules)
     root = cache_store(ctx).root

@@ -237,13 +237,14 @@ def _rate(subject: PageSubject, case_filter: Filter) -> str:
         ends = np.abs(np.nanquantile(margins, (0.5, 0.1)))
         median, much = (f"{100 * end:.0f} %" if is_share else f"{end:.3f}" for end in ends)
         return f"half moved by at most {median}, a tenth by more than {much}"
-    if n_chosen < counted["all"] or case_filter.tagged:
+    if n_chosen < counted["all"] or case_filter.tagged or case_filter.fooled or case_filter.held:
         return case_links.share_text(subject, case_filter)
     if case_filter.other:
         return ""
     n_orders = subject.question_set.run(case_filter.model).n_orders
     rate = render_wall.rate_text(counted, n_orders)
-    return rate if case_filter.outcome == "fooled" else f"fooled by {rate}"
+    fools = f"{model_name(case_filter.model)} is fooled by {rate}"
+    return rate if case_filter.outcome == "fooled" else fools
 
 
 def _draw_cards(

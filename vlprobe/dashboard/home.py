@@ -53,7 +53,7 @@ def draw_page() -> None:
         if job is None:
             _draw_nothing()
         return
-    _show_new_results()
+    leading = _show_new_results()
     body, foot = st.container(key="home"), st.container(key="home_foot")
     with foot:
         draw_sets()
@@ -62,7 +62,7 @@ def draw_page() -> None:
         if not read_only():
             link_page("run", "Test your own model", width="content")
         with st.popover("Change", type="tertiary"):
-            subject = home_subject(pick_question_set())
+            subject = home_subject(pick_question_set(default=leading))
     with about_slot:
         quiet(f"{_describe(subject).removesuffix('.')}. {ABOUT_MODELS}")
         frame.say_strangers(subject)
@@ -72,9 +72,11 @@ def draw_page() -> None:
         _draw_blind(subject)
 
 
-def _show_new_results() -> None:
-    """Switch to a question set that has become the most complete, unless the user chose one. Checked while jobs run."""
-    leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
+def _show_new_results() -> str:
+    """Return the first question set with a failure. Switch to a new one while jobs run, unless the user chose one."""
+    keys = view(views.runs.question_sets)["case_key"].tolist()
+    sets = (view(views.runs.question_set, key) for key in keys)
+    leading = next((each.key for each in sets if view(views.showcase.has_failures, each)), keys[0])
     earlier = st.session_state.get(LEADING, leading)
     if leading != earlier and st.query_params.get("set", earlier) == earlier:
         mark_picked()
@@ -89,6 +91,7 @@ def _show_new_results() -> None:
 
     if jobs.unfinished_jobs(store()):
         st.fragment(look, run_every=EVERY_SECONDS)()
+    return leading
 
 
 def _draw_nothing() -> None:

@@ -357,16 +357,12 @@ def ranked_models(subject: PageSubject) -> list[str]:
     return [each.model for each in ranked]
 
 
-def pick_question_set(probe: str = "") -> PageSubject:
-    """Draw a picker for the question sets of one probe or of all. If there are none, say so and stop the page."""
+def pick_question_set(probe: str = "", default: str = "") -> PageSubject:
+    """Draw a picker for the question sets of one probe or of all. There must be one."""
     table = view(views.runs.question_sets)
-    table = table.loc[table["probe"] == probe] if probe else table
-    if table.empty:
-        st.info("No results yet. Run a test first.", icon=":material/info:")
-        st.page_link("pages/home.py", label="Start with the demo", icon=":material/play_arrow:")
-        st.stop()
-    labels = set_labels(table)
-    return page_subject(choose("Question set", "set", labels, next(iter(labels)), always=True))
+    labels = set_labels(table.loc[table["probe"] == probe] if probe else table)
+    default = default or next(iter(labels))
+    return page_subject(choose("Question set", "set", labels, default, always=True))
 
 
 def set_labels(table: pd.DataFrame) -> dict[str, str]:

@@ -27,7 +27,6 @@ from vlprobe.types import Edit
 RULES = ("strict", "paper")
 KINDS = ("paraphrase", "flip", "combined")  # of LGIP
 ALL_KINDS = (*KINDS, *kind_edits.NAMES)
-OFFERED_KINDS = (*KINDS, *kind_edits.OFFERED)
 TAGS = ("rule", "marker")
 NO_FLIP_BY_TABLE = f"no color or number to flip, {NOT_IN_ENGLISH}"
 PARAPHRASES_PER_FLIP = 3  # number of paraphrases of a caption combined with each of its flips

@@ -91,7 +91,6 @@ PRESENTATION = Presentation(
         "foil": KindPresentation(
             label="One picture, two captions",
             lie="a wrong caption",
-            lies="wrong captions",
             sentence="A picture has two captions, and one of them is wrong: a foil. A model has to choose the true "
             "caption. **Higher is better**: fewer foils fool the model.",
             question="The true caption should score higher than the wrong one.",

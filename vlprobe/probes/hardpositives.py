@@ -43,7 +43,6 @@ PRESENTATION = Presentation(
         KIND: KindPresentation(
             label="A caption, a rewording of it and a wrong caption",
             lie="a wrong caption",
-            lies="wrong captions",
             question="Both true captions should score higher than the wrong one.",
             several_comparisons=True,
             guess_held=1 / 3,

@@ -158,7 +158,7 @@ class Lgip(file_options.ProbeWithEdits):
             "or do both at once. Among the others, negation, relation, attribute-swap and "
             "word-order make a caption wrong; case, punctuation and typo keep its meaning. "
             "Each of these adds at most one edit per caption.",
-            choices=lgip.OFFERED_KINDS,
+            choices=lgip.ALL_KINDS,
             min_values=1,
         ),
         Option(

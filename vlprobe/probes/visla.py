@@ -74,7 +74,6 @@ PRESENTATION = Presentation(
         "i2t-pair": KindPresentation(
             label="A picture, its caption and a wrong caption",
             lie="a wrong caption",
-            lies="wrong captions",
             sentence="A picture has two captions, and one of them is wrong. A model has to choose the true caption. "
             "**Higher is better**: fewer wrong captions fool the model.",
             question="The true caption should score higher than the wrong one.",

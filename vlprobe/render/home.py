@@ -123,7 +123,7 @@ def blind(guess: BlindAccuracy, kind: KindPresentation) -> str:
 
 def nothing(kind: KindPresentation) -> str:
     """Return the heading for a kind of case in which no model is fooled."""
-    return "Nothing moves here." if kind.is_movement else "No lie is believed here."
+    return "Nothing moves here." if kind.is_movement else "No model is fooled here."
 
 
 def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
@@ -131,7 +131,7 @@ def doors(kind: KindPresentation, name: str, n_pictures: int) -> dict[str, str]:
     fool = "fools" if n_pictures == 1 else "fool"  # at least once: in either order of the captions
     fooling = f"{counted(n_pictures, 'picture')} that {fool} {name} at least once"
     return {
-        "explore": f"Every case of {name}" if kind.is_movement else fooling,
+        "explore": fooling if n_pictures and not kind.is_movement else f"Every case of {name}",
         "compare": "Which model is better, and on what",
         "try": "Your own picture and your own words",
         "tradeoff": "Invariance and sensitivity",

@@ -254,9 +254,7 @@ def edits(
         none = lgip.CaptionEdits(((),), {})
         lgip_edits = lgip.edit_other_languages([caption], _ITEM, none, foreign, seed=seed)
     else:
-        lgip_edits = lgip.edits(
-            [caption], _ITEM, seed=seed, kinds=lgip.OFFERED_KINDS, k_same=_EVERY
-        )
+        lgip_edits = lgip.edits([caption], _ITEM, seed=seed, kinds=lgip.ALL_KINDS, k_same=_EVERY)
     edited_captions = [Edited(_group(edit), text, edit) for text, edit in lgip_edits.edits[0]]
     dropped = dict(lgip_edits.dropped)
     if foreign:

@@ -293,6 +293,12 @@ def lie_counts(question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
     return tuple(counts)
 
 
+def has_failures(question_set: QuestionSet) -> bool:
+    """Return whether any case of the kind that Home shows first fools a model or, if none can, moves a score."""
+    models, counts = headline_models(question_set), lie_counts(question_set, kinds(question_set)[0])
+    return any(count.share > 0 for count in counts if count.model in models)
+
+
 def n_fooling_pictures(question_set: QuestionSet, kind: str, model: str) -> int:
     """Count the pictures with at least one wrong caption of the given kind that fools the model."""
     cases = question_set.cases

@@ -69,8 +69,7 @@ class Suspects:
     Attributes:
         strong: The models used to find suspects, best first.
         suspects: Cases rejected by at least two strong models and at least two thirds of them,
-            most rejections first. Ties are broken by whether the case has a picture (those first),
-            then by case number.
+            those with a picture on this machine first, then most rejections first, then by case number.
         accuracies: Accuracies of every model that is not a control, best first.
     """
 
@@ -100,9 +99,8 @@ def suspects(
         for run, row in zip(runs, margins, strict=True)
     ]
     n_rejecting, threshold = _rejections(margins, runs, least_accuracy)
-    is_pictured = views_rows.are_pictured(question_set, kind, numbers)
-    last = np.zeros(len(numbers), dtype=bool) if is_pictured is None else ~is_pictured
-    order = np.lexsort((numbers, last, -n_rejecting))
+    keys = views_rows.pictured_first(question_set, kind, numbers, -n_rejecting)
+    order = np.lexsort((numbers, keys))
     order = order[n_rejecting[order] >= threshold]
     body = stored_body(question_set.probe, kind)
     rows = records(CaseRow, views_rows.questions(question_set, numbers[order].tolist()))

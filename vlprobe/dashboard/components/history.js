@@ -14,10 +14,10 @@ function watchHistory() {
     const [from, to] = [new URL(location.href), new URL(url, location.href)];
     const [wasOpen, isOpen] = [from.searchParams.has("case"), to.searchParams.has("case")];
     const isSameWall = from.pathname === to.pathname && others(from) === others(to);
-    const isClosed = isSameWall && wasOpen && !isOpen;
-    const isReopened = isSameWall && isOpen && (wasOpen || history.state?.isClosed);
-    if (isPressed && !isClosed && !isReopened) add(state, title, url);
-    else history.replaceState({ ...state, isClosed }, title, url);
+    const hasWall = from.pathname === to.pathname && history.state?.hasWall; // whether the entry before is the drawer's wall
+    const isDrawer = isSameWall && (wasOpen || (isOpen && hasWall));
+    if (isPressed && !isDrawer) add({ ...state, hasWall: isSameWall && isOpen }, title, url);
+    else history.replaceState({ ...state, hasWall }, title, url);
     isPressed = false;
   };
 }

@@ -11,9 +11,8 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case.card import card_type, case_card
-from vlprobe.dashboard import case_links, export, frame
+from vlprobe.dashboard import case_links, export, frame, sentence
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.sentence import list_kinds
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
@@ -68,6 +67,7 @@ def pick(probe: str = "") -> PageSubject:
         return frame.begin(probe)
     if sets.empty:
         st.title("Where does a number come from?", anchor=False)
+        sentence.subject()  # says that there are no results, and stops the page
     return pick_question_set()
 
 
@@ -85,7 +85,7 @@ def begin(probe: str) -> PageSubject:
     with st.container(horizontal=True, key="lab_subject"):
         subject = pick(probe)
         model = pick_model(subject)
-        kinds = list_kinds(subject)
+        kinds = sentence.list_kinds(subject)
         lies = {name: subject.presentation.kind(name).lie or name for name in kinds}
         kind = view(views.runs.default_kind, subject.question_set, (model,))
         if len(kinds) > 1:

@@ -107,7 +107,7 @@ def _chosen_kinds() -> set[str]:
 def _edits(item: Item) -> dict[str, Case]:
     """Return the first case of each subtype that LGIP makes from an item."""
     probe = registry.load_probe("lgip")
-    options = {**probe.defaults, "kinds": list(lgip.OFFERED_KINDS), "k_same": 50, "k_diff": 50}
+    options = {**probe.defaults, "kinds": list(lgip.ALL_KINDS), "k_same": 50, "k_diff": 50}
     cases, _ = probe.cases(item, options, SEED)
     return {case.edit.subtype: case for case in reversed(cases) if case.edit.kind != "combined"}
 

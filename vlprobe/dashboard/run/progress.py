@@ -402,7 +402,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
     for run in finished:
         first.setdefault(run.probe, run)
     for probe, run in first.items():
-        label = "See the failures" + (f" · {probe_name(probe, '')}" if len(job.probes) > 1 else "")
+        label = "See the cases" + (f" · {probe_name(probe, '')}" if len(job.probes) > 1 else "")
         query = {"set": run.case_key, "model": run.model}
         link_page("explore", label, query, icon="image_search")
     if finished:
