@@ -192,13 +192,13 @@ def test_a_model_that_failed_a_check_on_one_of_two_datasets_may_be_colored_on_th
 def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):
     scorecard = card(columns)
     (tally,) = re.findall(rf"{TROHN}.*?vp-tally\">([^<]*)", scorecard.html(), re.DOTALL)[:1]
-    verdicts = [column.cells[TROHN].verdict for column in columns]
+    verdicts = [column.cells[TROHN].verdict for column in columns if column.subtype]
     counts = [verdicts.count(verdict) for verdict in ("fewer", "tied", "more")]
-    assert tally == "{} won, {} tied, {} lost".format(*counts) and sum(counts) == len(columns)
+    assert tally == "{} won, {} tied, {} lost".format(*counts) and sum(counts) == 7
     assert scorecard.html().count("vp-tally") == len(columns[0].cells) - 1  # all but the baseline
     of_slice = replace(columns[-1], subtype="slice:Two cases")
     assert card([*columns, of_slice])._tally(TROHN) == tally
-    assert "columns in which a model is clearly better than" in scorecard.reading()
+    assert "types of edit on which a model is clearly better than" in scorecard.reading()
     assert "vp-tally" not in card(columns[:1]).html()
 
 
@@ -243,8 +243,8 @@ def test_all_cases_are_those_of_the_chosen_types_and_the_types_keep_their_number
     assert every == []
     searches = question_set_of(question_set.store, "rococo", "demo")
     danger = f"{searches.key[:8]}.i2t.danger"
-    finding = card(leaderboard(searches, by="edit", left_out=[danger])).finding()[1]
-    assert "demo:eqsim against an altered caption (3 of 4 types)" in finding
+    finding = card(leaderboard(searches, by="edit", left_out=[danger])).finding()[0]
+    assert "demo:eqsim is clearly best against an altered caption (3 of 4 types)" in finding
 
 
 def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
@@ -688,11 +688,11 @@ def test_the_sentence_below_the_heading_counts_the_columns_in_which_models_are_c
     assert f"{TROHN} failed a check and is not ranked." in card(left_out).finding()[1]
     drawn = card(leaderboard(question_set_of(question_set.store, "series"), by="edit"))
     assert "for best" not in drawn.finding()[1]  # all six models are tied
-    # With one column of each set, they are counted together
+    # Of several sets, all cases are counted, but not also their types
     single = card([columns[0], columns[1], valse[0]])
-    assert "of 2" in single.finding()[1]
+    assert "One of two tests has a tie at the top." in single.finding()[1]
     single = card([columns[0], replace(valse[0], subtype="x")])
-    assert "Best, or tied for best, in the most columns: " in single.finding()[1]
+    assert "Best, or tied for best, on the most tests: " in single.finding()[1]
 
 
 def test_a_slice_is_colored_like_a_type_but_not_counted_unless_answers_selected_it(columns):
@@ -770,11 +770,12 @@ def test_a_column_of_many_tied_models_has_no_best_one(valse, monkeypatch):
 
 
 def test_intervals_replace_counts_below_the_shares(columns):
-    html = card(columns, has_intervals=True).html(address, address, address, "compare?below=")
+    switches = {"Show counts": "compare?below="}
+    html = card(columns, has_intervals=True).html(address, address, address, switches)
     assert '<a class="vp-go" href="compare?below="' in html and "Show counts" in html
     row = columns[0].cells[TROHN].estimate
     assert f">{100 * row.low:.1f} to {100 * row.high:.1f}</span>" in html
-    assert "×" not in html and "Show 95 % intervals" in card(columns).html(switch="x")
+    assert "×" not in html
 
 
 def test_no_model_is_colored_where_all_share_a_letter_although_some_may_be_guessing(valse):
@@ -783,6 +784,12 @@ def test_no_model_is_colored_where_all_share_a_letter_although_some_may_be_guess
     assert letters == {"a"} and clean.all_tied
     assert {each.may_win for each in clean.ranking.fit} == {True, False}  # only some beat guessing
     assert not any(cell.is_best for cell in clean.cells.values())
+
+
+def test_types_have_the_order_of_the_plot_of_differences(question_set, columns):
+    models = GPT, *(model for model in question_set.models if model != GPT)
+    tests = views.paired_tests.compare_models(question_set, models, "foil")
+    assert [column.subtype for column in columns] == list(tests.subtypes)
 
 
 def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(columns, valse):
@@ -863,12 +870,12 @@ def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, 
     monkeypatch.delenv(shipped.SETTING, raising=False)
 
     def labels(sets: list[str]) -> list[str]:
-        at = open_page(monkeypatch, question_set.store, "compare", sets="|".join(sets), by="kind")
+        at = open_page(monkeypatch, question_set.store, "compare", sets="|".join(sets))
         assert not at.exception
-        return [option for group in at.button_group for option in group.options]
+        return re.findall(r"by=kind[^>]*>([^<]*)", bodies(at))
 
-    assert "All tests" not in labels([question_set.key])
-    assert "All tests" in labels([question_set.key, drawn[0]])
+    assert labels([question_set.key]) == []
+    assert {*labels([question_set.key, drawn[0]])} == {"One column per test"}
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
     key = drawn[0]
     # Another picker, because a closed one would send its former selection
@@ -1164,6 +1171,31 @@ def test_a_scorecard_figure_has_the_first_columns_that_fit_with_readable_text(co
     assert f"“{crowded.heads()[n]}”" in left_out and f"“{crowded.heads()[n - 1]}”" not in left_out
     layout = fitted.figure(paper.WIDTHS[width]).layout
     assert layout.yaxis.tickfont.size >= 6.5 / 72 * 96 and layout.height <= 9 * 96
+
+
+def test_a_caption_has_the_winners_and_titles_of_the_page_also_if_the_figure_leaves_out_columns(
+    question_set, columns, valse
+):
+    keys = [case_key_of(question_set.store, probe, "demo") for probe in ("lgip", "rococo")]
+    drawn = [
+        column
+        for key in keys
+        for column in leaderboard(views.runs.question_set(question_set.store, key), by="edit")
+    ]
+    whole = card(drawn)
+    heading = whole.finding()[0]
+    assert heading == (
+        "demo:eqsim is clearly best against a wrong word and an altered caption. "
+        "demo:scvc is clearly best against a mixed picture."
+    )
+    assert whole.caption().startswith(heading)
+    narrow = replace(whole, columns=drawn[:9], every=drawn)  # without mixed pictures
+    assert narrow.caption().startswith(heading.partition(". ")[0] + ". Share")
+    assert narrow.heads()[-1].endswith("Altered caption")  # not "All"
+    assert any("Wrong number (a wrong word)" in head for head in whole.heads())
+    assert not any("stays) (" in head for head in whole.heads())
+    both = card([*columns, *valse]).caption()
+    assert both.startswith(f"SugarCrepe: {TROHN} is fooled least.") and " VALSE: " in both
 
 
 def test_a_trade_off_without_values_is_not_an_empty_figure(question_set):

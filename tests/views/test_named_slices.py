@@ -90,7 +90,7 @@ def test_a_slice_adds_a_row_to_a_comparison_and_keeps_the_other_rows(
     kind = question_set.presentation.kind("flip")
     assert row_title(of_slice.subtype, kind) == "Colors (slice)"
     n_tests = before.rows[-1].n_tests
-    assert f"one test on all cases, {n_tests} on types of edit" in how_to_read(after)
+    assert f"one test on the total, {n_tests} on types of edit" in how_to_read(after)
     assert compare_models(question_set, MODELS[:2], "paraphrase").rows[-1].subtype != "slice:Colors"
 
 

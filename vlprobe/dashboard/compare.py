@@ -6,7 +6,7 @@ corners of the selected area (`area`), the bucket, the order and the page. Older
 """
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -49,13 +49,7 @@ from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import (
-    capitalized,
-    counted,
-    joined,
-    sentence_names,
-    unbroken,
-)
+from vlprobe.render.sentences import capitalized, counted, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
@@ -107,9 +101,7 @@ def draw_page() -> None:
     if not contest.kind_presentation.is_movement:
         title = "Where the difference was missed: words, picture or match"
         fold("causes", title, "visibility_off", partial(_draw_causes, contest))
-    rows = table.loc[table["model"].isin(contest.compared)].dropna(subset=["value"])
-    known = {contest.metrics[metric].label for metric in rows["metric"]}
-    draw_numbers = partial(_draw_numbers, contest, comparison, finding.more, known)
+    draw_numbers = partial(_draw_numbers, contest, comparison, finding.more)
     fold("measured", "How it is measured", "function", draw_numbers)
     in_map = draw_fold(contest, open_row.model)
     fold("details", "Details", "data_object", partial(frame.draw_details, contest))
@@ -191,7 +183,7 @@ def say_left_out(contest: PageSubject) -> None:
     rated = set(contest.question_set.rated_models) - {*contest.compared}
     ranked = ranked_models(contest)
     names = [model_name(model) for model in ranked if model in rated]
-    if contest.model == ranked[0]:
+    if contest.model == ranked[0] and not contest.types:
         quiet(f"{model_name(contest.model)} is the baseline: it has the lowest value on all cases.")
     if names:
         others = [f"and {counted(len(names) - MOST, 'other')}"] * (len(names) > MOST)
@@ -287,19 +279,16 @@ def draw_forest(
         rivals |= {"without": st.query_params.get_all("without")}
         return address("compare", query | rivals | {"other": model or proof.model})
 
-    rings = capitalized(forest.describe_totals(totals)) + "." if totals else ""
-    figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels, totals)
+    figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels)
     selectable_chart(
-        lambda: forest.without_legend(figure(row_address)),
+        lambda: forest.without_legend(figure(totals, row_address)),
         "forest",
-        (
-            f"Difference between each model and {contest.names[baseline]}, by type of edit. Use "
-            "the links or the pickers below to choose a row."
-        ),
+        f"Difference between each model and {contest.names[baseline]}, by type of edit. Use the links or the pickers below "
+        "to choose a row.",
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names, totals),
-        caption=joined(forest.caption(comparison, kind, labels, dataset), rings),
+        caption=forest.caption(comparison, kind, labels, dataset),
         text=partial(forest.rows_text, comparison, contest.question_set, kind, renamed()),
         printed=figure,
         has_tools=False,
@@ -314,7 +303,8 @@ def draw_forest(
     )
     quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
     if totals:
-        quiet(f"{rings} Point at a ring for its name; the exported CSV file lists all.")
+        rings = capitalized(forest.describe_totals(totals))
+        quiet(f"{rings}. Point at a ring for its name; the exported CSV file lists all.")
     for name, named in view(views.named_slices.read).items():
         if named.caveat and f"{PREFIX}{name}" in comparison.subtypes:
             quiet(named.caveat)
@@ -466,11 +456,6 @@ MEASURED = (
     "(McNemar's exact test if each picture has one answer), corrected for every pair of models, on all cases and on "
     f"all types of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models)."
 )
-ON_THEIR_OWN = (
-    "These values are resampled and corrected on their own, so intervals and p can differ from the table above. For "
-    "wrong captions, cite the p above, which is corrected for more tests."
-)
-
 
 HOW_CAUSES = (
     "A tower hardly moved in a case if the two captions (or pictures) are at least as similar to "
@@ -500,14 +485,11 @@ def _draw_causes(contest: PageSubject) -> None:
     quiet(HOW_CAUSES)
 
 
-def _draw_numbers(
-    contest: PageSubject, comparison: PairedTests, more: str, known: Container[str]
-) -> None:
+def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> None:
     """Explain units and averaging, and list every number with its interval and p-value.
 
     Args:
         more: What the finding leaves out (see `Verdict`).
-        known: Labels of the metrics with a value for one of the models.
     """
     if more:
         quiet(more)
@@ -521,20 +503,24 @@ def _draw_numbers(
     table = view(
         views.paired_tests.compare_metrics, contest.question_set, contest.compared, averaging, unit
     )
-    st.subheader("The numbers", anchor=False)
-    quiet(f"{AVERAGED[averaging]} {ON_THEIR_OWN}")
     if not any(table["verdict"]):
         st.info("These models did not answer any of the same questions.")
         return
+    # The plot has the difference in the share of all cases, with the one interval to cite
+    shares = view(views.paired_tests.model_shares, contest.question_set, contest.kind)
+    right = 1 - next(each.share for each in shares if each.model == contest.model)
+    of_kind = [contest.metrics[name].kinds == (contest.kind,) for name in table["metric"]]
+    every, table = table, table.loc[~(of_kind & ((table["base_alone"] - right).abs() < 1e-9))]
+    if not any(table["verdict"]):
+        return
+    st.subheader("The numbers", anchor=False)
+    quiet(AVERAGED[averaging])
     chances = view(views.papers.chances, contest.question_set)
-    body, unknown = compare.differences(
-        table, contest.metrics, unit, contest.looks, chances, contest.names
+    st.html(
+        compare.differences(table, contest.metrics, unit, contest.looks, chances, contest.names)
     )
-    st.html(body)
     export.draw_menu("compare", table=table)
-    quiet(compare.how_to_read(table))
-    if unknown := [metric for metric in unknown if metric not in known]:
-        quiet(f"Not measured here, or unknown for these models: {', '.join(unknown)}.")
+    quiet(compare.how_to_read(every))
 
 
 def rows_table(

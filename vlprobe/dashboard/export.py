@@ -59,6 +59,7 @@ def draw_menu(
     notes: Mapping[str, str] = MappingProxyType({}),
     papers: Sequence[str] = (),
     runs: Sequence[RunRow] = (),
+    figure_runs: Sequence[RunRow] = (),
     slot: DeltaGenerator | None = None,
 ) -> None:
     """Draw the *Export* menu of a figure, of a table, or of both. Files are made after a click.
@@ -70,17 +71,17 @@ def draw_menu(
         caption: The facts for a figure's caption, to copy.
         text: A function that formats the table as "latex" or "markdown", if it differs from the CSV file's table.
         column: A function that draws the figure for a column of text, if it differs.
-        column_caption: As `caption`, for this figure. It is shown if it differs.
+        column_caption: As `caption`, for this figure, with its source. It is shown if it differs.
         notes: Remarks below the figure as wide as the "text", the figure for a "column" and the "table".
         papers: Papers whose values are shown (`attribution.bibliography`).
-        runs: The runs that the caption names as the source. The default is all runs of the question set in the URL.
+        runs: The runs that are the source. The default is all runs of the question set in the URL.
+        figure_runs: Those of them that the figure shows, if it leaves some out.
         slot: Where to draw the menu, such as beside *Share*. The default is here.
     """
     linked = st.query_params.get("set", "")
     if not runs and linked in (row.case_key for row in view(views.runs.question_set_rows)):
         runs = page_subject(linked).question_set.runs
-    sources = source_line(runs, renamed())
-    facts = joined(caption, sources)
+    facts = joined(caption, source_line(figure_runs or runs, renamed()))
     of_sets = f"_{name}" if (name := short_name(runs, renamed())) else ""
     with (slot or st).popover(
         "Export", icon=":material/download:", type="tertiary", key=f"export_{key}"
@@ -109,9 +110,9 @@ def draw_menu(
         if figure is not None and facts:  # last, so that its length hides no button
             draw_part("Caption")
             st.code(facts, language=None, wrap_lines=True)
-            if column_caption not in ("", caption):
+            if column_caption not in ("", facts):
                 draw_part("Caption of the figure for one column")
-                st.code(joined(column_caption, sources), language=None, wrap_lines=True)
+                st.code(column_caption, language=None, wrap_lines=True)
             if entries := "\n".join(bibliography(runs, renamed(), papers)):
                 draw_part("Sources (BibTeX)")
                 st.code(entries, language=None)

@@ -348,8 +348,8 @@ class _Comparison:
         if verdict == "unknown":
             return f"There is too little data on {names}."
         clause = self.clause(better, is_one) if better else ""
-        other = " other" if verdict == "mixed" else ""
-        costs = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)}{other} types of edit"
+        costs = f"{len(worse)} of {len(self.subtypes)} types of edit"
+        costs = nouns(worse) if len(worse) <= MOST_SKILLS else costs
         if verdict == "mixed":
             return f"{names} {clause}, but {be} worse on {costs}."
         result = {

@@ -475,11 +475,11 @@ def correction(tests: Iterable[tuple[str, int]]) -> str:
     """Name the tests for which p-values are corrected, given subtypes and the number of tests in their family.
 
     >>> correction([("", 10), ("number", 70), ("color", 70)])
-    'corrected for every pair of models, shown or not: 10 tests on all cases, 70 on types of edit'
+    'corrected for every pair of models, shown or not: 10 tests on the total, 70 on types of edit'
     """
     sizes: dict[str, int] = {}
     for subtype, n_tests in tests:
-        where = "types of edit" if subtype else "all cases"
+        where = "types of edit" if subtype else "the total"
         if not subtype.startswith(PREFIX):
             sizes[where] = max(n_tests, sizes.get(where, 0))
     if max(sizes.values(), default=0) < 2:

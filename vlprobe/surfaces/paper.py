@@ -189,7 +189,8 @@ def fitted_scorecard(card: Scorecard, width: Width) -> tuple[Scorecard, str]:
     shown = card
     while shown.arrangement(WIDTHS[width])[1] < GOOD_LANE:
         columns = shown.columns[:-1] or [shown.columns[0].narrowed(shown.rows[:-1])]
-        shown = replace(card, columns=columns, sort=min(card.sort, len(columns)) % len(columns))
+        sort = min(card.sort, len(columns)) % len(columns)
+        shown = replace(card, columns=columns, sort=sort, every=card.columns)
     missing = [f"“{head}”" for head in card.heads()[len(shown.columns) :]]
     if len(missing) > MOST_NAMED:
         missing = [f"the last {len(missing)} columns"]

@@ -283,6 +283,7 @@ def _share_columns(
         models = (baseline, *rivals)
         tests = compare_models(question_set, models, kind, rankings=rankings, types=chosen)
         against = {(row.subtype, row.model): row for row in tests.rows}
+        kept.sort(key=tests.subtypes.index)  # as in the plot of differences
     blind = estimates.fewer_words(question_set, kind, chosen)
     named = named_slices.read(question_set.store)
     columns = []

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import htpy
@@ -104,6 +105,7 @@ class Scorecard:
         is_reversed: Whether the worst model comes first.
         renamed: Display names of datasets.
         has_intervals: Whether cells show 95 % intervals instead of counts.
+        every: All columns of the page, if a figure shows only the first ones.
     """
 
     columns: Sequence[LeaderboardColumn]
@@ -115,6 +117,7 @@ class Scorecard:
     is_reversed: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
     has_intervals: bool = False
+    every: Sequence[LeaderboardColumn] = ()
 
     @cached_property  # each column of the table goes through it
     def rows(self) -> list[str]:
@@ -225,19 +228,19 @@ class Scorecard:
 
     def _facts(self, is_figure: bool = False) -> tuple[str, str]:
         """Return the facts for the caption of the table, or of the figure, which has no differences, and details."""
-        base, line = self.names.get(self.baseline, ""), ""
-        if is_figure:
-            base, line = line, base
+        base = self.names.get(self.baseline, "")
         measured = self._measured.replace("fooled", "share of cases that fool a model")
         measured = measured.replace("right", "share of cases in which a model is right")
         measured = measured.replace(" or m", ", or (columns of that name) mean m")
         caption = joined(
             f"{capitalized(measured)}, with 95 % intervals.",
-            f"Differences from {base} are in points; tied: no clear difference." if base else "",
+            f"Differences from {base} are in points; tied: no clear difference."
+            if base and not is_figure
+            else "",
             "Models that share a letter are tied." if self._has_letters else "",
             "Bold: clearly best.",
             "Each panel has its own axis." if is_figure and self.columns[1:] else "",
-            f"Dashed line and bold name: {line}, the baseline." if line else "",
+            f"Dashed line and bold name: {base}, the baseline." if base and is_figure else "",
         )
         return caption, joined(
             f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
@@ -258,8 +261,14 @@ class Scorecard:
         return " or ".join(sorted(measures, key="movement".__eq__))
 
     def caption(self) -> str:
-        """Return the facts for the caption of `figure`: the finding and what the letters mean."""
-        return joined(self.finding()[0], *self._facts(is_figure=True), RESAMPLED)
+        """Return the facts for the caption of `figure`: the findings on the page and what the letters mean."""
+        parts = parts_of(self.columns)
+        headings = [
+            f"{self._dataset(part[0])}: " * (len(parts) > 1)
+            + replace(self, columns=part, sort=0).finding()[0]
+            for part in parts
+        ]
+        return joined(*headings, *self._facts(is_figure=True), RESAMPLED)
 
     def arrangement(self, width: int = PAGE[0]) -> tuple[int, float]:
         """Return the most panels in a row of the figure, and the height of a model in pixels so that it fits a page."""
@@ -423,7 +432,10 @@ class Scorecard:
         hidden, the heading says how many are shown.
         """
         heading, detail = self._finding()
-        is_choice = self._hides_models and len(self.rows) > 1 + len(self._failed)
+        rankings = [(column.cells, column.ranking) for column in self.columns]
+        is_choice = len(self.rows) > 1 + len(self._failed) and any(
+            ranking and len(cells) < len(ranking.contestants) for cells, ranking in rankings
+        )
         scope = [f"of the {count_word(len(self.rows))} models shown"] * is_choice
         if self._is_one_set and (first := self.columns[0]).pooled:
             scope.append(f"on {self.title(first)} together")
@@ -432,9 +444,8 @@ class Scorecard:
         return f"{capitalized(', '.join(scope))}: " * bool(scope) + heading, detail
 
     def _finding(self) -> tuple[str, str]:
-        columns = [each for each in self.columns if not each.is_slice] or self.columns
-        tops, clear = [*map(self._top, columns)], [*map(self._clear, columns)]
-        n_tied = sum(bool(models and not best) for models, best in zip(tops, clear, strict=True))
+        first, columns = self.columns[0], self._counted
+        n_tied = sum(bool(self._top(each) and not self._clear(each)) for each in columns)
         rated = [model for model in self.rows if _n_ranked(self.columns, model)]
         if len(rated) < 2:
             failed = self._failed
@@ -442,63 +453,83 @@ class Scorecard:
             left_out = f"{listed(failed)} failed a check and {verb} left out of the comparison."
             return left_out if failed else "There is no second model to compare.", ""
         places: dict[str, list[LeaderboardColumn]] = {}
-        for column, model in zip(columns, clear, strict=True):
+        for column in columns:
             has_rivals = sum(not cell.note for cell in column.cells.values()) > 1
-            if model and has_rivals and (column.subtype or not self._is_one_set):
+            if has_rivals and (model := self._clear(column)):
                 places.setdefault(self.names[model], []).append(column)
         tied = ""
-        if n_tied and len(columns) > 1:
-            n_counted = sum(column.is_counted for column in columns)
-            tied = f"{capitalized(count_word(n_tied))} of {count_word(n_counted)} columns "
+        if n_tied and (n_counted := sum(column.is_counted for column in columns)) > 1:
+            tied = f"{capitalized(count_word(n_tied))} of {count_word(n_counted)} {self._noun} "
             tied += f"{'has' if n_tied == 1 else 'have'} a tie at the top."
         if self._is_one_set:
-            best = [self.names[model] for model in tops[0]]
+            best = [self.names[model] for model in self._top(first)]
             heading = f"{listed(best)} are tied at the top."
-            if columns[0].all_tied:
+            if first.all_tied:
                 names = [self.names[model] for model in rated]
                 names = names if len(names) <= MOST_TIED else [capitalized(every_model(len(names)))]
                 heading = f"{listed(names)} are tied."
-            elif not columns[0].is_counted:
+            elif not first.is_counted:
                 heading = "There are too few pictures to compare the models."
             elif not best:
                 heading = "No model is better than guessing."
-            elif not clear[0] and len(best) == 1:
+            elif not self._clear(first) and len(best) == 1:
                 heading = f"Only {best[0]} is clearly better than guessing."
             elif len(best) == 1:
                 feat = "is right most often" if self.is_right else "is fooled least"
-                feat = "moves least" if self._moves(columns[0]) else feat
+                feat = "moves least" if self._moves(first) else feat
                 heading = f"{best[0]} {feat}."
             elif len(best) > MOST_TIED:
                 heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
             places = {name: where for name, where in places.items() if [name] != best}
-            also = [f"{name} is best {self._phrase(where)}." for name, where in places.items()]
-            return joined(heading, *also[:1]), joined(self._best_most_often(), *also[1:3], tied)
-        most_often = self._best_most_often()
-        if not places:
-            return "No model is clearly best in any column.", most_often
+            word, n_first = "best", 1
+        else:
+            heading, word, n_first = "", "clearly best", 2
         most_first = sorted(places.items(), key=lambda entry: -len(entry[1]))
-        (first, best_in), *others = most_first
-        where = "; ".join(f"{name} {self._phrase(where)}" for name, where in others)
-        also = f"Also clearly best: {where}." if others else ""
-        return f"{first} is clearly best {self._phrase(best_in)}.", joined(most_often, also, tied)
+        also = [f"{name} is {word} {self._phrase(where)}." for name, where in most_first]
+        heading = joined(heading, *also[:n_first]) or "No model is clearly best in any test."
+        return heading, joined(self._best_most_often(), *also[n_first : n_first + 2], tied)
+
+    @cached_property
+    def _counted(self) -> list[LeaderboardColumn]:
+        """The columns that findings count, so that no case counts twice: the types of edit of one kind of case or, for
+        several kinds, all cases of each, and types without a column of all cases.
+        """
+        pooled = {(each.question_set.key, each.kind) for each in self.columns if not each.subtype}
+        return [
+            each
+            for each in self.columns
+            if not each.is_slice
+            if (each.subtype if self._is_one_set else not each.subtype)
+            or (each.question_set.key, each.kind) not in pooled
+        ]
+
+    @property
+    def _noun(self) -> str:
+        """What findings count: "types of edit", or "tests" for several kinds of cases."""
+        return "types of edit" if self._is_one_set else "tests"
 
     def _best_most_often(self) -> str:
-        """Name the models that are best, or tied for best, in the most columns, and those that failed a check.
+        """Name the models that are best, or tied for best, in the most columns, and the next ones, with the counts, and
+        those that failed a check.
 
-        Returns "" if more than MOST_TIED models lead. Types of edit are not counted together with all cases.
+        Returns "" if more than MOST_TIED models lead.
         """
-        columns = [
-            column
-            for column in self.columns
-            if column.is_counted and (column.subtype or not self._is_one_set)
-        ]
-        if not (leaders := self._leaders(columns)):
+        columns = [column for column in self._counted if column.is_counted]
+        n_best = Counter(model for column in columns for model in self._top(column))
+        places: dict[tuple[int, int], list[str]] = {}
+        for model, n in n_best.most_common():
+            places.setdefault((n, _n_ranked(columns, model)), []).append(self.names[model])
+        if len(columns) < 2 or not places or len(next(iter(places.values()))) > MOST_TIED:
             return ""
-        where = "on the most types of edit" if self._is_one_set else "in the most columns"
+        leaders = ", then ".join(
+            f"{listed(names)} ({n} of {n_ranked})"
+            for (n, n_ranked), names in itertools.islice(places.items(), 2)
+            if len(names) <= MOST_TIED
+        )
         failed = self._failed
         verb = "is" if len(failed) == 1 else "are"
         return joined(
-            f"Best, or tied for best, {where}: {leaders}.",
+            f"Best, or tied for best, on the most {self._noun}: {leaders}.",
             self._left_out,
             f"{listed(failed)} failed a check and {verb} not ranked." if failed else "",
         )
@@ -508,26 +539,11 @@ class Scorecard:
         """Name the columns that are not counted because all models are tied in them, or return ""."""
         tied = [
             f"“{self.title(column)}” ({column.n_cases:,} cases)"
-            for column in self.columns
-            if column.all_tied and not column.is_slice
-            if column.subtype or not self._is_one_set
+            for column in self._counted
+            if column.all_tied
         ]
-        names = listed(tied) if len(tied) <= MOST_NAMED else f"{count_word(len(tied))} columns"
+        names = listed(tied) if len(tied) <= MOST_NAMED else f"{count_word(len(tied))} {self._noun}"
         return f"Not counted: {names}, without a clear difference between models." if tied else ""
-
-    def _leaders(self, columns: Sequence[LeaderboardColumn]) -> str:
-        """Name the models that are best, or tied for best, in the most columns, and the next ones, with the counts."""
-        n_best = Counter(model for column in columns for model in self._top(column))
-        places: dict[tuple[int, int], list[str]] = {}
-        for model, n in n_best.most_common():
-            places.setdefault((n, _n_ranked(columns, model)), []).append(self.names[model])
-        if len(columns) < 2 or not places or len(next(iter(places.values()))) > MOST_TIED:
-            return ""
-        return ", then ".join(
-            f"{listed(names)} ({n} of {n_ranked})"
-            for (n, n_ranked), names in itertools.islice(places.items(), 2)
-            if len(names) <= MOST_TIED
-        )
 
     @property
     def _is_one_set(self) -> bool:
@@ -550,7 +566,8 @@ class Scorecard:
         """Return a column's title, such as "Swapped objects", or "All" for all types of edit of the only kind."""
         if not column.subtype and self._moves(column):
             return column.metric.label
-        kinds = {each.kind for each in self.columns if each.question_set == column.question_set}
+        every = self.every or self.columns
+        kinds = {each.kind for each in every if each.question_set == column.question_set}
         if column.subtype:
             return edit_title(column.subtype)
         some = f"{len(column.pooled)} of {column.n_types} types" if column.pooled else ""
@@ -593,8 +610,12 @@ class Scorecard:
         return column.question_set.presentation.kind(column.kind).lie or value_label(column.kind)
 
     def _kind_of_type(self, column: LeaderboardColumn) -> str:
-        """Return the kind of a column of a type, if several kinds of its question set have such columns, or ""."""
-        if not (column.subtype and self._test(column)[1]):
+        """Return the kind of a column of a type, if another kind of its question set has such a column, or ""."""
+        test = column.question_set.key, column.subtype
+        kinds = {
+            each.kind for each in self.columns if (each.question_set.key, each.subtype) == test
+        }
+        if not column.subtype or len(kinds) == 1:
             return ""
         return column.question_set.presentation.kind(column.kind).wrong_side
 
@@ -652,7 +673,7 @@ class Scorecard:
             "with the lowest value on all cases."
             if base
             else "",
-            f"Won, tied, lost: columns in which a model is clearly better than {base}, tied or "
+            f"Won, tied, lost: {self._noun} on which a model is clearly better than {base}, tied or "
             "clearly worse."
             if any(map(self._tally, self.rows))
             else "",
@@ -695,11 +716,6 @@ class Scorecard:
         return f"{' or '.join(sorted(methods, reverse=True))}-{words}" if words else ""
 
     @property
-    def _hides_models(self) -> bool:
-        rankings = [(column.cells, column.ranking) for column in self.columns]
-        return any(ranking and len(cells) < len(ranking.contestants) for cells, ranking in rankings)
-
-    @property
     def _has_letters(self) -> bool:
         return any(cell.group for column in self.columns for cell in column.cells.values())
 
@@ -712,7 +728,7 @@ class Scorecard:
         differences: Address = lambda *_: "",
         cases: Address = lambda *_: "",
         sorts: Callable[[int], str] = lambda _: "",
-        switch: str = "",
+        switches: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
         """Return the table as HTML. Functions that return "" make no links.
 
@@ -720,15 +736,14 @@ class Scorecard:
             differences: Function that returns the URL of the paired differences behind a cell.
             cases: Function that returns the URL of the cases that fool a model in a column.
             sorts: Function that returns the URL that sorts by a column.
-            switch: URL that shows intervals instead of counts, or the reverse.
+            switches: URLs that show other columns or values, by their titles.
         """
         groups = [
             (first, 1 + len(others))
             for _, (first, *others) in itertools.groupby(self.columns, self._test)
         ]
         heads = [self._head(place, each, sorts(place)) for place, each in enumerate(self.columns)]
-        words = f"Show {'counts' if self.has_intervals else '95 % intervals'}"
-        shows = switch and _link(switch, f"{words} below the shares")[words]
+        shows = [htpy.div[_link(address, words)[words]] for words, address in switches.items()]
         head = htpy.thead[
             htpy.tr[htpy.td[shows], (self._group(column, width) for column, width in groups)],
             htpy.tr[htpy.th(scope="col")["Model"], heads],
@@ -776,8 +791,8 @@ class Scorecard:
         return str(scroll[htpy.table(".vp-table.vp-scorecard")[head, htpy.tbody[rows]]])
 
     def _tally(self, model: str) -> str:
-        """Count the columns, except slices, in which a model is clearly better than the baseline, tied, or worse."""
-        verdicts = [each.cell(model).verdict for each in self.columns if not each.is_slice]
+        """Count the types of edit or tests on which a model is clearly better than the baseline, tied, or worse."""
+        verdicts = [each.cell(model).verdict for each in self._counted]
         n_won, n_tied, n_lost = map(verdicts.count, ("fewer", "tied", "more"))
         tally = f"{n_won} won, {n_tied} tied, {n_lost} lost"
         return tally if n_won + n_tied + n_lost > 1 else ""
@@ -883,7 +898,7 @@ class Scorecard:
         elif is_mirrored and value > 0:  # right in one order only
             count = htpy.span(".vp-count")[self._count(column, cell)]
         numbers = htpy.span(".vp-numbers")[
-            htpy.small[_compared(cell, unit)],
+            htpy.small[compared(cell, unit).replace("-", MINUS)],
             " ",
             link[htpy.b[_bare(value, unit)]],
             htpy.sup[cell.group],
@@ -914,7 +929,7 @@ class Scorecard:
             orders = f", {orders} of the captions" if is_asked_twice else ""
             happened = "right on" if self.is_right else "fooled by"
             parts.append(f"{happened} {cell.n_fooled:,} of {row.n_cases:,}{orders}")
-        against = _compared(cell, unit)
+        against = compared(cell, unit).replace("-", MINUS)
         base = self.names.get(self.baseline, "")
         parts += [f"{against} against {base}" if against and base else "", cell.note]
         return "; ".join(filter(None, parts))
@@ -945,11 +960,6 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
 def _short(share: float) -> str:
     """Format the rate of guessing, such as "50 %" or "66.7 %", with a space that does not break."""
     return f"{100 * share:.3g}\u00a0%"
-
-
-def _compared(cell: LeaderboardCell, unit: str) -> str:
-    """Format a cell's difference from the baseline, as `compared` does, with the minus sign of Differences."""
-    return compared(cell, unit).replace("-", MINUS)
 
 
 def _bare(value: float, unit: str) -> str:

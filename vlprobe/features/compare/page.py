@@ -32,6 +32,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, press
 from vlprobe.features.compare.data import SOLVED, Scorecard
+from vlprobe.render.attribution import source_line
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.leaderboard import parts_of
 from vlprobe.render.sentences import counted, joined, sentence_names, unbroken
@@ -44,7 +45,7 @@ from vlprobe.views.leaderboard import By, LeaderboardColumn
 TABS = {"scorecard": "Scorecard", "differences": "Differences"}
 OF_DIFFERENCES = ("with", "other", "type", "base", "open", "case", "area", "bucket")
 OF_SCORECARD = ("sets", "shown", "by", "without", "score", "order", "below")
-COLUMNS = {"edit": "Types of edit", "kind": "All tests"}
+COLUMNS = {"edit": "Types of edit", "kind": "One column per test"}
 MOST_SETS = 12  # question sets in one table, each of which takes up to 4 s to test
 SCORES = {"fooled": "Fooled, %", "right": "Right, %"}
 
@@ -103,7 +104,7 @@ def draw_scorecard(is_opened: bool) -> None:
 
     every = Scorecard(columns_without(()), sentence_names(models, renamed()), subject.looks)
     with tests_slot:
-        columns = columns_without(_pick_tests(every, by, has_tests))
+        columns = columns_without(_pick_tests(every, by))
     place, is_reversed = _sorted_by(columns)
     scorecard = Scorecard(
         *(columns, every.names, subject.looks, subject.model),
@@ -113,7 +114,11 @@ def draw_scorecard(is_opened: bool) -> None:
     differences = partial(_differences, baseline=subject.model)
     outcome = "held" if scorecard.is_right else "fooled"
     cases = partial(_cases, subjects={each.key: each for each in subjects}, outcome=outcome)
-    switch = _changed(below="" if scorecard.has_intervals else "intervals")
+    below = "" if scorecard.has_intervals else "intervals"
+    switches = {f"Show {'95 % intervals' if below else 'counts'}": _changed(below=below)}
+    if has_tests:
+        other = "edit" if by == "kind" else "kind"
+        switches[COLUMNS[other]] = _changed(by=other)
     parts = parts_of(columns)  # without a common model, so each has a finding and a table
     for part in parts:
         place, is_reversed = _sorted_by(part)
@@ -124,7 +129,7 @@ def draw_scorecard(is_opened: bool) -> None:
         if part is parts[0]:
             frame.say_strangers(subject, shown, subjects[1:])
         sorts = partial(_sort, part, place, is_reversed)
-        st.html(card.html(differences, cases, sorts, switch))
+        st.html(card.html(differences, cases, sorts, switches))
     if len(keys) > MOST_SETS:
         others = "Choose others in the list of question sets."
         quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
@@ -139,13 +144,15 @@ def draw_scorecard(is_opened: bool) -> None:
         quiet(caveat)
     wide, left_out = fitted_scorecard(scorecard, "text")
     narrow, column_left_out = fitted_scorecard(scorecard, "column")
-    files = wide.figure, scorecard.table, joined(wide.caption(), left_out), scorecard.text
+    facts = narrow.caption(), column_left_out, source_line(narrow.runs, renamed())
     export.draw_menu(
-        *("scorecard", *files),
+        *("scorecard", wide.figure, scorecard.table),
+        *(joined(wide.caption(), left_out), scorecard.text),
         column=partial(narrow.figure, WIDTHS["column"]),
-        column_caption=joined(narrow.caption(), column_left_out),
+        column_caption=joined(*facts),
         notes={"text": left_out, "column": column_left_out},
         runs=scorecard.runs,
+        figure_runs=wide.runs,
         slot=export_slot,
     )
 
@@ -179,7 +186,7 @@ def _pick_sets(subjects: Sequence[PageSubject], by: By) -> None:
         sentence.pick_dataset(subjects[0], f"_of_{keys[0]}")
 
 
-def _pick_tests(every: Scorecard, by: By, has_tests: bool) -> list[str]:
+def _pick_tests(every: Scorecard, by: By) -> list[str]:
     """Draw a popover with a tick for each column, except those that pool others, and return the columns left out. If
     none is ticked, none is left out.
     """
@@ -196,8 +203,6 @@ def _pick_tests(every: Scorecard, by: By, has_tests: bool) -> list[str]:
     choices = "shown_tests", "Columns to show", options, ticked, write
     with sentence.pick_several(label, *choices, draw=st.pills, selection_mode="multi"):
         press("Tick none", write, [])
-        if has_tests:
-            choose("Columns", "by", COLUMNS, "edit", segments=True, bare=True, suffix=by)
     return left_out if ticked else []
 
 

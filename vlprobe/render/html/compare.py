@@ -66,17 +66,13 @@ def differences(
     styles: Looks,
     chances: Mapping[str, float],
     names: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[str, list[str]]:
-    """Return a table with one row per metric and one column per model: value, difference from the baseline, and
-    p-value.
+) -> str:
+    """Return a table of known metrics with a column per model: value, difference from the baseline, and p-value.
 
     Args:
         compared: The table that `views.paired_tests.compare_metrics` returns.
         unit: "cosine" or "spread".
         names: Display names of models, if different from their stored names.
-
-    Returns:
-        The table, and the labels of metrics for which no value is known.
     """
     compared_rows = records(DifferenceRow, compared)
     models = dict.fromkeys([compared_rows[0].baseline, *(row.model for row in compared_rows)])
@@ -85,19 +81,18 @@ def differences(
     head = tag("th", "Metric", scope="col") + "".join(
         f'<th scope="col">{title}</th>' for title in titles
     )
-    lines, unknown = [], []
+    lines = []
     for name in dict.fromkeys(row.metric for row in compared_rows):
         metric = metrics[name]
         rows = [row for row in compared_rows if row.metric == name]
         if not any(row.verdict for row in rows):
-            unknown.append(metric.label)
             continue
         value_unit = unit_of(metric, unit)
         value = tag("span", number(rows[0].base_alone, value_unit), class_="value")
         cells = f"<td>{value}<br>{tag('small', f'n = {rows[0].base_items:,}')}</td>"
         cells += "".join(_cell(row, value_unit) for row in rows)
         lines.append(metric_row(explained(metric, value_unit, chances[name], folded=True), cells))
-    return table("Each model against the baseline", head, lines), unknown
+    return table("Each model against the baseline", head, lines)
 
 
 def rows_table(comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]) -> str:

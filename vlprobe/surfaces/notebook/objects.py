@@ -378,7 +378,7 @@ class Compared:
                     drawing.heading(f"Only {model_name(model)} is fooled"),
                     drawing.case_grid(described, store.root, self.models),
                 ]
-        differences, _ = html_compare.differences(
+        differences = html_compare.differences(
             self.table,
             tables.metrics(question_set.probe),
             "cosine",

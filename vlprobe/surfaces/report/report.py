@@ -285,7 +285,7 @@ def _differences(subject: Subject) -> list[htpy.Node]:
     if not any(compared["verdict"]):
         return []
     metrics, looks = tables.metrics(subject.question_set.probe), subject.model_looks
-    differences, _ = html_compare.differences(
+    differences = html_compare.differences(
         compared, metrics, UNIT, looks, chances(subject.question_set)
     )
     return [
