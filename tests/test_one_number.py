@@ -100,7 +100,6 @@ def compare(show_page: Callable, store: Store) -> Shares:
         if not subtype:
             share, base_share = re.findall(PERCENT, mark["text"].rpartition("(")[2])
             yield from ((model, float(share)), (CLIP, float(base_share)))
-    yield from table_row(bodies(at), "Each model against the baseline")
 
 
 def present(show_page: Callable, store: Store) -> Shares:

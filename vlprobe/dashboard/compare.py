@@ -283,8 +283,8 @@ def draw_forest(
     selectable_chart(
         lambda: forest.without_legend(figure(totals, row_address)),
         "forest",
-        f"Difference between each model and {contest.names[baseline]}, by type of edit. Use the links or the pickers below "
-        "to choose a row.",
+        f"Difference between each model and {contest.names[baseline]}, by type of edit. Use the links or the pickers "
+        "below to choose a row.",
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names, totals),
@@ -509,7 +509,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> N
     # The plot has the difference in the share of all cases, with the one interval to cite
     shares = view(views.paired_tests.model_shares, contest.question_set, contest.kind)
     right = 1 - next(each.share for each in shares if each.model == contest.model)
-    of_kind = [contest.metrics[name].kinds == (contest.kind,) for name in table["metric"]]
+    of_kind = table["metric"].map(lambda name: contest.metrics[name].kinds == (contest.kind,))
     every, table = table, table.loc[~(of_kind & ((table["base_alone"] - right).abs() < 1e-9))]
     if not any(table["verdict"]):
         return
