@@ -702,6 +702,7 @@ def test_a_slice_is_colored_like_a_type_but_not_counted_unless_answers_selected_
     with_it = card([first, of_type, of_slice])
     assert with_it.finding() == card([first, of_type]).finding()
     assert "The heading does not count named slices" in with_it.reading()
+    assert "so no model is best" in card([of_slice]).finding()[0]
 
 
 def test_a_biased_slice_and_a_column_with_too_few_pictures_are_not_colored_or_counted(columns):
@@ -1102,6 +1103,14 @@ def test_a_tie_with_too_few_pictures_for_any_difference_has_a_note(question_set)
         {model: model for model in question_set.models},
     )
     assert "<td>tied (too few pictures to detect any difference)</td>" in table
+    assert "Difference (points)" in table and "fewer than 5 pictures" not in table
+    unknown = replace(few, low=math.nan, high=math.nan)
+    table = rows_table(
+        replace(tests, rows=(unknown,)),
+        question_set.presentation.kind("foil"),
+        {GPT: "", TROHN: ""},
+    )
+    assert ", fewer than 5 pictures</td>" in table
 
 
 def test_a_latex_cell_without_an_interval_has_the_reason_below_its_value(columns):

@@ -468,8 +468,10 @@ class Scorecard:
                 names = [self.names[model] for model in rated]
                 names = names if len(names) <= MOST_TIED else [capitalized(every_model(len(names)))]
                 heading = f"{listed(names)} are tied."
-            elif not first.is_counted:
+            elif not first.has_intervals:
                 heading = "There are too few pictures to compare the models."
+            elif first.is_slice:
+                heading = "Someone chose the cases of this slice, so no model is best."
             elif not best:
                 heading = "No model is better than guessing."
             elif not self._clear(first) and len(best) == 1:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.forest import in_columns
+from vlprobe.render.forest import UNIT_WORDS, in_columns
 from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import (
@@ -98,6 +98,10 @@ def differences(
 def rows_table(comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]) -> str:
     """Return the rows of the forest plot as an HTML table: the exported columns, the verdict, and the power of ties."""
     exported, rows = in_columns(comparison, kind, names), []
+    unknown = [math.isnan(row.low) for row in comparison.rows]
+    exported.loc[unknown, "Difference"] += f", {TOO_FEW}"
+    unit = "points" if comparison.unit == "rate" else UNIT_WORDS[comparison.unit]
+    exported = exported.rename(columns={"Difference": f"Difference ({unit})"})
     for row, (title, *cells) in zip(comparison.rows, exported.to_numpy(), strict=True):
         power = _power(row, comparison.unit)
         cells.append(f"tied{power and f' ({power})'}" if row.verdict == "tied" else row.verdict)
