@@ -16,10 +16,11 @@ from tests.dashboard.test_pages import bodies, open_page
 from tests.dashboard.walls import figure_of, wall
 from tests.surfaces.test_report import values as report_values
 from vlprobe import dashboard, views
-from vlprobe.dashboard import case_links, export
+from vlprobe.dashboard import case_links, chart, export
 from vlprobe.errors import InvalidInput
 from vlprobe.features.compare import page
 from vlprobe.features.compare.data import RULE_NAME, UNDECIDED, Scorecard
+from vlprobe.render.attribution import source_line
 from vlprobe.render.charts.styles import PATHS, SIZE, styles
 from vlprobe.render.forest import (
     forest_figure,
@@ -1226,6 +1227,35 @@ def test_a_difference_without_an_interval_has_no_bounds_in_the_table(question_se
     assert in_columns(few, kind, names)["Difference"].tolist() == ["+10.0"]
     assert in_columns(tests, kind, names)["Difference"].str.contains(" to ").all() and others
     assert signed(math.nan, "rate") == "-"
+
+
+def test_exports_count_the_cases_and_pictures_of_the_types_and_warn_of_solved_ones(
+    monkeypatch, question_set, columns
+):
+    menus = {}
+
+    def keep(key, figure=None, table=None, caption="", text=None, *, runs=(), **_):
+        menus[key] = caption + source_line(runs), text
+
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    monkeypatch.setattr(export, "draw_menu", keep)
+    monkeypatch.setattr(chart, "draw_menu", keep)
+    path = question_set.cases.path
+    table = question_set.store.fetch_table("SELECT subtype, cluster FROM read_parquet(?)", [[path]])
+    for start, number in (("add_obj", "One"), ("add", ""), ("none", "Two")):
+        left_out = [each.name for each in columns if each.subtype.startswith(start)]
+        counted = table.loc[~table["subtype"].str.startswith(start)]
+        size = f"n = {len(counted):,} cases, {counted['cluster'].nunique():,} pictures"
+        query = {"set": question_set.key, "without": left_out, "model": GPT}
+        tabs = {"scorecard": ("scorecard", "columns"), "differences": ("forest", "rows")}
+        for tab, (key, noun) in tabs.items():
+            at = open_page(monkeypatch, question_set.store, "compare", tab=tab, **query)
+            caption, text = menus.pop(key)
+            for shown in (caption, text("markdown"), text("latex")):
+                assert size in shown
+                assert (f"{number} of the {noun} can be solved" in shown) is bool(number)
+            assert len(at.warning) == bool(number)
+            assert ("The report covers all types" in bodies(at)) is bool(left_out)
 
 
 def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, columns):

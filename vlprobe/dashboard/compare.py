@@ -269,6 +269,10 @@ def draw_forest(
         totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
     labels = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
+    types = {contest.kind: contest.types}
+    counted_set = views.leaderboard.of_types(contest.question_set, types)
+    blind = view(views.estimates.fewer_words, contest.question_set, contest.kind, contest.types)
+    note = forest.solved_rows(comparison, kind, blind)
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
         _draw_legend(contest)
@@ -288,14 +292,16 @@ def draw_forest(
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names, totals),
-        caption=forest.caption(comparison, kind, labels, dataset),
-        text=partial(forest.rows_text, comparison, contest.question_set, kind, renamed()),
+        caption=forest.caption(comparison, kind, labels, dataset, note),
+        text=partial(forest.rows_text, comparison, counted_set, kind, renamed(), note=note),
         printed=figure,
         has_tools=False,
-        runs=[contest.question_set.run(model) for model in contest.compared],
+        runs=[counted_set.run(model) for model in contest.compared],
         slot=export_slot,
     )
     follow_links()
+    if note:
+        st.warning(note, icon=":material/info:")
     place = comparison.subtypes.index(open_row.subtype)
     st.html(
         f'<style>.st-key-forest .shapelayer path[data-index="{place}"] {{ fill: var(--vp-press-tint) !important; '

@@ -172,6 +172,8 @@ def draw_link(
     report_button(subject, row, others)
     if others:
         quiet(f"The report has all {1 + len(others)} question sets. Each takes about ten seconds.")
+    if "without" in st.query_params or st.query_params.get("score") == "right":
+        quiet("The report covers all types of edit, and counts the cases that fool a model.")
     draw_part("Link")
     quiet(LOCAL_LINK if is_local(address()) else LINK)
     with st.container(key="share_link"):

@@ -15,6 +15,7 @@ from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
+from vlprobe.render.leaderboard import solved_note
 from vlprobe.render.numbers import TOO_FEW, chance_cell, number, power
 from vlprobe.render.sentences import (
     capitalized,
@@ -423,11 +424,13 @@ def rows_text(
     kind: KindPresentation,
     renamed: Mapping[str, str],
     how: str,
+    note: str = "",
 ) -> str:
     """Format the rows of the forest plot as "latex" or "markdown", with a note on the tests and the sources.
 
     Args:
         renamed: Display names that users gave to models, by stored name.
+        note: Result of `solved_rows`.
     """
     runs = [question_set.run(contestant.model) for contestant in comparison.contestants]
     names = sentence_names([run.model for run in runs], renamed)
@@ -442,9 +445,17 @@ def rows_text(
         "Intervals: resampled by picture. p: paired permutation test by picture (McNemar's exact test if each "
         f"picture has one answer){family and f', {family}'}.",
         halves_note(twice),
+        note,
     )
     table = in_columns(comparison, kind, names)
     return with_source(table, how, runs, renamed, None, caption, details, "differences")
+
+
+def solved_rows(comparison: PairedTests, kind: KindPresentation, blind: Mapping[str, float]) -> str:
+    """Name the rows that can be solved without the picture, or return "". `blind`: see `estimates.fewer_words`."""
+    subtypes = comparison.subtypes
+    shares = [(row_title(name, kind), blind.get(name, math.nan)) for name in subtypes]
+    return solved_note(shares, "rows")
 
 
 CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can be clicked
@@ -493,14 +504,18 @@ def correction(tests: Iterable[tuple[str, int]]) -> str:
 
 
 def caption(
-    comparison: PairedTests, kind: KindPresentation, renamed: Mapping[str, str], dataset: str
+    comparison: PairedTests,
+    kind: KindPresentation,
+    renamed: Mapping[str, str],
+    dataset: str,
+    note: str = "",
 ) -> str:
-    """Return the facts for the caption of the forest plot: the finding, the models, the cases and the method."""
+    """Return the facts for the caption of the forest plot: the finding, the models, the method, and a note."""
     names = sentence_names([each.model for each in comparison.contestants], renamed)
     baseline, *rivals = names.values()
     finding = verdict(comparison, kind, renamed)
     compared = f"Compared with {baseline} on {dataset}: {', '.join(rivals)}."
-    return joined(finding.heading, compared, how_to_read(comparison))
+    return joined(finding.heading, compared, how_to_read(comparison), note)
 
 
 UNIT_WORDS = {"cosine": "cosines", "spread": "the model's own spreads"}
