@@ -514,9 +514,12 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> N
         return
     # The plot has the difference in the share of all cases, with the one interval to cite
     shares = view(views.paired_tests.model_shares, contest.question_set, contest.kind)
-    right = 1 - next(each.share for each in shares if each.model == contest.model)
+    right = {each.model: 1 - each.share for each in shares}
     of_kind = table["metric"].map(lambda name: contest.metrics[name].kinds == (contest.kind,))
-    every, table = table, table.loc[~(of_kind & ((table["base_alone"] - right).abs() < 1e-9))]
+    base = (table["base_alone"] - right[contest.model]).abs()
+    is_equal = base + (table["value"] - table["model"].map(right.__getitem__)).abs() < 1e-9
+    is_same = of_kind & is_equal.groupby(table["metric"]).transform("all")
+    every, table = table, table if contest.types else table.loc[~is_same]
     if not any(table["verdict"]):
         return
     st.subheader("The numbers", anchor=False)
@@ -525,7 +528,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> N
     st.html(
         compare.differences(table, contest.metrics, unit, contest.looks, chances, contest.names)
     )
-    export.draw_menu("compare", table=table)
+    export.draw_menu("compare", table=every)
     quiet(compare.how_to_read(every))
 
 

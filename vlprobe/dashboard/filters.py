@@ -290,10 +290,7 @@ def _outcome(subject: PageSubject, case_filter: Filter) -> str:
     elif not run.is_scored:
         del options["tied"]
         help_ = "Fooled: the model chose the wrong caption. Not fooled: it chose the true one."
-    # Links to failures show all cases if nothing fools the model
-    is_fooled = n_passing(subject, Filter(subject.model, subject.kind))
-    default = "fooled" if is_fooled else "all"
-    return choose("Outcome", "outcome", options, default, segments=True, help_=help_)
+    return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
 
 
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:

@@ -234,7 +234,8 @@ def _doors(subject: PageSubject) -> list[home.Values]:
     if len(subject.models) < 2:
         sentences["compare"] = "Test a second model, then see which is better"
     # Compare has a default baseline of its own
-    queries = {"explore": page_query(subject), "compare": page_query(subject, model="")}
+    every = {} if n_fooled else {"outcome": "all"}
+    queries = {"explore": page_query(subject) | every, "compare": page_query(subject, model="")}
     queries |= {"present": {"set": subject.key}, "try": {}}
     doors: list[home.Values] = [
         {"href": address(page, query), "title": ROW[page], "sentence": sentences[page]}

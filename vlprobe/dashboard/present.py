@@ -141,7 +141,9 @@ def _draw_editor(
     base = deck.slides(talk_story, renamed())
     shown = [each.card.id for each in (talk_story.opener, talk_story.more) if each]
     linked = st.query_params.get("case", "")
-    added = (*arrangement.cases, *[linked] * (linked not in ("", *shown, *arrangement.cases)))
+    has_room = len(base) + len(arrangement.cases) + len(arrangement.own_slides()) < MOST_SLIDES
+    is_new = has_room and linked not in ("", *shown, *arrangement.cases)
+    added = (*arrangement.cases, *[linked] * is_new)
     cases = _added(subject, talk_story, added)
     slides = arrange([*base, *cases, *arrangement.own_slides()], arrangement)
     talk = _talk(subject, talk_story, slides, arrangement.figures)

@@ -17,7 +17,7 @@ function watchHistory() {
     const hasWall = from.pathname === to.pathname && history.state?.hasWall; // whether the entry before is the drawer's wall
     const isDrawer = isSameWall && (wasOpen || (isOpen && hasWall));
     if (isPressed && !isDrawer) add({ ...state, hasWall: isSameWall && isOpen }, title, url);
-    else history.replaceState({ ...state, hasWall }, title, url);
+    else history.replaceState({ ...state, hasWall: hasWall && isSameWall }, title, url);
     isPressed = false;
   };
 }

@@ -19,6 +19,7 @@ class Points {
     this.chart = chart;
     this.send = send;
     if (mark >= 0) this.sources.set(mark, source);
+    this.asked = -1;
     this.show(this.mark);
   }
 
@@ -35,7 +36,7 @@ class Points {
     this.timer = setTimeout(() => { // Plotly may find the mark up to 50 ms after the last move
       const mark = this.markOf(target);
       this.show(mark);
-      if (mark >= 0 && !this.sources.has(mark)) this.send("show", mark);
+      if (mark >= 0 && mark !== this.asked && !this.sources.has(mark)) this.send("show", (this.asked = mark));
     }, REST_MS);
   };
 

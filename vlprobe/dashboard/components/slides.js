@@ -20,6 +20,7 @@ const SIZES = [0.8, 0.9, 1, 1.15, 1.3, 1.5, 1.75, 2]; // of type
 const FITS = [[1, false], [.93, false], [.86, false], [.8, false], [.86, true], [.78, true], [.7, true], [.62, true], [.54, true],
   [.46, true], [.4, true]];
 const IN_A_ROW = 5; // pictures
+const PAUSE = 500; // milliseconds without a key after which typed text is stored
 const SETTLED = 60; // milliseconds in which a click follows where a finger was lifted
 const EMPTY = "Empty: not shown";
 const HOW_TO_VOTE = "To count votes, press 1 or 2 or click an answer. 0 clears.";
@@ -416,12 +417,22 @@ class Show {
 
   field(name, label, value, act, isShownAtOnce = false) {
     const input = Object.assign(make(name), { value, defaultValue: value, dir: "auto", maxLength: isShownAtOnce ? 300 : 4000 });
-    if (isShownAtOnce) input.addEventListener("input", () => (act(input.value), this.preview()));
+    const save = () => {
+      clearTimeout(this.typing);
+      act(input.value);
+      this.save();
+    };
+    input.addEventListener("input", () => {
+      act(input.value);
+      if (isShownAtOnce) this.preview();
+      this.saved.textContent = "";
+      clearTimeout(this.typing);
+      this.typing = setTimeout(save, PAUSE);
+    });
     input.addEventListener("change", () => {
       input.defaultValue = input.value;
-      act(input.value);
       this.isLeft = true; // Tab has not yet moved the focus
-      this.save();
+      save();
       this.isLeft = false;
       this.later();
     });

@@ -325,6 +325,13 @@ def _result(row: RunRow) -> str:
     return f"fooled by {counted['fooled']:,} of {counted['all']:,} {wrong_captions(presentation)}"
 
 
+def _cases(row: RunRow) -> dict[str, str]:
+    """Return the URL parameters for the failures in a finished run, or for all its cases if there are none."""
+    question_set, kind, _ = _asked(row)
+    n_fooled = view(views.cases.outcomes, question_set, Filter(row.model, kind))["fooled"]
+    return {"set": row.case_key, "model": row.model, **({} if n_fooled else {"outcome": "all"})}
+
+
 def _pace(job: Job) -> str:
     """Describe how much work is done, its speed, and how long the rest will take. Returns "" while unknown."""
     spent = job.updated - job.started
@@ -381,8 +388,7 @@ def _outcome(job: Job) -> tuple[str, str, str, dict[str, str]]:
     if job.state == "done" and (finished := stored_runs(job)):
         run, result = finished[-1], _result(finished[-1])
         verb = " is" if result.startswith("fooled") else ":"
-        query = {"set": run.case_key, "model": run.model}
-        return f"{model_name(run.model)}{verb} {result}.", "explore", "See them", query
+        return f"{model_name(run.model)}{verb} {result}.", "explore", "See them", _cases(run)
     text = f"{', '.join(map(model_name, job.models))} · {_what(job)}"
     if job.error:
         text += f". {error_text(job.failure)}"
@@ -403,8 +409,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
         first.setdefault(run.probe, run)
     for probe, run in first.items():
         label = "See the cases" + (f" · {probe_name(probe, '')}" if len(job.probes) > 1 else "")
-        query = {"set": run.case_key, "model": run.model}
-        link_page("explore", label, query, icon="image_search")
+        link_page("explore", label, _cases(run), icon="image_search")
     if finished:
         query = {"set": finished[0].case_key, "model": finished[-1].model}
         link_page("tradeoff", "See the numbers", query, icon="bar_chart")
