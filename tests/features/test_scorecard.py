@@ -451,9 +451,9 @@ def test_a_model_that_failed_a_check_is_named_and_excluded_from_the_comparison(c
             ]
         )
 
-    expected = f"{without(set()).names[TROHN]} failed a check and is left out of the comparison."
+    expected = f"Not compared: {without(set()).names[TROHN]}, which failed a check."
     assert without({TROHN}).finding() == (expected, "")
-    assert "are left out" in without({GPT, TROHN}).finding()[0]
+    assert without({GPT, TROHN}).finding()[0].startswith(f"Not compared: {TROHN} and {GPT}")
     legend = f"Never colored: {without(set()).names[TROHN]}, which failed a check."
     assert legend in without({TROHN}).reading() and legend not in without(set()).reading()
 
@@ -544,6 +544,17 @@ def test_kinds_with_the_same_types_of_edit_have_separate_group_heads(question_se
     assert len(re.findall(heads, card(columns).html())) == 1
 
 
+def test_columns_solved_without_the_picture_are_named_above_the_table_and_the_best_guess_below(
+    monkeypatch, question_set
+):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
+    drawn = " ".join(str(getattr(element, "proto", "")) for element in at.main)
+    order = "columns can be solved", "Leave them out", "vp-scorecard", "the best guess from"
+    places = [drawn.index(words) for words in order]
+    assert places == sorted(places)
+
+
 def test_sets_without_a_common_model_have_a_finding_and_a_table_each(monkeypatch, question_set):
     drawn = case_key_of(question_set.store, dataset="demo")
     monkeypatch.delenv(shipped.SETTING, raising=False)
@@ -581,6 +592,7 @@ def test_the_legend_explains_counts_if_a_shown_model_saw_both_orders(columns):
 def test_the_score_right_reverses_heading_legend_bars_counts_and_tooltips(question_set, columns):
     right = replace(card(columns), is_right=True)
     assert right.finding()[0].startswith(f"{TROHN} is right most often.")
+    assert "is the model with the highest value on all cases, of those" in right.reading()
     assert "Colored: highest" in right.reading() and "A full bar is 100 %." in right.reading()
     html = right.html(address, address, address)
     counted = views.cases.outcomes(question_set, Filter.parse(GPT, "foil"))
@@ -650,6 +662,9 @@ def test_the_rule_of_fewer_words_has_a_dash_where_nearly_all_captions_are_of_equ
     undecided = [column for column in valse if math.isnan(column.blind)]
     drawn = card(valse).html()
     assert len(undecided) == drawn.count(f'title="{UNDECIDED}">-<') == 8
+    assert f" -: {UNDECIDED}" in card(valse).reading() and "so the rule cannot choose" in card(
+        valse
+    ).text("latex")
     pairs = views.caption_bins.caption_pairs(valse[0].question_set.cases, "foil")
     for column in valse:
         of_type = pairs[pairs["subtype"] == column.subtype] if column.subtype else pairs
@@ -686,7 +701,7 @@ def test_the_sentence_below_the_heading_counts_the_columns_in_which_models_are_c
         for column in columns
     ]
     left_out = [column.narrowed(column.cells) for column in failed]
-    assert f"{TROHN} failed a check and is not ranked." in card(left_out).finding()[1]
+    assert f"Not ranked: {TROHN}, which failed a check." in card(left_out).finding()[1]
     drawn = card(leaderboard(question_set_of(question_set.store, "series"), by="edit"))
     assert "for best" not in drawn.finding()[1]  # all six models are tied
     # Of several sets, all cases are counted, but not also their types
@@ -788,10 +803,15 @@ def test_no_model_is_colored_where_all_share_a_letter_although_some_may_be_guess
     assert not any(cell.is_best for cell in clean.cells.values())
 
 
-def test_types_have_the_order_of_the_plot_of_differences(question_set, columns):
-    models = GPT, *(model for model in question_set.models if model != GPT)
-    tests = views.paired_tests.compare_models(question_set, models, "foil")
-    assert [column.subtype for column in columns] == list(tests.subtypes)
+def test_types_have_the_order_of_the_plot_of_differences_also_if_the_baseline_is_of_another_set(
+    question_set, columns
+):
+    elsewhere = leaderboard(question_set, by="edit", baseline="of another set")
+    for first, drawn in ((GPT, columns), (TROHN, elsewhere)):  # TROHN is the best one
+        models = first, *(model for model in question_set.models if model != first)
+        tests = views.paired_tests.compare_models(question_set, models, "foil")
+        assert [column.subtype for column in drawn] == list(tests.subtypes)
+    assert {cell.verdict for column in elsewhere for cell in column.cells.values()} == {"unknown"}
 
 
 def test_tables_and_figure_have_only_the_models_that_answered_a_question_set(columns, valse):
@@ -1267,9 +1287,14 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
     printed, facts = paper.printed_figure(question_set, "scorecard", "text")
     baseline = "Dashed line and bold name: GPT-4V, the baseline. "  # only on the page
-    assert facts.startswith(caption.replace(baseline, "")) and baseline in caption
-    assert "columns can be solved without the picture" in caption
-    for drawn in (paper.print_style(figure()), printed):
+    before, note, _ = caption.partition("Two of the columns can be solved without the picture")
+    assert facts.startswith(before.replace(baseline, "")) and baseline in caption
+    assert note and note in facts
+    figures = (
+        (printed, leaderboard(question_set, by="edit")),
+        (paper.print_style(figure()), columns),
+    )
+    for drawn, columns in figures:
         marks = {tuple(trace.customdata[0]): trace for trace in drawn.data if trace.customdata}
         assert len(marks) == len(columns) * len(columns[0].cells)
         for column in columns:

@@ -27,11 +27,13 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import link_page, open_page
 from vlprobe.errors import NotFound
+from vlprobe.render import home
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.sentences import count_halves, counted
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.views.filter import Filter, corners_text
+from vlprobe.views import caption_bins
+from vlprobe.views.filter import Filter, Slice, corners_text
 from vlprobe.views.named_slices import BREAKDOWN
 from vlprobe.views.unit_counts import BUCKETS
 
@@ -99,6 +101,20 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
     if case_id:
         parameters["case"] = case_id
     return {"set": subject.key, **parameters}
+
+
+def draw_blind(subject: PageSubject) -> None:
+    """Draw the best guess without the picture, with a link to the cases that the text does not give away.
+
+    Call it last, because the guess takes up to 3 s for 7,500 pairs and is then kept in memory.
+    """
+    guess = view(views.estimates.best_guess, subject.question_set, subject.kind)
+    if guess is not None:
+        hard = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
+        label = home.blind(guess, subject.kind_presentation)
+        query = {"set": subject.key, "model": subject.model, "kind": subject.kind}
+        query["caption"] = str(hard)
+        link_page("explore", label, query, help="The cases that the text does not give away")
 
 
 def address(subject: PageSubject, case_filter: Filter | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import embeddings, frame
+from vlprobe.dashboard import case_links, embeddings, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.jobs import demo_button, watched
 from vlprobe.dashboard.navigation import ROW, address
@@ -32,8 +32,6 @@ from vlprobe.render.words import movement_kinds, probe_name
 from vlprobe.runs import jobs
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage.access import read_only
-from vlprobe.views import caption_bins
-from vlprobe.views.filter import Slice
 from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.searches import KIND
 from vlprobe.views.rows import are_here
@@ -69,7 +67,7 @@ def draw_page() -> None:
     with body:
         draw_hero(subject)
         draw_figures(subject)
-        _draw_blind(subject)
+        case_links.draw_blind(subject)
 
 
 def _show_new_results() -> str:
@@ -211,19 +209,6 @@ def draw_figures(subject: PageSubject) -> None:
     hrefs = [more_href, *(each["href"] for each in (*numbers, *strip["models"], *doors))]
     values = {"numbers": numbers, "strip": strip, "doors": doors}
     follow_link(component("figures")(key="figures", data=values), hrefs)
-
-
-def _draw_blind(subject: PageSubject) -> None:
-    """Draw the best guess without the picture, with a link to the cases that the text does not give away.
-
-    It is the last element, because the guess takes up to 3 s for 7,500 pairs and is then kept in memory.
-    """
-    guess = view(views.estimates.best_guess, subject.question_set, subject.kind)
-    if guess is not None:
-        hard = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
-        label = home.blind(guess, subject.kind_presentation)
-        query = page_query(subject, caption=str(hard))
-        link_page("explore", label, query, help="The cases that the text does not give away")
 
 
 def _doors(subject: PageSubject) -> list[home.Values]:

@@ -313,11 +313,14 @@ def _share_columns(
     if chosen := chosen_types(question_set, kind, left_out) if by_edit else ():
         rankings = rank_by_type(question_set, kind, types=chosen)
     against = {}
-    rivals = [name for name in question_set.ordered_models if name != baseline]
-    if rivals and baseline in question_set.models:
-        models = (baseline, *rivals)
+    best = [each.model for each in rankings[""].fit[:1]]  # decides only the order of the types
+    first, *_ = [name for name in (baseline, *best) if name in question_set.models] or [""]
+    rivals = [name for name in question_set.ordered_models if name != first]
+    if rivals and first:
+        models = (first, *rivals)
         tests = compare_models(question_set, models, kind, rankings=rankings, types=chosen)
-        against = {(row.subtype, row.model): row for row in tests.rows}
+        if first == baseline:
+            against = {(row.subtype, row.model): row for row in tests.rows}
         kept.sort(key=tests.subtypes.index)  # as in the plot of differences
     blind = estimates.fewer_words(question_set, kind, chosen)
     named = named_slices.read(question_set.store)

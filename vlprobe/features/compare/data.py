@@ -64,7 +64,7 @@ FULL = 0.5  # share at which bars are full, unless one would pass it
 MOST_NAMED = 3  # columns that the heading names for a model
 MOST_TIED = 3  # tied models that the heading names
 UNDECIDED = (
-    f"Fewer than {100 * LEAST_DIFFERENT:.0f} % of the cases have two captions of different lengths, so "
+    f"fewer than {100 * LEAST_DIFFERENT:.0f} % of the cases have two captions of different lengths, so "
     "the rule cannot choose."
 )
 RULE, RULE_NAME = "Fewer words", "rule:fewer-words"  # on the page, in the CSV file
@@ -250,7 +250,8 @@ class Scorecard:
 
     @property
     def _rule_note(self) -> str:
-        return f"“{RULE}” counts captions of equal length as wrong." if self._has_rule else ""
+        gap = f" -: {UNDECIDED}" * any(math.isnan(column.blind) for column in self.columns)
+        return f"“{RULE}” counts captions of equal length as wrong.{gap}" if self._has_rule else ""
 
     @property
     def _measured(self) -> str:
@@ -448,8 +449,7 @@ class Scorecard:
         rated = [model for model in self.rows if _n_ranked(self.columns, model)]
         if len(rated) < 2:
             failed = self._failed
-            verb = "is" if len(failed) == 1 else "are"
-            left_out = f"{listed(failed)} failed a check and {verb} left out of the comparison."
+            left_out = f"Not compared: {listed(failed)}, which failed a check."
             return left_out if failed else "There is no second model to compare.", ""
         places: dict[str, list[LeaderboardColumn]] = {}
         for column in columns:
@@ -528,11 +528,10 @@ class Scorecard:
             if len(names) <= MOST_TIED
         )
         failed = self._failed
-        verb = "is" if len(failed) == 1 else "are"
         return joined(
             f"Best, or tied for best, on the most {self._noun}: {leaders}.",
             self._left_out,
-            f"{listed(failed)} failed a check and {verb} not ranked." if failed else "",
+            f"Not ranked: {listed(failed)}, which failed a check." if failed else "",
         )
 
     @property
@@ -584,13 +583,10 @@ class Scorecard:
         n_named = MOST_NAMED + (len(columns) == MOST_NAMED + 1)  # not "one other column"
         named = columns[:n_named]
         for column, following in zip(named, [*named[1:], None], strict=True):
-            title = self.title(column)
-            word, where = "against", self._lie(column)
+            word, where = "under" if self._moves(column) else "against", self._lie(column)
             where += f" ({len(column.pooled)} of {column.n_types} types)" * bool(column.pooled)
-            if title == "All":
+            if self.title(column) == "All":
                 word, where = "on", self._dataset(column)
-            elif self._moves(column):
-                word, where = "in", title.lower()
             if kind := self._kind_of_type(column):
                 where = f"{where} ({kind})"
             is_same = following and self._dataset(following) == self._dataset(column)
@@ -630,8 +626,7 @@ class Scorecard:
         both_orders = self._both_orders
         best, fooled = ("highest", "right") if self.is_right else ("lowest", "fooled")
         base, failed = self.names.get(self.baseline), self._failed
-        moves = any(map(self._moves, self.columns))
-        if moves and self.is_right:
+        if self.is_right and any(map(self._moves, self.columns)):
             best = "best"
         has_bars = any(column.metric.unit == "rate" for column in self.columns)
         common = self._common_guess
@@ -666,7 +661,7 @@ class Scorecard:
             if both_orders
             else "",
             f"Small figures: difference from {base} in points, or tied. Unless you choose a baseline, it is the model "
-            "with the lowest value on all cases."
+            f"with the {best} value on all cases, of those that passed their checks."
             if base
             else "",
             f"Won, tied, lost: {self._noun} on which a model is clearly better than {base}, tied or "

@@ -124,8 +124,16 @@ def draw_scorecard(is_opened: bool) -> None:
         place, is_reversed = _sorted_by(part)
         card = replace(scorecard, columns=part, sort=place, is_reversed=is_reversed)
         heading, detail = map(unbroken, card.finding())
-        name = f"{dataset_name(part[0].question_set.runs[0].dataset)}: " * (len(parts) > 1)
+        datasets = {each.question_set.runs[0].dataset for each in part}
+        name = f"{dataset_name(*datasets)}: " if len(parts) > 1 == len(datasets) else ""
         st.html(str(htpy.div(".vp-finding")[htpy.h1[name, heading], detail and htpy.p[detail]]))
+        if note := card.note():
+            with draw_row():
+                st.markdown(f":small[:orange[:material/info:] {plain(note)}]", width="content")
+                solved = {each.name for each in part if each.blind < SOLVED and not each.n_types}
+                if solved:
+                    without = {*st.query_params.get_all("without"), *solved}
+                    press("Leave them out", write_choice, {"without": without}, key=part[0].name)
         if part is parts[0]:
             frame.say_strangers(subject, shown, subjects[1:])
         sorts = partial(_sort, part, place, is_reversed)
@@ -134,11 +142,6 @@ def draw_scorecard(is_opened: bool) -> None:
         others = "Choose others in the list of question sets."
         quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
     follow_links()
-    if note := scorecard.note():
-        st.warning(note, icon=":material/info:")
-        if solved := {each.name for each in columns if each.blind < SOLVED and not each.n_types}:
-            without = {*st.query_params.get_all("without"), *solved}
-            press("Leave them out", write_choice, {"without": without}, key="leave_out")
     quiet(scorecard.reading())
     for caveat in ordered(filter(None, (column.caveat for column in columns))):
         quiet(caveat)
@@ -155,6 +158,8 @@ def draw_scorecard(is_opened: bool) -> None:
         figure_runs=wide.runs,
         slot=export_slot,
     )
+    if not has_tests:
+        case_links.draw_blind(subject)
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:
