@@ -43,13 +43,14 @@ from vlprobe.dashboard.state import (
     write_choice,
 )
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, follow_links, link_page
+from vlprobe.features.compare.data import Scorecard
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
 from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.sentences import capitalized, counted, sentence_names, unbroken
+from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
@@ -269,10 +270,14 @@ def draw_forest(
         totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
     labels = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
-    types = {contest.kind: contest.types}
-    counted_set = views.leaderboard.of_types(contest.question_set, types)
-    blind = view(views.estimates.fewer_words, contest.question_set, contest.kind, contest.types)
-    note = forest.solved_rows(comparison, kind, blind)
+    left_out = tuple(st.query_params.get_all("without"))
+    choice = (), "micro", "edit", "", left_out
+    columns = view(views.leaderboard.leaderboard, contest.question_set, *choice)
+    sized = columns[0].question_set if columns else contest.question_set
+    columns = [column for column in columns if column.kind == contest.kind]
+    note = Scorecard(columns, contest.names, contest.looks).note("rows")
+    if note:
+        st.warning(note, icon=":material/info:")
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
         _draw_legend(contest)
@@ -280,7 +285,7 @@ def draw_forest(
     def row_address(subtype: str, model: str) -> str:
         query = {"set": contest.key, "kind": contest.kind, "model": baseline, "type": subtype}
         rivals = {"with": BETWEEN.join(contest.rivals), "tab": "differences"}
-        rivals |= {"without": st.query_params.get_all("without")}
+        rivals |= {"without": left_out}
         return address("compare", query | rivals | {"other": model or proof.model})
 
     figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels)
@@ -292,16 +297,14 @@ def draw_forest(
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names, totals),
-        caption=forest.caption(comparison, kind, labels, dataset, note),
-        text=partial(forest.rows_text, comparison, counted_set, kind, renamed(), note=note),
+        caption=joined(forest.caption(comparison, kind, labels, dataset), note),
+        text=partial(forest.rows_text, comparison, sized, kind, renamed(), note=note),
         printed=figure,
         has_tools=False,
-        runs=[counted_set.run(model) for model in contest.compared],
+        runs=[sized.run(model) for model in contest.compared],
         slot=export_slot,
     )
     follow_links()
-    if note:
-        st.warning(note, icon=":material/info:")
     place = comparison.subtypes.index(open_row.subtype)
     st.html(
         f'<style>.st-key-forest .shapelayer path[data-index="{place}"] {{ fill: var(--vp-press-tint) !important; '

@@ -15,7 +15,6 @@ from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
-from vlprobe.render.leaderboard import solved_note
 from vlprobe.render.numbers import TOO_FEW, chance_cell, number, power
 from vlprobe.render.sentences import (
     capitalized,
@@ -430,7 +429,7 @@ def rows_text(
 
     Args:
         renamed: Display names that users gave to models, by stored name.
-        note: Result of `solved_rows`.
+        note: What else the details say.
     """
     runs = [question_set.run(contestant.model) for contestant in comparison.contestants]
     names = sentence_names([run.model for run in runs], renamed)
@@ -449,13 +448,6 @@ def rows_text(
     )
     table = in_columns(comparison, kind, names)
     return with_source(table, how, runs, renamed, None, caption, details, "differences")
-
-
-def solved_rows(comparison: PairedTests, kind: KindPresentation, blind: Mapping[str, float]) -> str:
-    """Name the rows that can be solved without the picture, or return "". `blind`: see `estimates.fewer_words`."""
-    subtypes = comparison.subtypes
-    shares = [(row_title(name, kind), blind.get(name, math.nan)) for name in subtypes]
-    return solved_note(shares, "rows")
 
 
 CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can be clicked
@@ -504,18 +496,14 @@ def correction(tests: Iterable[tuple[str, int]]) -> str:
 
 
 def caption(
-    comparison: PairedTests,
-    kind: KindPresentation,
-    renamed: Mapping[str, str],
-    dataset: str,
-    note: str = "",
+    comparison: PairedTests, kind: KindPresentation, renamed: Mapping[str, str], dataset: str
 ) -> str:
-    """Return the facts for the caption of the forest plot: the finding, the models, the method, and a note."""
+    """Return the facts for the caption of the forest plot: the finding, the models, the cases and the method."""
     names = sentence_names([each.model for each in comparison.contestants], renamed)
     baseline, *rivals = names.values()
     finding = verdict(comparison, kind, renamed)
     compared = f"Compared with {baseline} on {dataset}: {', '.join(rivals)}."
-    return joined(finding.heading, compared, how_to_read(comparison), note)
+    return joined(finding.heading, compared, how_to_read(comparison))
 
 
 UNIT_WORDS = {"cosine": "cosines", "spread": "the model's own spreads"}

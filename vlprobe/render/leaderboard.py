@@ -1,7 +1,7 @@
 """The leaderboard as a table of text, with one row per model and one column per question set."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -15,13 +15,12 @@ from vlprobe.render.numbers import (
     unit_of,
     with_interval,
 )
-from vlprobe.render.sentences import capitalized, count_word, joined, listed, sentence_names
+from vlprobe.render.sentences import joined, sentence_names
 from vlprobe.render.text_tables import BELOW
 from vlprobe.render.words import dataset_name, edit_title
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
 LEGEND = "95 % intervals in parentheses. Models that share a letter are tied. Bold: clearly best."
-SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 
 
 def formatted_table(
@@ -56,24 +55,6 @@ def formatted_table(
         details = details if how == "latex" else ""  # the command prints them above the tables
         tables.append(with_source(table, how, runs, renamed, letters, caption, details, label))
     return "\n".join(tables)
-
-
-def solved_note(shares: Iterable[tuple[str, float]], noun: str) -> str:
-    """Name the columns or rows that can be solved without the picture, or return "".
-
-    Args:
-        shares: Titles, and how often the caption with fewer words is wrong.
-        noun: "columns" or "rows".
-    """
-    solved = [
-        f"{number(1 - share, 'rate')} of “{title}”" for title, share in shares if share < SOLVED
-    ]
-    if not solved:
-        return ""
-    subject = (
-        f"{capitalized(count_word(len(solved)))} of the {noun} can be solved without the picture:"
-    )
-    return f"{subject} choosing the caption with fewer words is right in {listed(solved)}."
 
 
 def parts_of(columns: Sequence[LeaderboardColumn]) -> list[list[LeaderboardColumn]]:

@@ -142,9 +142,7 @@ def comparison(question_set: QuestionSet) -> Drawing:
     presentation = question_set.presentation.kind(kind)
     renamed = display_names.read(question_set.store)
     dataset = dataset_name(question_set.runs[0].dataset, renamed)
-    blind = views.estimates.fewer_words(question_set, kind)
-    note = forest.solved_rows(tests, presentation, blind)
-    facts = forest.caption(tests, presentation, renamed, dataset, note)
+    facts = forest.caption(tests, presentation, renamed, dataset)
     figure = forest.forest_figure(
         tests, presentation, styles(views.runs.models(question_set.store)), renamed
     )

@@ -25,7 +25,7 @@ from vlprobe.views.paired_tests import (
     rank_by_type,
     rank_models,
 )
-from vlprobe.views.records import EstimateRow, RunRow, records
+from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionSet, default_kind, list_kinds
 
 NOT_RUN, NO_VALUE = "not run", "no value"
@@ -188,38 +188,21 @@ def chosen_types(
     return tuple(types) if 0 < len(types) < len(every) else ()
 
 
-def of_types(question_set: QuestionSet, types: Mapping[str, Sequence[str]]) -> QuestionSet:
-    """Return a question set whose runs have the numbers of cases and of pictures (or items) of some types of edit.
-
-    Args:
-        types: The types by kind, () for all types of a kind. If all are (), the runs remain as they are.
+def _of_types(question_set: QuestionSet, left_out: Collection[str]) -> QuestionSet:
+    """Return a question set whose runs have the numbers of cases, items and pictures without the types left out, or the
+    question set as it is if no type is left out.
     """
+    kinds = ranked_kinds(question_set)
+    types = {kind: chosen_types(question_set, kind, left_out) for kind in kinds}
     if not any(types.values()):
         return question_set
     cases, run = question_set.cases, question_set.runs[0]
-    by_item = run.n_units >= run.n_items
     condition = "kind = ? AND (len(?) = 0 OR list_contains(?, subtype))"
-    parts = [
-        cases.numbers(condition, [kind, *[tuple(of_kind)] * 2]) for kind, of_kind in types.items()
-    ]
-    numbers = np.concatenate(parts)
-    n_units = len(np.unique(cases.unit_ranks(by_item)[numbers]))
-    sizes = {"n_cases": len(numbers), "n_units": n_units} | (
-        {"n_items": n_units} if by_item else {}
-    )
+    parts = [cases.numbers(condition, [kind, only, only]) for kind, only in types.items()]
+    numbers, units = np.concatenate(parts), cases.unit_ranks(run.n_units >= run.n_items)
+    n_items, n_units = (len(np.unique(of[numbers])) for of in (cases.unit_ranks(True), units))
+    sizes = {"n_cases": len(numbers), "n_items": n_items, "n_units": n_units}
     return replace(question_set, runs=tuple(replace(run, **sizes) for run in question_set.runs))
-
-
-def counted_runs(columns: Sequence[LeaderboardColumn]) -> list[RunRow]:
-    """Return the runs on the columns' question sets. If types of edit are left out, their sizes are of the others."""
-    types: dict[QuestionSet, dict[str, tuple[str, ...]]] = {}
-    for column in columns:
-        of_set = types.setdefault(column.question_set, {})
-        if not column.is_slice:  # the first one of a kind pools its types, or is the only type
-            of_set.setdefault(
-                column.kind, column.pooled or (column.subtype,) * bool(column.subtype)
-            )
-    return [run for key, of_set in types.items() for run in of_types(key, of_set).runs]
 
 
 def _types_of(names: Iterable[str]) -> tuple[str, ...]:
@@ -260,6 +243,9 @@ def leaderboard(
             for kind in ranked_kinds(question_set)
             for column in _share_columns(question_set, kind, baseline, by == "edit", left_out)
         ]
+    if by == "edit":
+        sized = _of_types(question_set, left_out)
+        columns = [replace(column, question_set=sized) for column in columns]
     return [column.narrowed(models or column.cells) for column in columns]
 
 
