@@ -158,8 +158,8 @@ def draw_scorecard(is_opened: bool) -> None:
         figure_runs=wide.runs,
         slot=export_slot,
     )
-    if not has_tests:
-        case_links.draw_blind(subject)
+    if not has_tests and len(columns) == len(every.columns):
+        case_links.draw_blind(replace(subject, kind=columns[0].kind))
 
 
 def chosen_sets(subject: PageSubject, by: str) -> list[str]:
