@@ -1,6 +1,7 @@
 """A site opened from the disk with the network off: its pages, its drawer, hostile captions."""
 
 import itertools
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,9 +117,7 @@ def test_the_wall_of_a_site_has_filters_and_its_drawer_responds_to_keys(offline,
     outcome = offline.get_by_label("Outcome")
     outcome.focus()
     offline.keyboard.type("Tied")
-    offline.wait_for_function(
-        "document.querySelector('.wall-place').shadowRoot.querySelector('h1').textContent.includes('exactly as high')"
-    )
+    expect(offline.locator(".wall-place h1")).to_contain_text("exactly as high")
     assert offline.evaluate("document.activeElement.ariaLabel") == "Outcome"
     assert offline.locator("summary").inner_text().startswith("Filters (1)")
     orders = offline.get_by_label("Order").locator("option").all_inner_texts()
@@ -135,9 +134,7 @@ def test_the_wall_of_a_site_has_filters_and_its_drawer_responds_to_keys(offline,
     where.wait_for()
     assert where.inner_text().startswith("1 of ")
     offline.keyboard.press("ArrowRight")
-    offline.wait_for_function(
-        "document.querySelector('dialog .steps span').textContent.startsWith('2 of ')"
-    )
+    expect(where).to_have_text(re.compile("^2 of "))
     address = offline.url
     offline.keyboard.press("Escape")
     opened(offline, hostile_site, address.rpartition("/")[2])

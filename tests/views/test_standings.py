@@ -60,10 +60,11 @@ def test_shares_by_type_count_only_models_with_passed_checks(
     question_set = views.runs.question_set(filled, key)
     everyone = rank_models(question_set, "flip")
     fit = [one.model for one in everyone.contestants if one.is_fit]
-    total = sum(row.n_believed for row in everyone.shares)
-    assert total == sum((rows.loc[rows["kind"] == "flip", name] <= 0).sum() for name in fit)
+    of_kind = rows[rows["kind"] == "flip"]
     for row in everyone.shares:
-        assert row.share == pytest.approx(row.n_believed / row.n_answers)
+        of_type = of_kind.loc[of_kind["subtype"] == row.subtype, fit].to_numpy()
+        assert row.n_answers == (~np.isnan(of_type)).sum()
+        assert row.share == pytest.approx((of_type <= 0).sum() / row.n_answers)
         is_few = rows.query("kind == 'flip' and subtype == @row.subtype")["item"].nunique() < 5
         assert math.isnan(row.low) if is_few else row.low <= row.share <= row.high
 
