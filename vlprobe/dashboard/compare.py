@@ -277,7 +277,7 @@ def draw_forest(
     columns = [column for column in columns if column.kind == contest.kind]
     note = Scorecard(columns, contest.names, contest.looks).note("rows")
     if note:
-        st.warning(note, icon=":material/info:")
+        st.markdown(f":small[:orange[:material/info:] {plain(note)}]")
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
         _draw_legend(contest)
