@@ -90,6 +90,7 @@ def draw_page() -> None:
     if types:
         quiet(f"Only {counted(len(types), 'type')} of edit, as chosen on the scorecard.")
     say_left_out(contest)
+    open_row = draw_forest(contest, comparison, finding.row, export_slot)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
     if not contest.types:  # these are of all types
@@ -97,7 +98,6 @@ def draw_page() -> None:
             quiet(line)
         for line in play.human_sentences(contest, contest.compared):
             st.markdown(f":material/groups: {plain(line)}")
-    open_row = draw_forest(contest, comparison, finding.row, export_slot)
     side_filter = draw_columns(contest, comparison, open_row)
     if not contest.kind_presentation.is_movement:
         title = "Where the difference was missed: words, picture or match"
