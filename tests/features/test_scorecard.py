@@ -1489,3 +1489,13 @@ def test_relabeled_runs_keep_the_correction_for_all_models(question_set):
     whole = views.paired_tests._all_models(two)
     assert len({each.model for each in whole.runs}) == len(whole.runs) == len(question_set.runs) + 1
     assert GPT not in [each.model for each in whole.runs]
+
+
+def test_differences_opens_without_the_scorecard_s_tests_of_all_pairs(monkeypatch, question_set):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    for name in ("leaderboard", "rank_by_type"):  # on VALSE they take 19 s of CPU
+        monkeypatch.setattr(views.leaderboard, name, lambda *_, **__: pytest.fail("all pairs"))
+    query = {"set": question_set.key, "tab": "differences"}
+    at = open_page(monkeypatch, question_set.store, "compare", **query)
+    assert not at.exception and figure_of(at, "forest")
+    assert any("Two of the rows can be solved without" in each.value for each in at.markdown)

@@ -43,13 +43,13 @@ from vlprobe.dashboard.state import (
     write_choice,
 )
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, follow_links, link_page
-from vlprobe.features.compare.data import Scorecard
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
 from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
+from vlprobe.render.leaderboard import solved_note
 from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
@@ -271,12 +271,11 @@ def draw_forest(
     labels = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
     left_out = tuple(st.query_params.get_all("without"))
-    choice = (), "micro", "edit", "", left_out
-    columns = view(views.leaderboard.leaderboard, contest.question_set, *choice)
-    sized = columns[0].question_set if columns else contest.question_set
-    columns = [column for column in columns if column.kind == contest.kind]
-    note = Scorecard(columns, contest.names, contest.looks).note("rows")
-    if note:
+    sized = view(views.leaderboard.of_types, contest.question_set, left_out)
+    blind = view(views.estimates.fewer_words, contest.question_set, contest.kind, contest.types)
+    titles = {each: forest.row_title(each, kind) for each in comparison.subtypes}
+    shares = {title: blind.get(each, math.nan) for each, title in titles.items()}
+    if note := solved_note(shares, "rows"):
         st.markdown(f":small[:orange[:material/info:] {plain(note)}]")
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):

@@ -15,12 +15,35 @@ from vlprobe.render.numbers import (
     unit_of,
     with_interval,
 )
-from vlprobe.render.sentences import joined, sentence_names
+from vlprobe.render.sentences import capitalized, count_word, joined, listed, sentence_names
 from vlprobe.render.text_tables import BELOW
 from vlprobe.render.words import dataset_name, edit_title
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
+SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 LEGEND = "95 % intervals in parentheses. Models that share a letter are tied. Bold: clearly best."
+
+
+def solved_note(blind: Mapping[str, float], noun: str) -> str:
+    """Name the columns or rows (the `noun`) that can be solved without the picture, or return "".
+
+    Args:
+        blind: How often choosing the caption with fewer words is wrong (`estimates.fewer_words`), by title.
+
+    >>> solved_note({"All": 0.5, "Added object": 0.024}, "rows").partition(": ")[2]
+    'choosing the caption with fewer words is right in 97.6 % of “Added object”.'
+    """
+    shares = [
+        f"{number(1 - share, 'rate')} of “{head}”"
+        for head, share in blind.items()
+        if share < SOLVED
+    ]
+    if not shares:
+        return ""
+    subject = (
+        f"{capitalized(count_word(len(shares)))} of the {noun} can be solved without the picture:"
+    )
+    return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
 
 
 def formatted_table(

@@ -183,12 +183,14 @@ def chosen_types(
     """Return the types of edit that are not left out, or () if they are all of the types or none. `left_out` has names
     of columns.
     """
+    if not left_out:
+        return ()
     every = _types_of(rank_by_type(question_set, kind))
     types = [name for name in every if _column_name(question_set, kind, name) not in left_out]
     return tuple(types) if 0 < len(types) < len(every) else ()
 
 
-def _of_types(question_set: QuestionSet, left_out: Collection[str]) -> QuestionSet:
+def of_types(question_set: QuestionSet, left_out: Collection[str]) -> QuestionSet:
     """Return a question set whose runs have the numbers of cases, items and pictures without the types left out, or the
     question set as it is if no type is left out.
     """
@@ -244,7 +246,7 @@ def leaderboard(
             for column in _share_columns(question_set, kind, baseline, by == "edit", left_out)
         ]
     if by == "edit":
-        sized = _of_types(question_set, left_out)
+        sized = of_types(question_set, left_out)
         columns = [replace(column, question_set=sized) for column in columns]
     return [column.narrowed(models or column.cells) for column in columns]
 

@@ -33,7 +33,13 @@ from vlprobe.render.charts.theme import (
 )
 from vlprobe.render.forest import MINUS, correction
 from vlprobe.render.html.elements import breakable, embed, mark
-from vlprobe.render.leaderboard import compared, distinct_heads, in_words, parts_of
+from vlprobe.render.leaderboard import (
+    compared,
+    distinct_heads,
+    in_words,
+    parts_of,
+    solved_note,
+)
 from vlprobe.render.numbers import RESAMPLED, TOO_FEW, interval, number
 from vlprobe.render.sentences import (
     capitalized,
@@ -62,7 +68,6 @@ from vlprobe.views.records import RunRow
 FULL = 0.5  # share at which bars are full, unless one would pass it
 MOST_NAMED = 3  # columns that the heading names for a model
 MOST_TIED = 3  # tied models that the heading names
-SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 UNDECIDED = (
     f"fewer than {100 * LEAST_DIFFERENT:.0f} % of the cases have two captions of different lengths, so "
     "the rule cannot choose."
@@ -617,15 +622,10 @@ class Scorecard:
             return ""
         return column.question_set.presentation.kind(column.kind).wrong_side
 
-    def note(self, noun: str = "columns") -> str:
-        """Name the columns (or rows, the `noun`) that can be solved without the picture, or return ""."""
-        heads = zip(self.columns, self.heads(), strict=True)
-        solved = [(column, head) for column, head in heads if column.blind < SOLVED]
-        if not solved:
-            return ""
-        shares = [f"{number(1 - column.blind, 'rate')} of “{head}”" for column, head in solved]
-        subject = f"{capitalized(count_word(len(solved)))} of the {noun} can be solved without the picture:"
-        return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
+    def note(self) -> str:
+        """Name the columns that can be solved without the picture, or return ""."""
+        heads = zip(self.heads(), self.columns, strict=True)
+        return solved_note({head: column.blind for head, column in heads}, "columns")
 
     def reading(self) -> str:
         """Explain colors, bars, letters, counts, differences and missing values."""

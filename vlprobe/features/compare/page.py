@@ -31,10 +31,10 @@ from vlprobe.dashboard.state import (
     write_choice,
 )
 from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, press
-from vlprobe.features.compare.data import SOLVED, Scorecard
+from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.attribution import source_line
 from vlprobe.render.html.elements import ordered
-from vlprobe.render.leaderboard import parts_of
+from vlprobe.render.leaderboard import SOLVED, parts_of
 from vlprobe.render.sentences import counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import narrowed
 from vlprobe.render.words import movement_kinds
