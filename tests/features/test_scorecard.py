@@ -69,6 +69,16 @@ def columns(question_set):
     return leaderboard(question_set, by="edit", baseline=GPT)
 
 
+@pytest.fixture
+def files(monkeypatch):
+    """Return the functions that make the files of a page's download buttons, by label. The page fills them in."""
+    made = {}
+    monkeypatch.setattr(
+        export, "file_button", lambda label, make, *_, **__: made.update({label: make})
+    )
+    return made
+
+
 @pytest.fixture(scope="module")
 def valse(question_set):
     """Return the columns of the scorecard of published answers to VALSE."""
@@ -980,12 +990,10 @@ def test_halves_are_explained_also_where_cases_were_left_out(monkeypatch, questi
 
 
 @pytest.mark.full
-def test_a_report_opens_with_the_models_row_and_finding_of_differences(monkeypatch, question_set):
+def test_a_report_opens_with_the_models_row_and_finding_of_differences(
+    monkeypatch, question_set, files
+):
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    files = {}
-    monkeypatch.setattr(
-        export, "file_button", lambda label, make, *_, **__: files.update({label: make})
-    )
     others = [model for model in question_set.ordered_models if model not in (GPT, TROHN)]
     query = {"model": GPT, "with": "|".join([TROHN, *others]), "other": TROHN}
     query |= {"type": "add_obj", "tab": "differences"}
@@ -1008,13 +1016,9 @@ def test_a_report_opens_with_the_models_row_and_finding_of_differences(monkeypat
 
 @pytest.mark.full
 def test_a_report_from_the_scorecard_has_the_models_shown_the_best_first_and_its_task(
-    monkeypatch, question_set
+    monkeypatch, question_set, files
 ):
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    files = {}
-    monkeypatch.setattr(
-        export, "file_button", lambda label, make, *_, **__: files.update({label: make})
-    )
     query = {"set": question_set.key, "model": GPT, "tab": "scorecard"}
     at = open_page(monkeypatch, question_set.store, "compare", **query)
     assert "The report has all" not in bodies(at)
@@ -1031,12 +1035,10 @@ def test_a_report_from_the_scorecard_has_the_models_shown_the_best_first_and_its
 
 
 @pytest.mark.full
-def test_a_report_from_the_scorecard_has_all_question_sets_of_the_page(monkeypatch, question_set):
+def test_a_report_from_the_scorecard_has_all_question_sets_of_the_page(
+    monkeypatch, question_set, files
+):
     monkeypatch.delenv(shipped.SETTING, raising=False)
-    files = {}
-    monkeypatch.setattr(
-        export, "file_button", lambda label, make, *_, **__: files.update({label: make})
-    )
     rows = views.runs.question_set_rows(question_set.store)
     keys = {row.probe: row.case_key for row in rows if row.dataset.startswith("demo")}
     sets = "|".join((keys["prsm"], keys["visla"]))

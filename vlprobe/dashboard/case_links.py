@@ -103,6 +103,12 @@ def query(subject: PageSubject, case_filter: Filter, case_id: str = "") -> Query
     return {"set": subject.key, **parameters}
 
 
+def page_query(subject: PageSubject, **query: str) -> dict[str, str]:
+    """Return the URL parameters for a page about the same question set, model and kind. Empty ones are left out."""
+    parameters = {"set": subject.key, "model": subject.model, "kind": subject.kind} | query
+    return {name: value for name, value in parameters.items() if value}
+
+
 def draw_blind(subject: PageSubject) -> None:
     """Draw the best guess without the picture, with a link to the cases that the text does not give away.
 
@@ -112,8 +118,7 @@ def draw_blind(subject: PageSubject) -> None:
     if guess is not None:
         hard = Slice(caption_bins.TEXT_ALONE, caption_bins.VALUES[caption_bins.TEXT_ALONE][1])
         label = home.blind(guess, subject.kind_presentation)
-        query = {"set": subject.key, "model": subject.model, "kind": subject.kind}
-        query["caption"] = str(hard)
+        query = page_query(subject, caption=str(hard))
         link_page("explore", label, query, help="The cases that the text does not give away")
 
 

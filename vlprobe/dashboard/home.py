@@ -120,12 +120,6 @@ def _describe(subject: PageSubject) -> str:
     return f"{results} · {probe_name(run.probe, run.dataset)} · {pictures} · {models}"
 
 
-def page_query(subject: PageSubject, **query: str) -> dict[str, str]:
-    """Return the URL parameters for a page about the same question set, model and kind. Empty ones are left out."""
-    parameters = {"set": subject.key, "model": subject.model, "kind": subject.kind} | query
-    return {name: value for name, value in parameters.items() if value}
-
-
 def home_subject(subject: PageSubject) -> PageSubject:
     """Select the kind and model from the URL if Home can show them, else the last ones viewed, else the defaults."""
     kinds = view(views.showcase.kinds, subject.question_set)
@@ -170,7 +164,7 @@ def draw_hero(subject: PageSubject) -> None:
         fooled = [name for name in fooled if name in names]
         # The filters of Explore pass only cases that fool the chosen model
         model = subject.model if subject.model in fooled else next(iter(fooled), subject.model)
-        href = address("explore", page_query(subject, case=case.card.id, model=model))
+        href = address("explore", case_links.page_query(subject, case=case.card.id, model=model))
         talk = {"set": subject.key, "kind": subject.kind, "case": case.card.id}
         why = is_ready and are_here(case.card.images[:1])
         values = {"place": place, "present": address("present", talk), "why": why}
@@ -196,7 +190,7 @@ def draw_figures(subject: PageSubject) -> None:
     counts = view(views.showcase.lie_counts, subject.question_set, subject.kind)
 
     def cases_address(**query: str) -> str:
-        return address("explore", page_query(subject, **query))
+        return address("explore", case_links.page_query(subject, **query))
 
     kind, more_href = subject.kind_presentation, address("tradeoff", {"set": subject.key})
     names = {name: model_name(name) for name in subject.question_set.rated_models}
@@ -220,7 +214,10 @@ def _doors(subject: PageSubject) -> list[home.Values]:
         sentences["compare"] = "Test a second model, then see which is better"
     # Compare has a default baseline of its own
     every = {} if n_fooled else {"outcome": "all"}
-    queries = {"explore": page_query(subject) | every, "compare": page_query(subject, model="")}
+    queries = {
+        "explore": case_links.page_query(subject) | every,
+        "compare": case_links.page_query(subject, model=""),
+    }
     queries |= {"present": {"set": subject.key}, "try": {}}
     doors: list[home.Values] = [
         {"href": address(page, query), "title": ROW[page], "sentence": sentences[page]}

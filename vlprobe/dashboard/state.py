@@ -86,9 +86,8 @@ def store() -> Store:
 
 def command(*words: str) -> str:
     """Return the command for a terminal with the given words, on this dashboard's results and pictures."""
-    location = (
-        store().address
-    )  # not compared with DEFAULT: another terminal has not this server's VLPROBE_CACHE
+    location = store().address
+    # Not compared with DEFAULT: another terminal does not have this server's VLPROBE_CACHE
     is_default = Path(location).absolute() == Path("cache").absolute()
     return shlex.join(["vlprobe", *(() if is_default else ("--cache", location)), *words])
 

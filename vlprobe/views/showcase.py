@@ -295,8 +295,12 @@ def lie_counts(question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
 
 def has_failures(question_set: QuestionSet) -> bool:
     """Return whether any case of the kind that Home shows first fools a model or, if none can, moves a score."""
-    models, counts = headline_models(question_set), lie_counts(question_set, kinds(question_set)[0])
-    return any(count.share > 0 for count in counts if count.model in models)
+    kind = kinds(question_set)[0]
+    numbers = question_set.cases.numbers("kind = ?", [kind])
+    margins = views_rows.margins(question_set, headline_models(question_set), numbers)
+    is_movement = question_set.presentation.kind(kind).is_movement
+    is_failure = margins < 0 if is_movement else margins <= 0
+    return bool(np.any(is_failure & np.isfinite(margins)))
 
 
 def n_fooling_pictures(question_set: QuestionSet, kind: str, model: str) -> int:

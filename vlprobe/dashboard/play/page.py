@@ -271,9 +271,8 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
     """Draw a picker whose choice other pages share. If their choice is not eligible here, those pages still keep it."""
     carried = st.session_state.get(f"carried_{name}", "")
     linked = st.query_params.get(name, "")
-    known = set(
-        view(views.runs.question_sets)["case_key"]
-    )  # also what is not eligible for the quiz
+    # Also what is not eligible for the quiz
+    known = set(view(views.runs.question_sets)["case_key"])
     if name == "kind":
         known = {kind for presentation in presentations().values() for kind in presentation.kinds}
     if linked and linked not in options and linked in (carried, *known):
