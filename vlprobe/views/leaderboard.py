@@ -304,7 +304,7 @@ def _share_columns(
     best = [each.model for each in rankings[""].fit[:1]]  # decides only the order of the types
     first, *_ = [name for name in (baseline, *best) if name in question_set.models] or [""]
     rivals = [name for name in question_set.ordered_models if name != first]
-    if rivals and first:
+    if rivals and first and (first == baseline or kept[1:]):
         models = (first, *rivals)
         tests = compare_models(question_set, models, kind, rankings=rankings, types=chosen)
         if first == baseline:
