@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.conftest import call
 from vlprobe import registry
@@ -33,6 +35,19 @@ def make_pairs(n_pictures: int, n_pairs: int = 1) -> list[Pair]:
 
 def map_methods(pairs: list[Pair]) -> dict[str, blind.BlindAccuracy]:
     return {row.method: row for row in check_pairs(pairs) if not row.subset}
+
+
+def test_the_fit_uses_one_thread_because_two_wait_for_each_other_beside_other_work(monkeypatch):
+    threads, fit = [], scipy.optimize.minimize
+
+    def minimize(*arguments: object, **options: object) -> scipy.optimize.OptimizeResult:
+        threads.extend(threadpool_info())
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(scipy.optimize, "minimize", minimize)
+    with threadpool_limits(2, "blas"):
+        check_pairs(make_pairs(60))
+    assert {pool["num_threads"] for pool in threads if pool["user_api"] == "blas"} == {1}
 
 
 def test_a_telltale_word_is_learned_and_equal_lengths_are_ties():
