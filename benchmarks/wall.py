@@ -7,7 +7,6 @@ its own process, as in a fresh server, and is timed for first and for repeated r
     wall            `views.wall.wall`: one card per picture, 60 on a page, with the results of eight models
     changed filter  the wall for another outcome, type, model or kind that was not requested before
     neighbours      `views.wall.neighbors`: the cases that the drawer's arrows lead to
-    disagreements   `views.wall.disagreements`: cases that fool only one of two models
     patterns        `views.patterns.patterns`: all word pairs, tested by picture
     thumbnails      60 data addresses: stored, in memory, made now, made of 24 megapixels; and a run's time per picture
 """
@@ -110,17 +109,6 @@ def walls(root: Path) -> None:
         *(
             clock(lambda card=card: views.wall.neighbors(question_set, plain, card.case))
             for card in cards[:5]
-        ),
-    )
-    print_times(
-        "disagreements",
-        *(
-            clock(
-                lambda n=n: views.wall.disagreements(
-                    question_set, "made-up:3", f"made-up:{n}", plain
-                )
-            )
-            for n in (0, 1, 2, 4, 5)
         ),
     )
     print_times(

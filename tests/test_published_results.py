@@ -28,6 +28,7 @@ from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import story
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_outcomes import bucket
 
 STORE = Store(shipped.PUBLISHED_FOLDER)
 SUBSETS = [
@@ -305,9 +306,9 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
         without = [card.n_believed for card in cards[n_pictured:]]
         assert sort != "models" or without == sorted(without, reverse=True)
         assert n_cases == total > 900
-    sides = views.wall.disagreements(questions, first, second, Filter(first, "foil"), 60)
-    for side in (sides.only_base, sides.only_other):
-        here = are_here(card.images for card in side)
+    for name in ("only_first", "only_second"):
+        side = bucket(Filter(first, "foil", other=second, sort="difference"), name)
+        here = are_here(card.images for card in views.wall.wall(questions, side, 1, 60, False)[0])
         assert here == sorted(here, reverse=True) and True in here
 
 

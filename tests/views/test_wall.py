@@ -16,6 +16,7 @@ from vlprobe.errors import StoredDamage
 from vlprobe.storage.store import Store
 from vlprobe.views.bodies import BODIES
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.records import CaseRow
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard, first_of_each
@@ -162,18 +163,18 @@ def test_disagreements_are_the_cases_that_fool_only_one_of_two_models(
 ):
     first, second = MODELS[:2]
     flips = rows[rows["kind"] == "flip"]
-    sides = views.wall.disagreements(question_set, first, second, Filter(first), 5)
-    for model, other, cards, count in (
-        (first, second, sides.only_base, sides.n_only_base),
-        (second, first, sides.only_other, sides.n_only_other),
-    ):
+    paired = Filter(first, other=second, sort="difference")
+    for model, other, name in ((first, second, "only_first"), (second, first, "only_second")):
+        side = bucket(paired, name)
+        assert (side.model, side.other) == (model, other)
+        cards, _, count = views.wall.wall(question_set, side, 1, 5, False)
         fooled = flips[(flips[model] <= 0) & (flips[other] > 0)]
         gap = (fooled[other] - fooled[model]).astype(np.float32)
         largest = fooled.assign(gap=gap).sort_values(["gap", "case"], ascending=[False, True])
         assert count == len(fooled)
         assert [card.case for card in cards] == largest["case"].tolist()[:5]
         assert all(card.margin <= 0 and len(card.verdicts) == 3 for card in cards)
-    assert sides.n_cases == len(flips)
+    assert views.paired_outcomes.buckets(question_set, paired)["all"] == len(flips)
 
 
 def test_the_first_case_of_each_group_matches_a_loop():

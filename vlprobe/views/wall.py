@@ -8,7 +8,7 @@ Texts are read only for the cards on one page.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -77,17 +77,6 @@ class Neighbours:
     total_groups: int
     previous: str  # id of the previous card
     next: str
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreements:
-    """Cases that fool one of two models but not the other, with the largest difference first."""
-
-    only_base: tuple[WallCard, ...]
-    only_other: tuple[WallCard, ...]
-    n_only_base: int
-    n_only_other: int
-    n_cases: int  # cases that pass the filter and that both models answered
 
 
 def verdict_of(margin: float) -> Verdict:
@@ -184,31 +173,6 @@ def same_group(
     same = np.flatnonzero(is_same)
     first = same[passing.matches.order(0, n, same)]
     return cards(question_set, case_filter, passing.matches.numbers[first].tolist()), len(same)
-
-
-def disagreements(
-    question_set: QuestionSet, base: str, other: str, case_filter: Filter, n: int = 24
-) -> Disagreements:
-    """Return the cases that fool only `base` and those that fool only `other`. The filter's models are ignored."""
-    any_outcome = replace(
-        case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
-    )
-    matches = views_cases.matching(question_set, any_outcome)
-    margins, second_margins = matches.margins, matches.second_margins
-    assert second_margins is not None  # the filter is paired
-    answered = ~np.isnan(margins) & ~np.isnan(second_margins)
-    sides = []
-    for model, believing, holding in (
-        (base, margins, second_margins),
-        (other, second_margins, margins),
-    ):
-        positions = np.flatnonzero(answered & (believing <= 0) & (holding > 0))
-        order = matches.order(0, n, positions)
-        side_numbers = matches.numbers[positions[order]].tolist()
-        side_filter = replace(any_outcome, model=model)
-        sides.append((cards(question_set, side_filter, side_numbers), len(positions)))
-    (only_base, n_base), (only_other, n_other) = sides
-    return Disagreements(only_base, only_other, n_base, n_other, int(np.count_nonzero(answered)))
 
 
 def cards(

@@ -45,15 +45,14 @@ from vlprobe.render.html import repair, tables
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.html.repair import UNIT, Metrics
 from vlprobe.render.numbers import unit_of
+from vlprobe.render.wall import side_filter
 from vlprobe.render.words import SHIPPED_MODELS, movement_kinds, presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.training.objective import RETRIEVAL
 from vlprobe.views.filter import Filter
-from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.repair import Numbers, training_differences
-from vlprobe.views.wall import Disagreements
 
 NUMBERS: Numbers = tuple(
     (probe, (*presentation.retrieval_metrics, *presentation.main_metrics))
@@ -202,39 +201,39 @@ def _draw_repaired(models: Three) -> None:
     if repaired is None:
         quiet("Every case that fooled the original model still fools the repaired one.")
         return
-    subject, disagreements = repaired
+    subject, counts = repaired
     kind, names = subject.kind_presentation, [plain(model_name(name)) for name in (original, tuned)]
     st.markdown(
-        f"**{disagreements.n_only_base:,} {wrong_captions(kind)} fooled {names[0]} and do not fool "
-        f"{names[1]}.** The opposite is true for {disagreements.n_only_other:,}. Both numbers "
+        f"**{counts['only_first']:,} {wrong_captions(kind)} fooled {names[0]} and do not fool "
+        f"{names[1]}.** The opposite is true for {counts['only_second']:,}. Both numbers "
         "include the effect of training itself."
     )
     frame.say_strangers(subject, models)
-    of_both = Filter(original, subject.kind, other=tuned, sort="difference")
-    of_two = bucket(of_both, "only_first")
+    of_two = side_filter(subject.kind, original, tuned, "")
     wall = view(views.wall.wall, subject.question_set, of_two, 1, papers.N_EXAMPLES, True)
     label = f"Repaired: {wrong_captions(kind)} that fooled only {model_name(original)}"
     parameters = case_links.query(subject, of_two)
     papers.draw_cards(wall[0], kind, label, parameters, "repaired_examples")
     with st.container(horizontal=True):
-        link_page("explore", f"All {disagreements.n_only_base:,}", parameters, icon="image_search")
+        link_page("explore", f"All {counts['only_first']:,}", parameters, icon="image_search")
         link_page("breakdown", "By type of edit", {"set": subject.key}, icon="bar_chart")
 
 
-def _most_repaired(original: str, tuned: str) -> tuple[PageSubject, Disagreements] | None:
+def _most_repaired(original: str, tuned: str) -> tuple[PageSubject, dict[str, int]] | None:
     """Return the question set and kind, answered by both models, in which repaired cases outnumber broken ones most,
     with the numbers of these cases.
     """
-    every: list[tuple[PageSubject, Disagreements]] = []
+    repaired: list[tuple[PageSubject, dict[str, int]]] = []
     for key in view(views.repair.repair_sets, (original, tuned)).values():
         subject = page_subject(key)
-        for kind in list_kinds(subject):
-            if kind not in movement_kinds():
-                arguments = subject.question_set, original, tuned, Filter(original, kind), 0
-                counts = view(views.wall.disagreements, *arguments)
-                every.append((replace(subject, model=original, kind=kind), counts))
-    repaired = [(subject, counts) for subject, counts in every if counts.n_only_base]
-    return max(repaired, key=lambda each: each[1].n_only_base - each[1].n_only_other, default=None)
+        for kind in (each for each in list_kinds(subject) if each not in movement_kinds()):
+            of_both = Filter(original, kind, other=tuned)
+            counts = view(views.paired_outcomes.buckets, subject.question_set, of_both)
+            if counts["only_first"]:
+                repaired.append((replace(subject, model=original, kind=kind), counts))
+    return max(
+        repaired, key=lambda each: each[1]["only_first"] - each[1]["only_second"], default=None
+    )
 
 
 def _draw_first_lists(original: str, tuned: str) -> None:

@@ -37,6 +37,7 @@ from vlprobe.surfaces.site.pages import COMPONENTS, classic
 from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
@@ -358,12 +359,13 @@ class Compared:
     @property
     def only(self) -> dict[str, tuple[WallCard, ...]]:
         """The cases that fool only one of the two models, by model, with the largest difference first."""
-        disagreements = views.wall.disagreements(
-            self.results.question_set, *self.models, Filter(self.models[0], self.kind), n=WORST
-        )
-        return dict(
-            zip(self.models, (disagreements.only_base, disagreements.only_other), strict=True)
-        )
+        first, second = self.models
+        paired = Filter(first, self.kind, other=second, sort="difference")
+        filters = [bucket(paired, name) for name in ("only_first", "only_second")]
+        walls = [
+            views.wall.wall(self.results.question_set, each, 1, WORST, False) for each in filters
+        ]
+        return {each.model: cards for each, (cards, _, _) in zip(filters, walls, strict=True)}
 
     def __repr__(self) -> str:
         return f"<{self.sentence}>"
