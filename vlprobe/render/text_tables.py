@@ -179,7 +179,8 @@ def latex_lines(
     the same first cell if it can be. One with tie letters and more than WIDE columns of values has parts below each
     other, or one float each if their lines are more than LONG. Text after BELOW in a cell becomes a row with small
     letters, and columns whose names begin with the same text before BELOW have it as a common title. The column `group`
-    of a table of metrics becomes superscripts of values.
+    of a table of metrics becomes superscripts of values. If the first column has the titles of groups of rows, each
+    title is printed once on a page.
     """
     texts = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {
@@ -206,7 +207,15 @@ def latex_lines(
     height /= len(floats[0])
     room = rf"max width=\linewidth, max totalheight={height:.2f}\textheight"
     lines = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}"]
-    for (start, end), together in product(_pages(columns[parts[0][0]]), floats):
+    titles = columns[parts[0][0]]
+    pages = _pages(titles)
+    if 1 < len({*titles}) == len([*groupby(titles)]) < len(titles):
+        starts = [start for start, _ in pages]
+        columns[parts[0][0]] = [
+            title if row in starts else "" if title == above else rf"\addlinespace {title}"
+            for row, (above, title) in enumerate(zip(["", *titles[:-1]], titles, strict=True))
+        ]
+    for (start, end), together in product(pages, floats):
         if len(lines) > 1:
             lines.append("")
         lines += [rf"\begin{{{kind}}}[tbp]", r"\centering", *captions, r"\smallskip"]
