@@ -247,3 +247,19 @@ def test_home_and_show_agree_for_every_probe_with_a_comparable_metric(
     ((_, figures),) = component_values(open_page(monkeypatch, bundled, "home", set=key), "figures")
     for model in figures["strip"]["models"]:
         assert rejected(model["value"]) == pytest.approx(values[model["stored"]], abs=0.05 + 1e-9)
+
+
+def test_the_metric_that_a_kind_declares_as_its_accuracy_is_the_share_that_does_not_fool(
+    bundled: StoreAboveShipped,
+):
+    declared = 0
+    for row in views.runs.question_set_rows(bundled):
+        question_set = views.runs.question_set(bundled, row.case_key)
+        values = views.estimates.estimates(question_set).set_index(["metric", "model"])["value"]
+        for kind in views.runs.list_kinds(bundled, row.case_key, row.probe):
+            if accuracy := question_set.presentation.kind(kind).accuracy:
+                shares = views.paired_tests.model_shares(question_set, kind)
+                right = {share.model: 1 - share.share for share in shares}
+                assert values[accuracy].to_dict() == pytest.approx(right)
+                declared += 1
+    assert declared == 6

@@ -16,7 +16,7 @@ from tests.dashboard.walls import figure_of, marks_of, select_marks, send_to, va
 from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.dashboard import compare
-from vlprobe.render import charts
+from vlprobe.render import charts, forest
 from vlprobe.render.findings import verdict
 from vlprobe.render.sentences import unbroken
 from vlprobe.render.wall import side_filter
@@ -170,7 +170,7 @@ def test_a_tie_whose_uncorrected_interval_excludes_0_is_marked_as_corrected(monk
     ]
     assert corrected == [("color", "demo:weak")]
     assert (
-        "Dashed: the interval excludes 0, but the difference is not significant after correction."
+        "Dashed and pale: the interval excludes 0, but the difference is not significant after correction."
         in "".join([*words(at), *(caption.value for caption in at.caption)])
     )
 
@@ -189,9 +189,12 @@ def test_a_clicked_row_shows_its_pictures_and_see_all_opens_the_counted_cases(
     row = compared.row(MODELS[2], subtype)
     text = words(at)
     assert f"{row.only_base}" in text and f"fooled {NAMES[0]}, not {NAMES[2]}" in text
+    n_fooled = [row.both + n for n in (row.only_base, row.only_model)]
     assert (
-        f"{row.both} other wrong captions fool both models, and {row.neither} fool neither." in text
-    )
+        f"{NAMES[0]} is fooled by {n_fooled[0]} of {row.n_lies} wrong captions and {NAMES[2]} by {n_fooled[1]}: a "
+        f"difference of {forest.signed((n_fooled[1] - n_fooled[0]) / row.n_lies, 'rate')} points. {row.both} fool "
+        f"both models, and {row.neither} fool neither."
+    ) in text
     links = [link.proto for link in at.get("page_link") if link.proto.label == "See all"]
     for link, count in zip(links, [n for n in (row.only_base, row.only_model) if n], strict=True):
         query = dict(pair.split("=") for pair in link.query_string.split("&"))

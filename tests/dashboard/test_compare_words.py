@@ -108,14 +108,14 @@ def test_a_tie_is_drawn_as_fooled():
         {"case": range(4), "margin": [0.0, 0.1, 0.0, 0.1], "other_margin": [0.1, 0.0, 0.0, 0.1]}
         | {"subtype": "color", "source": ["<red>", "", "", ""], "target": ["blue", "", "", ""]}
     )
-    looks = charts.styles.styles({"a": "0" * 32, "b": "1" * 32})
-    drawn = charts.compare.margins(points, "a", "b", looks, {"color": "Colour"})
+    looks, names = charts.styles.styles({"a": "0" * 32, "b": "1" * 32}), {"a": "a", "b": "b"}
+    drawn = charts.compare.margins(points, "a", "b", looks, {"color": "Colour"}, names=names)
     assert {trace.name: len(trace.x) for trace in drawn.data} == {
         **{"neither fooled": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
     }
     assert drawn.data[2].text[0] == "Colour: &lt;red&gt; → blue"
     assert drawn.data[2].marker.symbol != drawn.data[3].marker.symbol
     moved = charts.compare.margins(
-        points, "a", "b", charts.styles.styles(["a", "b"]), {}, moved=True
+        points, "a", "b", charts.styles.styles(["a", "b"]), {}, moved=True, names=names
     )
     assert [len(trace.x) for trace in moved.data] == [4]

@@ -274,7 +274,8 @@ def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
     at = open_page(monkeypatch, store, "compare", **query)
     assert at.multiselect(key="with").value == ["published:CLIP_COCO", TROHN]
     text = bodies(at)
-    assert "Only 5 types of edit" in text and "Added object" not in text
+    assert "Added object" not in text
+    assert any("Only 5 types of edit" in each.value for each in at.markdown)
     links = re.findall(r"compare\?[^'\"\\]+", str(figure_of(at, "forest")))
     assert links and all(link.count("without=") == len(left_out) for link in links)
     only = [
@@ -550,6 +551,8 @@ def test_kinds_with_the_same_types_of_edit_have_separate_group_heads(question_se
     assert len(kinds) > 1 and [*map(int, widths)] == counts
     for kind, title in zip(kinds, titles, strict=True):
         assert title.endswith(f": {question_set.presentation.kind(kind).wrong_side}")
+    of_types = [column for column in drawn if column.subtype]
+    assert card(of_types)._noun == "types of edit" and card(drawn)._noun == "tests"
     by_kind = card(leaderboard(question_set, by="kind")).html()
     assert [width for width, _ in re.findall(heads, by_kind)] == [str(len(kinds))]
     assert len(re.findall(heads, card(columns).html())) == 1
@@ -962,8 +965,15 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
         text,
     ).groups()
     n_twice, n_once = int(n_twice), int(n_once)
-    n_halves = int(re.search(r"Of those that fool both, (\d+) fool GPT-4V in only one", text)[1])
     assert (n_base, n_model) == (80, 89) and n_twice + n_once == n_base
+    total_twice, total_once, total_model, shown = re.search(
+        r"GPT-4V is fooled by (\d+) \+ (\d+) × ½ of 666 wrong captions and CLIP_TROHN-Text by (\d+): "
+        r"a difference of \+([\d.]+) points",
+        text,
+    ).groups()
+    n_both = int(total_model) - n_model
+    assert f"{n_both} fool both models" in text
+    assert int(total_twice) - n_twice + int(total_once) - n_once == n_both
     (column,) = [column for column in columns if column.subtype == "swap_att"]
     assert share == f"{100 * (n_twice + n_once / 2) / column.n_cases:.1f}"
     # Explore has the same numbers for the same cases
@@ -974,9 +984,49 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
         f"Swapped attributes :gray[{share}\u00a0% of {n_asked}]"
         in at.button_group(key="facet_subtype").options
     )
-    points = (n_model + n_halves / 2 - n_twice - n_once / 2) / column.n_cases
+    points = (int(total_model) - int(total_twice) - int(total_once) / 2) / column.n_cases
     assert points == pytest.approx(column.cells[TROHN].difference)
+    assert f"{100 * points:.1f}" == shown
     assert "= equal scores, or fooled in one of two orders (GPT-4V)." in text
+
+
+def test_each_exported_difference_follows_from_the_numbers_of_its_row(monkeypatch, question_set):
+    menus = {}
+    draw = lambda key, *given, **named: menus.update({key: named})  # noqa: E731
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    monkeypatch.setattr("vlprobe.dashboard.chart.draw_menu", draw)
+    open_page(monkeypatch, question_set.store, "compare", set=question_set.key, tab="differences")
+    menu = menus["forest"]
+    rows = menu["table"]().dropna(subset=["n_cases"])
+    assert {"published:GPT-4V"} == {*rows.loc[rows["model_halves"] > 0, "model"]}
+    weights = rows["only_model"] - rows["model_halves"] / 2
+    weights -= rows["only_base"] - rows["base_halves"] / 2
+    assert (weights / rows["n_cases"]).tolist() == pytest.approx(rows["difference"].tolist())
+    assert "base_halves" in menu["notes"]["table"]
+    # The figure has no row of published totals, so its caption says so
+    left_out = "The figure leaves out the published totals of 42 other models."
+    assert left_out in menu["caption"] and menu["notes"]["column"] == left_out
+    line = "Swapped attributes | GPT-4V | 9.9 % (66) | 18.6 % (124) | -8.7 (-11.6 to -5.7)"
+    assert line in menu["text"]("markdown") and f"{(66 - 124) / 666:.3f}" == "-0.087"
+    assert "In parentheses: the number of cases." in menu["text"]("latex")
+
+
+def test_differences_opens_on_a_type_that_needs_the_picture_and_names_what_another_does_better(
+    monkeypatch, question_set
+):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    query = {"set": question_set.key, "tab": "differences"}
+    at = open_page(monkeypatch, question_set.store, "compare", **query)
+    (heading,) = re.findall("<h1>(.*?)</h1>", bodies(at))
+    assert heading.startswith("CLIP_TROHN-Text is fooled less often than GPT-4V")
+    assert heading.endswith("GPT-4V does better on “Swapped attributes”.")
+    pickers = [at.selectbox(key=key).value for key in ("row_type", "row_model")]
+    assert pickers == ["swap_att", GPT]
+    press = next(button for button in at.button if button.label == "Leave them out")
+    at = press.click().run()
+    assert "Added" not in str(figure_of(at, "forest")) and not at.exception
+    back = next(button for button in at.button if button.label == "Show all types")
+    assert "Added object" in str(figure_of(back.click().run(), "forest"))
 
 
 def test_halves_are_explained_also_where_cases_were_left_out(monkeypatch, question_set):
@@ -1101,7 +1151,10 @@ def test_an_exported_forest_fits_a_page_and_every_interval_has_caps(question_set
     assert {(round(a / 100, 9), round(b / 100, 9)) for a, b in drawn} == {
         (round(a, 9), round(b, 9)) for a, b in ends
     }
+    # In a column of text, most dashes are behind the mark: only the shade tells the two sorts of intervals apart
+    assert all(trace.opacity == 0.5 for trace in narrow.data if trace.mode == "lines+markers")
     solid = [trace for trace in printed.data if trace.error_x.array is not None]
+    assert all(trace.opacity is None for trace in solid)
     assert all(trace.error_x.width for trace in solid)
     n_rows = sum(len(trace.error_x.array) for trace in solid) + len(drawn)
     assert n_rows == len(tests.rows) == 32

@@ -15,6 +15,7 @@ from tests.render.finding_scenes import (
     TRADE_OFFS,
     A,
     B,
+    C,
     compared,
     leads,
     point,
@@ -34,7 +35,8 @@ NAN = math.nan
 LABELS = ("invariance error", "positive rate")
 X, Y, Z = "a", "b", "c"
 POWER = re.compile(
-    r" ((?:There, a|A) true difference of [^()]+ would be found four times in five \(80 % power\)[^.]*(?:\.\d[^.]*)?|"
+    r" ((?:On [^.]+?, a|A) true difference (?:between [^.]+ )?of "
+    r"[^()]+ would be found four times in five \(80 % power\)[^.]*(?:\.\d[^.]*)?|"
     r"With so few pictures, no difference could have been detected)\."
 )
 
@@ -93,12 +95,13 @@ def test_a_tie_on_one_type_of_edit_names_the_difference_of_that_type():
     least = (2.394 + 0.8416) * math.sqrt(20) / 300
     assert abs(least - 0.048) < 0.001
     found = re.search(
-        r"The two are tied on colors\. There, a true difference of ([0-9.]+) points would be found",
+        r"The two are tied on colors\. On colors, a true difference between Tiny CLIP and Pair-tuned of "
+        r"([0-9.]+) points would be found",
         detail,
     )
     assert found and float(found[1]) == pytest.approx(100 * least, rel=0.1)
     more = verdict(scene(pattern, (A, B)), LIES).more
-    assert re.match(r"Where .+ and .+ are tied \(colors\), a true difference of", more)
+    assert more.startswith("On colors, a true difference between Tiny CLIP and Pair-tuned of")
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -296,3 +299,19 @@ def test_unknown_points_are_ignored():
 def test_the_detail_has_both_numbers_in_the_chosen_unit(units, detail):
     lead = "Both leads are clear (paired tests, p < .05 after Holm's correction)."
     assert finding_for(leads(X), leads(X), units=units).detail == f"{detail} {lead}"
+
+
+def test_a_heading_names_the_gains_of_other_models_and_not_types_solved_without_the_picture():
+    pattern = {("number", "oxx"): 120, ("shape", "oxx"): 150, ("object", "xox"): 60}
+    comparison = scene(pattern | {("number", "ooo"): 300, ("object", "ooo"): 300}, (B, A, C))
+    less = "Pair-tuned is fooled less often than Tiny CLIP and Tiny SigLIP."
+    gain = "Tiny CLIP knows objects better."
+    for solved, skill, row in (
+        (("shape",), f"It counts better, {gain}", (A, "number")),
+        (("number", "shape"), gain, (A, "object")),
+        (("number", "shape", "object"), "", (A, "")),
+    ):
+        finding = verdict(replace(comparison, solved=solved), LIES)
+        assert finding.heading == f"{less} {skill}".strip()
+        assert finding.row.subtype == row[1] and finding.row in comparison.rows
+        assert row[1] != "object" or finding.row.model == A

@@ -108,8 +108,8 @@ def compare(
     presentation, renamed = question_set.presentation.kind(kind), display_names.read(store)
     finding = verdict(comparison, presentation, renamed)
     of_cases = f"In the slice '{named_slice}': " if named_slice else ""
+    print_words([of_cases + finding.heading, finding.detail], how)
     if rows == "edit" and how in ("latex", "markdown"):
-        print_words([of_cases + finding.heading, finding.detail], how)
         click.echo(rows_text(comparison, question_set, presentation, renamed, how), nl=False)
         return
     if rows == "edit":
@@ -118,7 +118,6 @@ def compare(
         table = compare_metrics(
             question_set, question_set.models, averaging, unit, named_slice=named_slice
         )
-    print_words([of_cases + finding.heading, finding.detail], how)
     if how in READ:
         leading = [name for name in LEADING if name in table]
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]

@@ -229,10 +229,9 @@ def count_text(subject: PageSubject, case_filter: Filter) -> str:
     by_outcome = counts(subject, case_filter)
     if case_filter.kind in movement_kinds():
         return f"{by_outcome['all']:,}"
-    n_cases = f"{by_outcome[case_filter.outcome]:,}"
     is_halved = subject.question_set.run(case_filter.model).n_orders == 2
-    if is_halved and case_filter.outcome == "fooled" and by_outcome["tied"]:
-        n_cases = count_halves(by_outcome["fooled"] - by_outcome["tied"], by_outcome["tied"])
+    n_once = by_outcome["tied"] if is_halved and case_filter.outcome == "fooled" else 0
+    n_cases = count_halves(by_outcome[case_filter.outcome] - n_once, n_once)
     return f"{n_cases} of {by_outcome['all']:,}"
 
 

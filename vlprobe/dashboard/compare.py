@@ -6,7 +6,7 @@ corners of the selected area (`area`), the bucket, the order and the page. Older
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -25,7 +25,6 @@ from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
     PageSubject,
     carry,
-    counts,
     dataset_name,
     model_labels,
     model_name,
@@ -42,7 +41,7 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, follow_links, link_page
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, fold, follow_links, link_page, press
 from vlprobe.registry import is_control
 from vlprobe.render import charts, forest
 from vlprobe.render.findings import order_sentences, ties, verdict
@@ -54,6 +53,7 @@ from vlprobe.render.sentences import capitalized, counted, joined, sentence_name
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.scoring import thumbnails
+from vlprobe.types import POOLED
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
@@ -76,19 +76,20 @@ def draw_page() -> None:
         quiet(f"Choose up to {MOST} models, in the list above.")
         return
     unit = "spread" if st.query_params.get("unit") == "spread" else "cosine"
-    arguments = contest.question_set, contest.compared, contest.kind, unit
     left_out = tuple(st.query_params.get_all("without"))
     types = view(views.leaderboard.chosen_types, contest.question_set, contest.kind, left_out)
     contest = replace(contest, types=types)
+    arguments = contest.question_set, contest.compared, contest.kind, unit
     comparison = view(views.paired_tests.compare_models, *arguments, types=types)
-    names = {model: model_name(model) for model in contest.compared}
-    finding = verdict(comparison, contest.kind_presentation, names)
+    finding = verdict(comparison, contest.kind_presentation, renamed())
     heading, detail = (unbroken(text) for text in (finding.heading, finding.short))
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
     if st.query_params.get("score") == "right" and not contest.kind_presentation.is_movement:
         quiet(COUNTS_FOOLED)
     if types:
-        quiet(f"Only {counted(len(types), 'type')} of edit, as chosen on the scorecard.")
+        with draw_row("chosen_types"):
+            st.markdown(f":small[Only {counted(len(types), 'type')} of edit.]", width="content")
+            press("Show all types", write_choice, {"without": None})
     say_left_out(contest)
     open_row = draw_forest(contest, comparison, finding.row, export_slot)
     frame.say_strangers(contest, contest.compared)
@@ -120,6 +121,7 @@ COUNTS_FOOLED = (
     "Differences counts the wrong captions that fool a model, also when the scorecard shows “Right, %”: "
     "a difference of −3 points here is +3 points there."
 )
+IN_CSV = "Cases right in one order only (base_halves, model_halves) count half in the differences of the CSV file."
 MOST = views.paired_tests.MOST_COMPARED - 1  # models in addition to the baseline
 FIRST = 4  # of them without a choice
 # Widths in pixels: a letter, the rest of a tag, and the elements at the right of the picker.
@@ -268,26 +270,28 @@ def draw_forest(
     totals = []
     if not contest.types:  # published totals are of all types
         totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
-    labels = {model: model_name(model) for model in contest.compared}
     dataset = dataset_name(contest.question_set.runs[0].dataset)
     left_out = tuple(st.query_params.get_all("without"))
     sized = view(views.leaderboard.of_types, contest.question_set, left_out)
     blind = view(views.estimates.fewer_words, contest.question_set, contest.kind, contest.types)
-    titles = {each: forest.row_title(each, kind) for each in comparison.subtypes}
-    shares = {title: blind.get(each, math.nan) for each, title in titles.items()}
-    if note := solved_note(shares, "rows"):
-        st.markdown(f":small[:orange[:material/info:] {plain(note)}]")
+    shares = {forest.row_title(each, kind): blind.get(each, 1.0) for each in comparison.subtypes}
+    column_name = partial(views.leaderboard.column_name, contest.question_set, contest.kind)
+    note = solved_note(shares, "rows")
+    draw_solved(note, [column_name(each) for each in comparison.solved if each], "solved")
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
         _draw_legend(contest)
 
-    def row_address(subtype: str, model: str) -> str:
-        query = {"set": contest.key, "kind": contest.kind, "model": baseline, "type": subtype}
-        rivals = {"with": BETWEEN.join(contest.rivals), "tab": "differences"}
-        rivals |= {"without": left_out}
-        return address("compare", query | rivals | {"other": model or proof.model})
+    kept = ("set", "kind", "model", "with", "tab", "without", "shown", "score")
+    linked = {name: st.query_params.get_all(name) for name in kept}
 
-    figure = partial(forest.forest_figure, comparison, kind, contest.looks, labels)
+    def row_address(subtype: str, model: str) -> str:
+        return address("compare", linked | {"type": subtype, "other": model or proof.model})
+
+    n_totals = counted(len(totals), "other model")
+    without_totals = f"The figure leaves out the published totals of {n_totals}." if totals else ""
+    of_halves = IN_CSV if any(sum(row.halves) for row in comparison.rows) else ""
+    figure = partial(forest.forest_figure, comparison, kind, contest.looks, renamed())
     selectable_chart(
         lambda: forest.without_legend(figure(totals, row_address)),
         "forest",
@@ -296,7 +300,8 @@ def draw_forest(
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names, totals),
-        caption=joined(forest.caption(comparison, kind, labels, dataset), note),
+        caption=joined(forest.caption(comparison, kind, renamed(), dataset), note, without_totals),
+        notes={"text": without_totals, "column": without_totals, "table": of_halves},
         text=partial(forest.rows_text, comparison, sized, kind, renamed(), note=note),
         printed=figure,
         has_tools=False,
@@ -359,36 +364,27 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
     filter for the left column.
     """
     filters = side_filters(contest, test)
-    sizes = [test.only_base, test.only_model]
-    if comparison.is_movement:
-        sizes = [n_passing(contest, case_filter) for case_filter in filters]
     with draw_row("parting"):
         st.html(tag("h2", "Where they disagree"), width="content")
         draw_row_picker(contest, comparison, test)
         st.space("stretch")
         _draw_legend(contest)
+    noun = wrong_captions(contest.kind_presentation)
     with st.container(key="facing"):
-        columns = zip(st.columns(2, gap="large"), ("left", "right"), filters, sizes, strict=True)
-        for slot, name, case_filter, n_cases in columns:
+        if shared := describe_shared(test, comparison, contest.names, noun):
+            quiet(shared)
+        columns = zip(st.columns(2, gap="large"), ("left", "right"), filters, strict=True)
+        for slot, name, case_filter in columns:
             with slot:
                 share = ""
                 if not comparison.is_movement:
                     # If cases were left out, a share would be of other cases than in the plot
                     share = case_links.share_text(contest, case_filter, not test.n_left_out)
-                _draw_side(contest, name, case_filter, n_cases, share)
-    quiet(describe_shared(test, comparison, wrong_captions(contest.kind_presentation)))
+                _draw_side(contest, name, case_filter, share)
     if not comparison.is_movement:
         # "=" differs between models asked in one order of the captions and in both
         runs = [contest.question_set.run(model) for model in contest.compared]
         twice = [contest.names[run.model] for run in runs if run.n_orders == 2]
-        for case_filter in filters:
-            name = contest.names[case_filter.model]
-            both = replace(case_filter, other_outcome="fooled")
-            if name in twice and (n_once := counts(contest, both)["tied"]):
-                quiet(
-                    f"Of those that fool both, {n_once:,} fool {name} in only one order of the captions and count as "
-                    "half in the plot."
-                )
         equal = ["equal scores"] if len(twice) < len(runs) else []
         equal += [f"fooled in one of two orders ({', '.join(twice)})"] if twice else []
         quiet(f"Marks on the cards: ✕ fooled, ✓ not fooled, = {', or '.join(equal)}.")
@@ -405,6 +401,16 @@ def filter_of_case(contest: PageSubject, row: PairedTest) -> Filter:
     return Filter(contest.model, contest.kind, outcome="all", other=row.model)
 
 
+def draw_solved(note: str, columns: Collection[str], key: str) -> None:
+    """Draw a note on columns that can be solved without the picture, and a button that leaves out these columns."""
+    if note:
+        with draw_row():
+            st.markdown(f":small[:orange[:material/info:] {plain(note)}]", width="content")
+            if columns:
+                without = {*st.query_params.get_all("without"), *columns}
+                press("Leave them out", write_choice, {"without": without}, key=key)
+
+
 def _draw_legend(contest: PageSubject) -> None:
     entries = [
         htpy.span[embed(mark(contest.looks[model])), htpy.bdi[name]]
@@ -413,10 +419,9 @@ def _draw_legend(contest: PageSubject) -> None:
     st.html(str(htpy.p(".vp-legend")[entries]), width="content")
 
 
-def _draw_side(
-    contest: PageSubject, side: str, case_filter: Filter, n_cases: int, share: str
-) -> None:
+def _draw_side(contest: PageSubject, side: str, case_filter: Filter, share: str) -> None:
     """Draw one column: the number of cases, a link to all of them, their share, and cards for the first ones."""
+    n_cases = n_passing(contest, case_filter)
     model, rival = contest.names[case_filter.model], contest.names[case_filter.other]
     words: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
     if case_filter.kind in movement_kinds():
@@ -515,13 +520,9 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, more: str) -> N
         st.info("These models did not answer any of the same questions.")
         return
     # The plot has the difference in the share of all cases, with the one interval to cite
-    shares = view(views.paired_tests.model_shares, contest.question_set, contest.kind)
-    right = {each.model: 1 - each.share for each in shares}
-    of_kind = table["metric"].map(lambda name: contest.metrics[name].kinds == (contest.kind,))
-    base = (table["base_alone"] - right[contest.model]).abs()
-    is_equal = base + (table["value"] - table["model"].map(right.__getitem__)).abs() < 1e-9
-    is_same = of_kind & is_equal.groupby(table["metric"]).transform("all")
-    every, table = table, table if contest.types else table.loc[~is_same]
+    is_same = table["metric"] == contest.kind_presentation.accuracy
+    is_same &= (table["averaging"] == POOLED) & (not contest.types)
+    every, table = table, table.loc[~is_same]
     if not any(table["verdict"]):
         return
     st.subheader("The numbers", anchor=False)
@@ -581,11 +582,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
     marked = Filter(base, kind, outcome="all", other=rival, within=area)
     case_filter = sentence.with_order(contest, marked)
     points, total = view(views.paired_outcomes.scatter, contest.question_set, base, rival, kind)
-    n_inside = 0
-    if area:
-        n_inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]
-    of_two = replace(contest, rivals=(rival,))
-    margin_map.draw_map(of_two, points, total, area, n_inside)
+    margin_map.draw_map(replace(contest, rivals=(rival,)), points, total, case_filter)
     if kind in movement_kinds():
         return case_filter
     return bucket(case_filter, sentence.pick_bucket(contest, case_filter))

@@ -4,7 +4,6 @@ The URL names the selected area (`area`, its corners) and the tool that selects 
 """
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -12,11 +11,11 @@ import streamlit as st
 
 from vlprobe.dashboard.chart import inked
 from vlprobe.dashboard.export import draw_menu
-from vlprobe.dashboard.state import PageSubject, choose, quiet, write_choice
+from vlprobe.dashboard.state import PageSubject, choose, counts, quiet, write_choice
 from vlprobe.dashboard.widgets import BETWEEN, press
 from vlprobe.render import charts
 from vlprobe.render.words import edit_title, movement_kinds
-from vlprobe.views.filter import corners_text, parse_corners
+from vlprobe.views.filter import Filter, corners_text, parse_corners
 
 CORNERS = 40  # maximum number of corners of a lasso, so that links do not get too long
 TOOLS = {"box": "Box", "lasso": "Lasso"}
@@ -31,21 +30,14 @@ HOW_TO_READ_MOVED = (
 )
 
 
-def draw_map(
-    subject: PageSubject,
-    points: pd.DataFrame,
-    n_cases: int,
-    area: Sequence[tuple[float, float]],
-    n_inside: int,
-) -> None:
+def draw_map(subject: PageSubject, points: pd.DataFrame, n_cases: int, case_filter: Filter) -> None:
     """Draw the margins of a model and of the first model it is compared with.
 
     Args:
         subject: The subject, with at least one model to compare with.
         points: The marks, with the columns case, margin, other_margin, subtype, source and target.
         n_cases: Number of cases that have both margins.
-        area: Corners of the selected area. Empty if none is selected.
-        n_inside: Number of cases in the area.
+        case_filter: The filter for the cases in the selected area, or for all cases.
     """
     base, rival, kind = subject.model, subject.rivals[0], subject.kind
     names, is_moved = subject.names, kind in movement_kinds()
@@ -59,14 +51,15 @@ def draw_map(
                 f"The plot shows {len(points):,} of {n_cases:,} cases, chosen at random. "
                 "Selecting an area selects all cases in it."
             )
-        if area:
+        if case_filter.within:
+            n_inside = counts(subject, case_filter)["all"]
             words = f"<strong>{n_inside:,}</strong> of {n_cases:,} cases are in the selected area."
             st.html(f'<p class="vp-marked">{words}</p>')
             press("Clear the area", write_choice, {"area": None}, icon="ink_eraser", key="unmark")
     with left:
         words = {name: edit_title(name) for name in points["subtype"].unique()}
-        look = subject.looks, words, area, tool, is_moved, names
-        figure = charts.compare.margins(points, base, rival, *look)
+        look = subject.looks, words, case_filter.within, tool, is_moved
+        figure = charts.compare.margins(points, base, rival, *look, names=names)
         # Use a new key for each area, so that only the URL's area is drawn and none is left over from the mouse.
         key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
         drawn = inked(figure)

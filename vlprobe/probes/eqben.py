@@ -79,6 +79,7 @@ PRESENTATION = Presentation(
         "pair": KindPresentation(
             label="Two pictures, two captions",
             lie="a near-identical pair",
+            accuracy="group_score",
             lies="near-identical pairs",
             question="Each of two pictures has its own caption: all four comparisons should favor it.",
             body="pair",
@@ -91,6 +92,7 @@ PRESENTATION = Presentation(
         "foil": KindPresentation(
             label="One picture, two captions",
             lie="a wrong caption",
+            accuracy="foil_accuracy",
             sentence="A picture has two captions, and one of them is wrong: a foil. A model has to choose the true "
             "caption. **Higher is better**: fewer foils fool the model.",
             question="The true caption should score higher than the wrong one.",

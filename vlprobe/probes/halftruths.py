@@ -33,6 +33,7 @@ PRESENTATION = Presentation(
         KIND: KindPresentation(
             label="A short caption, and the same with a wrong detail",
             lie="a wrong detail",
+            accuracy="half_truth_accuracy",
             lies="wrong details",
             question="The longer caption adds a wrong detail: the short one should score higher.",
             body="edit",

@@ -43,6 +43,7 @@ PRESENTATION = Presentation(
         KIND: KindPresentation(
             label="A caption, a rewording of it and a wrong caption",
             lie="a wrong caption",
+            accuracy="augmented_accuracy",
             question="Both true captions should score higher than the wrong one.",
             several_comparisons=True,
             guess_held=1 / 3,

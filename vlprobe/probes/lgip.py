@@ -81,6 +81,7 @@ PRESENTATION = Presentation(
         "flip": KindPresentation(
             label="Wrong caption: it no longer fits the picture",
             lie="a wrong word",
+            accuracy="positive_rate",
             question="An edit makes the caption wrong: the true caption should score higher.",
             body="edit",
             edit_label="Wrong",
@@ -89,6 +90,7 @@ PRESENTATION = Presentation(
         "combined": KindPresentation(
             label="Reworded and wrong",
             lie="a reworded wrong caption",
+            accuracy="combined_positive_rate",
             question="An edit rewords the caption and makes it wrong: the true caption should score higher.",
             body="edit",
             edit_label="Reworded and wrong",

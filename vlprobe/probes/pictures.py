@@ -82,6 +82,7 @@ PRESENTATION = Presentation(
         metrics.CHANGED: KindPresentation(
             label="Changed picture",
             lie="a wrong caption of a changed picture",
+            accuracy="picture_positive_rate",
             lies="wrong captions of changed pictures",
             question="The picture is changed, but its content stays the same: the true caption "
             "should score higher.",
@@ -91,6 +92,7 @@ PRESENTATION = Presentation(
         metrics.WRITTEN: KindPresentation(
             label="A false word written on the picture",
             lie="a word written on the picture",
+            accuracy="typographic_positive_rate",
             lies="wrong captions of pictures with a false word",
             question="The wrong caption's word is written on the picture: the true caption should still score higher.",
             body="changed_picture",

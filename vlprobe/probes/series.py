@@ -56,6 +56,7 @@ PRESENTATION = Presentation(
         "order": KindPresentation(
             label="Candidates in human order",
             lie="another candidate",
+            accuracy="order_first",
             lies="first choices",
             winner="another candidate",
             question="The candidate that people ranked first should score highest.",

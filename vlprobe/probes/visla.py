@@ -57,6 +57,7 @@ PRESENTATION = Presentation(
         "t2t": KindPresentation(
             label="Texts: two with the same meaning, one lookalike",
             lie="a lookalike sentence",
+            accuracy="t2t_accuracy",
             lies="lookalike sentences",
             question="Two captions mean the same: they should be closer to each other than to the third.",
             body="triplet",
@@ -66,6 +67,7 @@ PRESENTATION = Presentation(
         "i2t": KindPresentation(
             label="A picture against the three texts",
             lie="a lookalike caption",
+            accuracy="i2t_accuracy",
             lies="lookalike captions",
             question="A picture should prefer both true captions to the wrong one.",
             several_comparisons=True,
@@ -74,6 +76,7 @@ PRESENTATION = Presentation(
         "i2t-pair": KindPresentation(
             label="A picture, its caption and a wrong caption",
             lie="a wrong caption",
+            accuracy="pair_accuracy",
             sentence="A picture has two captions, and one of them is wrong. A model has to choose the true caption. "
             "**Higher is better**: fewer wrong captions fool the model.",
             question="The true caption should score higher than the wrong one.",

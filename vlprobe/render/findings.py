@@ -31,6 +31,7 @@ from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_tests import MOST_COMPARED, Leader, ModelShare, PairedTest, PairedTests
 from vlprobe.views.records import EstimateRow, PointRow, records
 
+MOST_AHEAD = 2  # models whose better types of edit a heading about another model names
 MOST_SKILLS = 3  # longer lists of types of edit or tied models are only counted
 UNFIT = "a basic check here (matching pictures with their captions)"
 WIDE = 0.2  # with a wider interval, it is unknown whether a model guesses
@@ -48,10 +49,14 @@ class Verdict:
     """
 
     heading: str
-    detail: str
+    short: str
     row: PairedTest
-    short: str = ""
     more: str = ""
+
+    @property
+    def detail(self) -> str:
+        """The text that belongs to the heading."""
+        return joined(self.short, self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,7 @@ def verdict(
     """
     finding = _Comparison(tests, kind, renamed or {}).verdict()
     tied = [row.detectable for row in tests.rows if row.verdict == "tied" and not row.subtype]
-    detectable, short = power(tied, tests.unit), finding.short or finding.detail
-    detail, more = joined(finding.detail, detectable), joined(finding.more, detectable)
-    return replace(finding, detail=detail, short=short, more=more)
+    return replace(finding, more=joined(finding.more, power(tied, tests.unit)))
 
 
 class _Comparison:
@@ -203,14 +206,30 @@ class _Comparison:
     ) -> tuple[str, list[ModelShare], PairedTest]:
         """Return a heading that all winners are better than all losers, the winners, and the test that proves it."""
         pairs = [(winner, loser) for winner in winners for loser in losers]
-        subtypes = common([self.better_at(*pair) for pair in pairs])
         subject = {1: "It", 2: "Both"}.get(len(winners), "All")
-        skills = {subject: subtypes}
-        if len(pairs) == 1:
-            skills[self.names[losers[0].model]] = self.better_at(losers[0], winners[0])
+        skills, proof = {subject: self.named_types(pairs)}, self.proof(pairs)
+        gains = {loser: [(loser, winner) for winner in winners] for loser in losers}
+        ahead = [loser for loser in losers if self.named_types(gains[loser])]
+        if ahead and not skills[subject]:
+            proof = self.proof(gains[ahead[0]])
         names = self.name(losers[0]) if len(losers) == 1 else self.named(losers)
         less = f"{self.named(winners)} {self.less(winners)} than {names}."
-        return joined(less, self.skills(skills)), winners, self.proof(pairs)
+        some = ""
+        if len(ahead) > MOST_AHEAD:
+            do = "move less" if self.moves else "do better"
+            some = f"{self.named(ahead)} {do} on some types of edit."
+        else:
+            skills |= {self.names[loser.model]: self.named_types(gains[loser]) for loser in ahead}
+        return joined(less, self.skills(skills), some), winners, proof
+
+    def named_types(self, pairs: Sequence[tuple[ModelShare, ModelShare]]) -> list[str]:
+        """Return the types of edit on which the first model of each pair is better. If few, only sound ones."""
+        types = common([self.better_at(*pair) for pair in pairs])
+        return types if len(types) > MOST_SKILLS else self.sound(types)
+
+    def sound(self, subtypes: Sequence[str]) -> list[str]:
+        """Leave out the types of edit that can be solved without the picture."""
+        return [subtype for subtype in subtypes if subtype not in self.tests.solved]
 
     def no_better(self, models: Sequence[ModelShare], other: ModelShare) -> str:
         """State that models are not clearly better than a control or than a model that failed its checks."""
@@ -225,11 +244,16 @@ class _Comparison:
         """Return the test with the largest difference among the tests that prove the heading.
 
         The first model of each pair is better than the second. The tests are on the types of edit that the heading
-        names, or on all cases.
+        names, or else, if some types can be solved without the picture, on any other type, or on all cases.
         """
-        subtypes = common([self.better_at(*pair) for pair in pairs]) or [""]
+        types = [self.sound(self.better_at(*pair)) for pair in pairs]
+        if shared := common(types):
+            types = [shared] * len(pairs)
+        elif not self.tests.solved or not any(types):
+            types = [[""]] * len(pairs)
         rivals = [loser if winner is self.base else winner for winner, loser in pairs]
-        return self.furthest(self.row(rival, subtype) for rival in rivals for subtype in subtypes)
+        each = zip(rivals, types, strict=True)
+        return self.furthest(self.row(rival, subtype) for rival, of in each for subtype in of)
 
     def less(self, models: Sequence[ModelShare], how: str = "less") -> str:
         """State that models are fooled less (or more) often, or for kinds of movement, that their scores move less."""
@@ -289,39 +313,32 @@ class _Comparison:
 
     def details(self, heading: str, winners: Sequence[ModelShare]) -> dict[str, str]:
         """Return the parts of the text below the heading, as in `Verdict`."""
-        ties = there = apart = ""
+        ties = detectable = ""
         losers = self.having("more") if self.base in winners else [self.base]
         if len(winners) == len(losers) == 1:
-            ties, there, apart = self.ties(losers[0] if self.base in winners else winners[0])
+            ties, detectable = self.ties(losers[0] if self.base in winners else winners[0])
         more = []
         if not self.is_pair:
             others = [rival for rival in self.rivals if rival not in winners and rival.is_fit]
             more = self.others(others, heading)
         notes = self.notes("a control" not in heading)
-        return {
-            "detail": joined(self.shares(winners), ties, there, *more, *notes),
-            "short": joined(self.shares(winners), ties, *notes),
-            "more": joined(apart, *more),
-        }
+        short = joined(self.shares(winners), ties, *notes)
+        return {"short": short, "more": joined(detectable, *more)}
 
-    def ties(self, rival: ModelShare) -> tuple[str, str, str]:
-        """Name the types of edit on which a rival and the baseline are tied, and the detectable difference: as the next
-        sentence, and as a sentence that names the models and types.
-        """
+    def ties(self, rival: ModelShare) -> tuple[str, str]:
+        """Name the types of edit on which a rival and the baseline are tied, and the detectable difference."""
         rows = [self.row(rival, subtype) for subtype in self.subtypes]
         tied = [row for row in rows if row.verdict == "tied"]
         if not tied:
-            return "", "", ""
+            return "", ""
         types = nouns([row.subtype for row in tied])
         on = f"{len(tied)} of {len(self.subtypes)} types of edit"
         on = types if len(tied) <= MOST_SKILLS else on
         detectable = power([row.detectable for row in tied], self.tests.unit)
         both = self.named([self.base, rival])
-        where = f"Where {both} are tied ({types}), a true"
-        there, apart = (
-            detectable.replace("A true", words, 1) for words in ("There, a true", where)
-        )
-        return f"{'The two' if self.is_pair else both} are tied on {on}.", there, apart
+        words = f"On {types}, a true difference between {both}"
+        detectable = detectable.replace("A true difference", words, 1)
+        return f"{'The two' if self.is_pair else both} are tied on {on}.", detectable
 
     def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
         """Describe the rivals that the heading does not name. Rivals with equal results share a sentence."""

@@ -18,6 +18,7 @@ from vlprobe.render.findings import verdict
 from vlprobe.render.numbers import TOO_FEW, chance_cell, number, power
 from vlprobe.render.sentences import (
     capitalized,
+    count_halves,
     counted,
     halves_note,
     joined,
@@ -66,17 +67,9 @@ def signed(value: float, unit: str) -> str:
     >>> signed(-0.0658, "rate"), signed(0.05, "rate"), signed(0.0012, "cosine"), signed(0.0, "rate")
     ('−6.6', '+5.0', '+0.0012', '0.0')
     """
-    text = magnitude(value, unit)
-    if math.isnan(value) or not text.strip("0."):
-        return text
-    return f"{MINUS if value < 0 else '+'}{text}"
-
-
-def magnitude(value: float, unit: str) -> str:
-    """Format a difference without its sign."""
-    if math.isnan(value):
-        return "-"
-    return f"{100 * abs(value):.1f}" if unit == "rate" else f"{abs(value):.4f}"
+    text = number(abs(value), "rate" if unit == "rate" else "cosine").removesuffix(" %")
+    sign = (MINUS if value < 0 else "+") if text.strip("0.-") else ""
+    return f"{sign}{text}"
 
 
 def in_words(row: PairedTest, comparison: PairedTests) -> str:
@@ -87,7 +80,7 @@ def in_words(row: PairedTest, comparison: PairedTests) -> str:
         return "tied, corrected" if only_uncorrected(row) else "tied"
     points = " points" if comparison.unit == "rate" else ""
     word = "less" if row.verdict == "fewer" and comparison.is_movement else row.verdict
-    return f"{magnitude(row.difference, comparison.unit)}{points} {word}"
+    return f"{signed(abs(row.difference), comparison.unit).removeprefix('+')}{points} {word}"
 
 
 def only_uncorrected(row: PairedTest) -> bool:
@@ -111,14 +104,21 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
     return f"any {noun}" if article in ("a", "an", "another") and noun else f"any: {lie}"
 
 
-def describe_shared(row: PairedTest, comparison: PairedTests, noun: str) -> str:
-    """Describe how many cases fool both models or neither, and how many only one of the models answered."""
-    if comparison.is_movement:
+def describe_shared(
+    row: PairedTest, comparison: PairedTests, names: Mapping[str, str], noun: str
+) -> str:
+    """Describe how many cases fool each model, both models or neither, and how many only one of them answered."""
+    if comparison.is_movement or not row.n_lies:
         return ""
-    lines = [f"{row.both:,} other {noun} fool both models, and {row.neither:,} fool neither."]
-    if row.n_left_out:
-        lines.append(f"{row.n_left_out:,} were answered by only one of the two models.")
-    return " ".join(lines)
+    counts = zip((row.only_base, row.only_model), row.halves, strict=True)
+    base, model = (count_halves(row.both + n - n_once, n_once) for n, n_once in counts)
+    left_out = f"{row.n_left_out:,} were answered by only one of the two models."
+    return joined(
+        f"{names[comparison.baseline.model]} is fooled by {base} of {row.n_lies:,} {noun} and {names[row.model]} by "
+        f"{model}: a difference of {signed(row.difference, comparison.unit)} points.",
+        f"{row.both:,} fool both models, and {row.neither:,} fool neither.",
+        left_out if row.n_left_out else "",
+    )
 
 
 def forest_figure(
@@ -225,7 +225,8 @@ def _draw_rows(
             x=[end for low, high in zip(lows, highs, strict=True) for end in (low, high, None)],
             y=[end for height in heights for end in (height, height, None)],
             mode="lines+markers",
-            line={"color": look.color, "width": 1.8, "dash": "3px,2px"},
+            line={"color": look.color, "width": 1.8, "dash": "2px,2px"},
+            opacity=0.5,  # also in print, where a short interval has room for hardly a dash
             marker={"symbol": "line-ns", "size": 10, "opacity": 1}
             | {"line": {"color": look.color, "width": 1.8}},
             unselected={"marker": {"opacity": 1}},
@@ -383,19 +384,23 @@ def row_in_full(
     else:
         between += f", no interval ({TOO_FEW})"
     base = names[comparison.baseline.model]
-    written = [
-        f"{100 * value:.1f} %" if unit == "rate" else f"{value:.4f}"
-        for value in (row.value, row.base)
-    ]
+    shown_unit = "rate" if unit == "rate" else "cosine"
+    value, base_value = (number(each, shown_unit) for each in (row.value, row.base))
     detectable = f". {power([row.detectable], unit)}".rstrip(". ") if row.verdict == "tied" else ""
-    return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}{detectable}"
+    return f"{verdict}{between} ({value}, {base} {base_value}){counts}{detectable}"
 
 
 def in_columns(
     comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return the rows of the forest plot in words, for a paper: type, model, both values, difference and p."""
+    """Return the rows of the forest plot in words, for a paper: type, model, both values (with the number of cases, of
+    which some may count as half), difference and p.
+    """
     unit = comparison.unit
+
+    def share(value: float, n_cases: int) -> str:
+        count = "" if comparison.is_movement else f"{n_cases * value:,.1f}".removesuffix(".0")
+        return number(value, unit) + (f" ({count})" if count and n_cases else "")
 
     def plain(value: float) -> str:
         return signed(value, unit).replace(MINUS, "-")
@@ -407,8 +412,8 @@ def in_columns(
             {
                 "Type": row_title(row.subtype, kind),
                 "Model": names[row.model],
-                "Moves" if comparison.is_movement else "Fooled": number(row.value, unit),
-                names[comparison.baseline.model]: number(row.base, unit),
+                "Moves" if comparison.is_movement else "Fooled": share(row.value, row.n_lies),
+                names[comparison.baseline.model]: share(row.base, row.n_lies),
                 "Difference": plain(row.difference) + between,
                 f"p ({comparison.correction})": chance_cell(row.p_holm),
                 "Cases": f"{row.n_lies:,}",
@@ -443,6 +448,7 @@ def rows_text(
     details = joined(
         "Intervals: resampled by picture. p: paired permutation test by picture (McNemar's exact test if each "
         f"picture has one answer){family and f', {family}'}.",
+        "" if comparison.is_movement else "In parentheses: the number of cases.",
         halves_note(twice),
         note,
     )
@@ -459,7 +465,7 @@ def how_to_read(comparison: PairedTests) -> str:
     dashed = ""
     if any(map(only_uncorrected, comparison.rows)):
         dashed = (
-            " Dashed: the interval excludes 0, but the difference is not significant after "
+            " Dashed and pale: the interval excludes 0, but the difference is not significant after "
             "correction."
         )
     hidden = ""

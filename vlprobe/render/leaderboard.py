@@ -18,9 +18,9 @@ from vlprobe.render.numbers import (
 from vlprobe.render.sentences import capitalized, count_word, joined, listed, sentence_names
 from vlprobe.render.text_tables import BELOW
 from vlprobe.render.words import dataset_name, edit_title
+from vlprobe.views.estimates import SOLVED
 from vlprobe.views.leaderboard import LeaderboardCell, LeaderboardColumn, ranked_models
 
-SOLVED = 0.1  # a rule without the picture that is wrong less often solves a column
 LEGEND = "95 % intervals in parentheses. Models that share a letter are tied. Bold: clearly best."
 
 

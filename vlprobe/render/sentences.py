@@ -103,10 +103,10 @@ def halves_note(both_orders: Sequence[str]) -> str:
 def count_halves(n_always: int, n_once: int) -> str:
     """Write the number of cases that fool a model in both orders of the captions, and in only one (see `halves_note`).
 
-    >>> count_halves(16, 1082)
-    '16 + 1,082 × ½'
+    >>> count_halves(16, 1082), count_halves(16, 0)
+    ('16 + 1,082 × ½', '16')
     """
-    return f"{n_always:,} + {n_once:,} × ½"
+    return f"{n_always:,} + {n_once:,} × ½" if n_once else f"{n_always:,}"
 
 
 def shorten(text: str, length: int = LONGEST) -> str:

@@ -40,6 +40,7 @@ class KindPresentation:
 
     label: str  # the question in plain words
     lie: str = ""  # what may fool a model: "is fooled by {lie}", "believes {lie}"
+    accuracy: str = ""  # the metric that is the share of cases that do not fool a model
     # Between a model's name and `lie`; "is moved by" where no case counts as fooled
     verb: str = "is fooled by"
     winner: str = ""  # the winner where a model is fooled, in "{winner} wins by"; "" by the body

@@ -29,6 +29,7 @@ COLUMNS = [column.name for column in fields(EstimateRow)]
 # In this order; tags follow
 FIXED_BREAKDOWNS = ("subtype", BREAKDOWN, "strength_bin", "rule", named_slices.BREAKDOWN)
 UNITS = ("cosine", "spread")
+SOLVED = 0.1  # a rule without the picture that is wrong less often solves a type of edit
 SAME_MEAN = 1e-9  # macro and micro means that differ by less count as equal
 
 

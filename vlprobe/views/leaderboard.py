@@ -89,8 +89,8 @@ class LeaderboardColumn:
 
     @property
     def name(self) -> str:
-        """The name of the column in links."""
-        return _column_name(self.question_set, self.kind, self.subtype)
+        """The result of `column_name`."""
+        return column_name(self.question_set, self.kind, self.subtype)
 
     @property
     def is_slice(self) -> bool:
@@ -186,7 +186,7 @@ def chosen_types(
     if not left_out:
         return ()
     every = _types_of(rank_by_type(question_set, kind))
-    types = [name for name in every if _column_name(question_set, kind, name) not in left_out]
+    types = [name for name in every if column_name(question_set, kind, name) not in left_out]
     return tuple(types) if 0 < len(types) < len(every) else ()
 
 
@@ -211,7 +211,8 @@ def _types_of(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name and not name.startswith(PREFIX))
 
 
-def _column_name(question_set: QuestionSet, kind: str, subtype: str) -> str:
+def column_name(question_set: QuestionSet, kind: str, subtype: str) -> str:
+    """Return the name of a column in links."""
     return f"{question_set.key[:8]}.{kind}.{subtype}"
 
 
@@ -294,7 +295,7 @@ def _share_columns(
     rankings = (
         rank_by_type(question_set, kind) if by_edit else {"": rank_models(question_set, kind)}
     )
-    kept = [name for name in rankings if _column_name(question_set, kind, name) not in left_out]
+    kept = [name for name in rankings if column_name(question_set, kind, name) not in left_out]
     n_types = len(_types_of(rankings))
     if len(_types_of(kept)) < min(2, n_types):  # then there is nothing to pool
         kept = [name for name in kept if name]

@@ -121,6 +121,14 @@ class PairedTest:
     detectable: float = math.nan  # detectable difference with 80 % power, after correction
     n_tests: int = 0  # tests for which p_holm is adjusted
 
+    @property
+    def halves(self) -> tuple[int, ...]:
+        """How many cases fool the baseline, and the model, in only one of two orders, and count half in its share."""
+        if not self.both + self.only_base + self.only_model:
+            return 0, 0
+        sides = (self.only_base, self.base), (self.only_model, self.value)
+        return tuple(round(2 * (self.both + n - self.n_lies * share)) for n, share in sides)
+
 
 @dataclass(frozen=True, slots=True)
 class SubtypeShare:
@@ -149,6 +157,7 @@ class PairedTests:
     n_cases: int
     n_more_subtypes: int = 0  # subtypes without a row
     shares: tuple[SubtypeShare, ...] = ()  # named types, those with the most answers first
+    solved: tuple[str, ...] = ()  # types that can be solved without the picture
 
     @property
     def baseline(self) -> ModelShare:
@@ -240,11 +249,10 @@ class PairedTests:
         ]
 
     def table(self) -> pd.DataFrame:
-        """Return the test results as a table, with the numbers of cases as `n_cases`."""
-        rows = pd.DataFrame([asdict(row) for row in self.rows]).rename(
-            columns={"n_lies": "n_cases"}
-        )
-        return rows.assign(baseline=self.baseline.model)
+        """Return the test results as a table, with the numbers of cases as `n_cases` and `PairedTest.halves`."""
+        rows = pd.DataFrame(map(asdict, self.rows)).rename(columns={"n_lies": "n_cases"})
+        rows[["base_halves", "model_halves"]] = [row.halves for row in self.rows]
+        return rows
 
 
 def _ranked(shares: Iterable[ModelShare]) -> tuple[ModelShare, ...]:
@@ -341,6 +349,9 @@ def compare_models(
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
     tests = from_cells(_cells(question_set, runs, kind, unit, numbers, types), kind, at_chance)
+    blind = estimates.fewer_words(question_set, kind)
+    solved = tuple(name for name, share in blind.items() if share < estimates.SOLVED)
+    tests = replace(tests, solved=solved)
     whole = _all_models(question_set)
     if rankings is None:
         rankings = rank_by_type(whole, kind, unit, types)

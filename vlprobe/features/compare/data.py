@@ -512,8 +512,8 @@ class Scorecard:
 
     @property
     def _noun(self) -> str:
-        """What findings count: "types of edit", or "tests" for several kinds of cases."""
-        return "types of edit" if self._is_one_set else "tests"
+        """What findings count: "types of edit", or "tests" if some columns have all cases of a kind."""
+        return "types of edit" if all(each.subtype for each in self._counted) else "tests"
 
     def _best_most_often(self) -> str:
         """Name the models that are best, or tied for best, in the most columns, and the next ones, with the counts, and
@@ -905,10 +905,7 @@ class Scorecard:
 
     def _count(self, column: LeaderboardColumn, cell: LeaderboardCell) -> str:
         """Return the number of cases, or "240 + 694 × ½" if 694 of them fool the model in one of two orders."""
-        row = cell.estimate
-        if row is None or column.question_set.run(row.model).n_orders != 2:
-            return f"{cell.n_fooled:,}"
-        n_once = column.n_halves(row.model)
+        n_once = column.n_halves(cell.estimate.model) if cell.estimate else 0
         n_always = cell.n_fooled if self._is_mirrored(column) else cell.n_fooled - n_once
         return count_halves(n_always, n_once)
 

@@ -127,13 +127,8 @@ def draw_scorecard(is_opened: bool) -> None:
         datasets = {each.question_set.runs[0].dataset for each in part}
         name = f"{dataset_name(*datasets)}: " if len(parts) > 1 == len(datasets) else ""
         st.html(str(htpy.div(".vp-finding")[htpy.h1[name, heading], detail and htpy.p[detail]]))
-        if note := card.note():
-            with draw_row():
-                st.markdown(f":small[:orange[:material/info:] {plain(note)}]", width="content")
-                solved = {each.name for each in part if each.blind < SOLVED and not each.n_types}
-                if solved:
-                    without = {*st.query_params.get_all("without"), *solved}
-                    press("Leave them out", write_choice, {"without": without}, key=part[0].name)
+        solved = {each.name for each in part if each.blind < SOLVED and not each.n_types}
+        compare.draw_solved(card.note(), solved, part[0].name)
         if part is parts[0]:
             frame.say_strangers(subject, shown, subjects[1:])
         sorts = partial(_sort, part, place, is_reversed)

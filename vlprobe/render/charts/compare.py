@@ -1,7 +1,6 @@
 """Charts on Compare: two models' margins, and who did not see the difference in each model's failures."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,8 @@ def margins(
     area: Sequence[tuple[float, float]] = (),
     tool: str = "box",
     moved: bool = False,
-    names: Mapping[str, str] = MappingProxyType({}),
+    *,
+    names: Mapping[str, str],
 ) -> go.Figure:
     """Plot the margins of two models against each other, one mark per case.
 
@@ -35,14 +35,14 @@ def margins(
         area: Corners of the area that the user marked.
         tool: The selection tool for dragging: "box" or "lasso".
         moved: Whether the margin is how far a score moved. No model can be fooled then, and all marks look the same.
-        names: Display names of models, if different from their stored names.
+        names: Display names of models.
     """
     figure = go.Figure()
     x, y = points["margin"].to_numpy(), points["other_margin"].to_numpy()
     texts = _hover_texts(points, subtypes)
     x_color, x_symbol = styles[x_model]
     y_color, y_symbol = styles[y_model]
-    x_name, y_name = names.get(x_model, x_model), names.get(y_model, y_model)
+    x_name, y_name = names[x_model], names[y_model]
     groups = [
         ((x > 0) & (y > 0), "neither fooled", QUIET, "circle"),
         ((x <= 0) & (y <= 0), "both fooled", BOTH_FOOLED, "x"),

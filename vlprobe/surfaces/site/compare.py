@@ -119,7 +119,7 @@ def _contest(
         "rows": {
             row_key(row.subtype, row.model): [
                 forest.row_in_full(row, comparison, names, kind),
-                forest.describe_shared(row, comparison, wrong_captions(kind)),
+                forest.describe_shared(row, comparison, names, wrong_captions(kind)),
             ]
             for row in comparison.rows
         },
