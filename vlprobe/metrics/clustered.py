@@ -31,15 +31,6 @@ class GroupRates:
         n_cases = np.where(self.n_cases > 0, self.n_cases, np.nan)
         return self.n_events / n_cases
 
-    def only(self, indices: np.ndarray) -> "GroupRates":
-        """Return the counts for the groups with the given indices."""
-        return GroupRates(
-            self.n_cases[indices],
-            self.n_events[indices],
-            self.n_clusters[indices],
-            self.effective_sizes[indices],
-        )
-
 
 def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> GroupRates:
     """Compute the rate and the effective sample size of each group.

@@ -53,11 +53,11 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
     kind = subject.presentation.kind(kind_name)
     types = keys_of_types(subject, kind_name)
     question_set = subject.question_set
-    patterns: dict[str, Sequence[Pattern]] = {}
-    if not kind.is_movement:
-        for model in subject.models:
-            summary = views.patterns.patterns(question_set, Filter(model, kind_name))
-            patterns[model] = summary.patterns[:MOST_PATTERNS]
+    patterns = {
+        model: views.patterns.patterns(question_set, model, kind_name)[:MOST_PATTERNS]
+        for model in subject.models
+        if not kind.is_movement
+    }
     slices = views.named_slices.of_kind(question_set, kind_name)
     published = _numbers(subject, kind_name, patterns, list(slices))
     numbers = list(dict.fromkeys([*published, *linked_cases]))
