@@ -63,9 +63,13 @@ def test_the_cases_of_all_kinds_include_the_default_cases():
     assert len(every) > len(default)
 
 
-def test_a_kind_that_judges_rejected_cannot_be_chosen():
+def test_only_kinds_that_judges_accepted_can_be_chosen():
     (option,) = [option for option in PROBE.options if option.name == "kinds"]
     assert option.choices == (*lgip.KINDS, *kind_edits.NAMES)
+    assert option.parse(list(option.choices)) == list(option.choices)
+    for kinds in (["quantifier"], ["flip", "quantifier"], []):
+        with pytest.raises(InvalidInput, match="Expected"):
+            option.parse(kinds)
 
 
 @pytest.mark.parametrize("name", kind_edits.NAMES)

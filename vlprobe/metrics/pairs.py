@@ -229,13 +229,19 @@ def prepare(rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFr
 
 
 _metric = functools.partial(
-    Metric, version=3, unit="rate", direction="up", source="EqBen, section 5", kinds=("pair",)
+    Metric,
+    version=3,
+    unit="rate",
+    direction="up",
+    chance=0.5,
+    source="EqBen, section 5",
+    kinds=("pair",),
 )
 _foil_metric = functools.partial(_metric, source="VALSE; EqBen, table 2", kinds=("foil",))
 
 
 def _order_metric(
-    *, name: str, label: str, help: str, chance: float, orders: tuple[str, ...]
+    *, name: str, label: str, help: str, chance: float = 0.5, orders: tuple[str, ...]
 ) -> Metric:
     return _metric(
         name=name,
@@ -300,7 +306,6 @@ METRICS = (
         label="Matched, captions in order",
         help="Share of picture pairs matched with their captions when the caption of the picture "
         "on the left is listed first.",
-        chance=0.5,
         orders=("order_12",),
     ),
     _order_metric(
@@ -308,7 +313,6 @@ METRICS = (
         label="Matched, captions swapped",
         help="Share of picture pairs matched with their captions when the caption of the picture "
         "on the right is listed first. A model that follows the order fails.",
-        chance=0.5,
         orders=("order_21",),
     ),
     _order_metric(
@@ -323,7 +327,6 @@ METRICS = (
         label="Foil accuracy",
         help="Share of pictures that score their caption above a foil; for models tested with the "
         "captions in both orders, the mean of the two.",
-        chance=0.5,
         value=foil_accuracy,
         tied=_foil_tied,
     ),
@@ -348,7 +351,6 @@ METRICS = (
         name="judged_rightly",
         label="Correct judgments (acc)",
         help="Mean of two shares: accepted captions and rejected foils. Chance is 0.5.",
-        chance=0.5,
         value=judged_rightly,
         tied=lambda rows: _caption_tied(rows) | _rejection_tied(rows),
     ),
@@ -383,21 +385,18 @@ ORDER_METRICS = (
         help="Share of questions whose answer changes when the two captions are swapped. A "
         "model that always picks the first caption gets 100 %.",
         direction="down",
-        chance=0.5,
         value=order_flips,
     ),
     _both_orders_metric(
         name="right_true_first",
         label="Correct, true caption listed first",
         help="Share of correct answers when the true caption is listed first.",
-        chance=0.5,
         value=lambda rows: _orders(rows)[0],
     ),
     _both_orders_metric(
         name="right_wrong_first",
         label="Correct, wrong caption listed first",
         help="Share of correct answers when the wrong caption is listed first.",
-        chance=0.5,
         value=lambda rows: _orders(rows)[1],
     ),
 )

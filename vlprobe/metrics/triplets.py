@@ -66,7 +66,7 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 _metric = functools.partial(
-    Metric, version=3, unit="rate", direction="up", source="VISLA, section 3"
+    Metric, version=3, unit="rate", direction="up", chance=0.5, source="VISLA, section 3"
 )
 _of_picture = functools.partial(_metric, kinds=("i2t",))
 _of_texts = functools.partial(_metric, kinds=("t2t",))
@@ -86,7 +86,6 @@ METRICS = (
         label="Image: P1 against N",
         help="Share of pictures that score P1, the true caption closest in wording to the wrong "
         "one, above the wrong one.",
-        chance=0.5,
         value=lambda rows: scores_higher(rows, "score_0", "score_2"),
         tied=_level(("score_0", "score_2")),
     ),
@@ -94,7 +93,6 @@ METRICS = (
         name="i2t_p2_n",
         label="Image: P2 against N",
         help="Share of pictures that score P2, the other true caption, above the wrong one.",
-        chance=0.5,
         value=lambda rows: scores_higher(rows, "score_1", "score_2"),
         tied=_level(("score_1", "score_2")),
     ),
@@ -111,7 +109,6 @@ METRICS = (
         name="t2t_p1_n",
         label="Text: P1-N",
         help="Share of triplets in which P2 is closer to P1 than to the wrong caption.",
-        chance=0.5,
         value=lambda rows: scores_higher(rows, "text_01", "text_12"),
         tied=_level(("text_01", "text_12")),
     ),
@@ -119,7 +116,6 @@ METRICS = (
         name="t2t_p2_n",
         label="Text: P2-N",
         help="Share of triplets in which P1 is closer to P2 than to the wrong caption.",
-        chance=0.5,
         value=lambda rows: scores_higher(rows, "text_01", "text_02"),
         tied=_level(("text_01", "text_02")),
     ),
@@ -139,7 +135,6 @@ METRICS = (
         name="pair_accuracy",
         label="Pair accuracy",
         help="Share of pictures that score the true caption above the wrong one.",
-        chance=0.5,
         kinds=("i2t-pair",),
         value=lambda rows: scores_higher(rows, "score_0", "score_1"),
         tied=_level(("score_0", "score_1")),

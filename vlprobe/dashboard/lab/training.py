@@ -325,7 +325,7 @@ def _buttons(job: Job, request: TrainRequest) -> None:
     elif not changes("Training runs cannot be started or stopped here."):
         return
     elif not job.ended:
-        draw_stop(job, "Cancel", "Stopping at the next step", "train_cancel")
+        draw_stop(job, "Stopping at the next step", "train_cancel")
     else:
         draw_resume(job, "train_resume")
 

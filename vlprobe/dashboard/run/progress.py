@@ -190,7 +190,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
                 if job.ended:
                     draw_resume(job, f"resume_{job.id}")
                 else:
-                    draw_stop(job, "Cancel", "Stopping at the next batch", f"cancel_{job.id}")
+                    draw_stop(job, "Stopping at the next batch", f"cancel_{job.id}")
             _links(job, finished)
         draw_log(job)
 
@@ -349,11 +349,11 @@ def _pace(job: Job) -> str:
     return " · ".join(phrases)
 
 
-def draw_stop(job: Job, label: str, stopping: str, key: str, **settings: str) -> None:
+def draw_stop(job: Job, stopping: str, key: str, **settings: str) -> None:
     """Draw a button that stops a job. Once it is pressed, its label changes to `stopping`."""
     is_stopping = st.session_state.get("stopping") == job.id
     settings = {"icon": "stop", "key": key} | settings
-    press(stopping if is_stopping else label, stop, job.id, disabled=is_stopping, **settings)
+    press(stopping if is_stopping else "Cancel", stop, job.id, disabled=is_stopping, **settings)
 
 
 def draw_resume(job: Job, key: str) -> None:
@@ -529,4 +529,4 @@ def _draw_job() -> None:
             return  # the page has its panel, with a button that cancels it
         link_page("run", "Show", {"job": job.id}, width="content")
         if not access.read_only():
-            draw_stop(job, "Cancel", "Stopping", "stop_under_way", type="tertiary")
+            draw_stop(job, "Stopping", "stop_under_way", type="tertiary")

@@ -85,7 +85,6 @@ def outcomes_of(cases: CaseTable, answers: AnswerTable) -> Outcomes:
 class SearchCounts:
     """Counts of the picture searches that a model finds and loses at one mixing strength."""
 
-    n_searches: int
     n_found: int
     n_lost: int
     n_lost_to_own: int
@@ -107,7 +106,7 @@ def counts(question_set: QuestionSet, model: str, subtype: str) -> SearchCounts:
     """Count the picture searches that a model finds and loses at one mixing strength."""
     of_model = outcomes(question_set, model)
     has_strength = np.isin(of_model.numbers, _numbers(question_set, subtype))
-    columns = (has_strength, of_model.is_found, of_model.is_lost, of_model.is_own)
+    columns = (of_model.is_found, of_model.is_lost, of_model.is_own)
     return SearchCounts(*(int(np.count_nonzero(has_strength & column)) for column in columns))
 
 
