@@ -288,9 +288,9 @@ def test_a_card_counts_the_models_that_are_right_in_one_order_only():
     half = ModelVerdict("half", 0.0, is_scored=False)
     fooled, held = ModelVerdict("fooled", -0.1), ModelVerdict("held", 0.1)
     described = case_card(card(verdicts=(half, fooled, held)), FLIP)
-    assert described.verdict_text == "2 of 3 models fooled, one right in one order only"
+    assert described.verdict_text == "1½ of 3 models fooled, one right in one order only"
     drawn = json.wall_card(described, str)
-    assert (drawn["count"], drawn["notes"]) == ("2 of 3", ["one right in one order only"])
+    assert (drawn["count"], drawn["notes"]) == ("1½ of 3", ["one right in one order only"])
     looks, names = styles(["half"]), {"half": "Half"}
     assert json.facing_card(described, ["half"], names, looks, str)["notes"] == []  # the box has it
     several = case_card(card(verdicts=(fooled, held)), FLIP)

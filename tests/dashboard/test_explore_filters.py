@@ -49,6 +49,15 @@ def test_a_click_hides_the_cases_without_a_picture(show_page, unpictured, tmp_pa
     assert "pictured" not in at.query_params
 
 
+def test_a_facet_that_repeats_the_types_of_edit_stays_hidden_after_a_choice_of_a_type(
+    show_page, unpictured
+):
+    facets = {"facet_subtype", "facet_rule"}
+    for chosen in ({}, {"type": "color"}):
+        at = show_page(unpictured, "explore", kind="flip", outcome="all", **chosen)
+        assert facets & {group.key for group in at.button_group} == {"facet_subtype"}
+
+
 def test_a_wall_without_pictures_counts_0_cases_with_a_picture(show_page, unpictured, tmp_path):
     for number in range(6):
         (tmp_path / "tiny" / f"{number}.png").unlink()

@@ -51,6 +51,8 @@ def test_a_kind_of_another_dataset_is_listed_with_the_dataset_and_a_changed_mode
     visla = next(row for row in views.runs.question_set_rows(store_copy) if row.probe == "visla")
     at.selectbox(key="kind").set_value(f"{visla.case_key}:t2t").run()
     assert at.query_params["set"] == visla.case_key and "pictured" not in at.query_params
+    assert at.toast[0].value == "The pictures are now Triplets (swap), which has such questions."
+    assert at.segmented_control(key="view").options == ["Wall", "Map"]  # no label to judge
 
 
 def test_choosing_another_question_set_clears_filters_by_cases(show_page, tmp_path: Path):

@@ -364,12 +364,18 @@ class CaseCard:
 
     @property
     def count_text(self) -> str:
-        """How many models are fooled (including ties), such as "2 of 6"; for a single model, its verdict in words."""
+        """How many models are fooled (including ties), such as "2 of 6" or, if an answer is right in one order of the
+        captions only, "1½ of 6"; for a single model, its verdict in words.
+        """
         verdicts = self.judges
         if len(verdicts) == 1:
             return verdict_word(verdicts[0])
-        n_believed = sum(verdict.verdict in ("fooled", "tied") for verdict in verdicts)
-        return f"{n_believed} of {len(verdicts)}"
+        n_halves = sum(
+            (2 - verdict.is_in_one_order) * (verdict.verdict in ("fooled", "tied"))
+            for verdict in verdicts
+        )
+        n_fooled = f"{n_halves // 2 or ''}{'½' * (n_halves % 2)}" or "0"
+        return f"{n_fooled} of {len(verdicts)}"
 
     @property
     def verdict_text(self) -> str:

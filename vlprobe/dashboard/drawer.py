@@ -192,7 +192,9 @@ def _draw_steps(
             ("Next", "Right", "chevron_right", near.next, near.place + 1),
         ):
             # The wall behind the drawer turns to the page that contains the case
-            opened = {"case": case_id, "page": str(1 + (position - 1) // size)}
+            opened, page = {"case": case_id}, 1 + (position - 1) // size
+            if page > 1 or "page" in st.query_params:
+                opened["page"] = str(page)
             look = {"icon": icon, "key": f"case_{label.lower()}", "type": "tertiary"}
             keyed = {"shortcut": shortcut, "disabled": not case_id}
             press(label, st.query_params.update, opened, **look, **keyed)

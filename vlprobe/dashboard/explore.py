@@ -55,6 +55,7 @@ from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, annotations
 from vlprobe.surfaces.report import selection
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import (
     ANY_ENDING,
     Filter,
@@ -95,7 +96,10 @@ def draw_page() -> None:
         sentence.draw_order(subject, case_filter)
     with views_row:
         close = partial(st.query_params.pop, "case", None)
-        shown = choose("View", "view", VIEWS, segments=True, bare=True, on_change=close)
+        offered = dict(VIEWS)
+        if not body_of(subject.kind_presentation).is_for_people:  # no wrong caption to judge
+            del offered["suspects"]
+        shown = choose("View", "view", offered, segments=True, bare=True, on_change=close)
         filters.draw_chips(case_filter)
     with wall_slot:
         draw_view = {"map": draw_map, "suspects": draw_suspects}.get(shown, draw_wall)

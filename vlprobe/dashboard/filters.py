@@ -430,10 +430,14 @@ def draw_rail(subject: PageSubject, case_filter: Filter) -> None:
             of_asked = "The number of cases with the value that pass the other filters."
         how = "Click a value for only its cases, again for all others, again for any."
         st.caption(joined(how, plain(note)), help=of_asked)
-    counts_of = {facet.name: sorted(row.n_asked for row in facet.rows) for facet in facets}
+    whole = facets  # without a choice of types, which leaves other rows of the same values empty
+    if any(case_filter.values_of("subtype")):
+        every = Filter(case_filter.model, case_filter.kind)
+        whole = view(views.facets.facets, subject.question_set, every)
+    counts_of = {facet.name: sorted(row.n_asked for row in facet.rows) for facet in whole}
     for facet in facets:
         # One value for each type of edit adds nothing
-        repeats_types = counts_of[facet.name] == counts_of.get("subtype", [])
+        repeats_types = counts_of.get(facet.name) == counts_of.get("subtype", [])
         may_repeat = facet.name in ("rule", caption_bins.CHANGED)
         if any(case_filter.values_of(facet.name)) or not (may_repeat and repeats_types):
             _draw_facet(case_filter, facet)

@@ -320,6 +320,11 @@ def _change_kind() -> None:
     key, between, kind = st.session_state["kind"].partition(BETWEEN)
     left = dict.fromkeys(("type", "rule", "pair", "bucket", "outcome", "sort", "area", *OF_CASES))
     if between:
+        sets = st.query_params["set"], key
+        before, after = (view(views.runs.question_set, each).runs[0].dataset for each in sets)
+        if before != after:
+            name = plain(dataset_name(after))
+            st.session_state["toast"] = f"The pictures are now {name}, which has such questions."
         write_choice(left | dict.fromkeys(OF_PICTURES) | {"set": key, "kind": kind})
     else:
         write_choice(left | {"kind": key})

@@ -14,9 +14,10 @@ function watchHistory() {
     const [from, to] = [new URL(location.href), new URL(url, location.href)];
     const [wasOpen, isOpen] = [from.searchParams.has("case"), to.searchParams.has("case")];
     const isSameWall = from.pathname === to.pathname && others(from) === others(to);
-    const hasWall = from.pathname === to.pathname && history.state?.hasWall; // whether the entry before is the drawer's wall
+    const hasWall = from.pathname === to.pathname && history.state?.hasWall; // the address of the entry before, if it is the drawer's wall
     const isDrawer = isSameWall && (wasOpen || (isOpen && hasWall));
-    if (isPressed && !isDrawer) add({ ...state, hasWall: isSameWall && isOpen }, title, url);
+    if (wasOpen && hasWall === to.href) history.back(); // otherwise the next Back would change nothing
+    else if (isPressed && !isDrawer) add({ ...state, hasWall: isSameWall && isOpen && from.href }, title, url);
     else history.replaceState({ ...state, hasWall: hasWall && isSameWall }, title, url);
     isPressed = false;
   };

@@ -100,13 +100,11 @@ class Wall {
     this.root = root;
     const size = Number(kept("sessionStorage", KEPT));
     this.size = SIZES.includes(size) ? size : 150;
-    this.current = "";
     this.chosen = new Set();
     this.front = false; // whether only the cases in front count
     this.name = ""; // the last tag
     this.anchor = ""; // the card at which a range starts
     this.before = []; // the cards that were selected before this range
-    this.observer = null;
     const { signal } = (this.stop = new AbortController());
     document.addEventListener("click", (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null), { signal });
     document.addEventListener("click", (event) => this.showTop(event), { signal, capture: true }); // facets stop the event
