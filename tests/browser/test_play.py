@@ -211,6 +211,7 @@ def test_the_last_screen_has_scores_and_credits_and_the_saved_picture_has_the_cr
     drawn = blank.evaluate("() => window.drawn")
     photos = "Photos: https://a.example/1, https://a.example/2 CC BY 2.0"
     assert {"From X.", "A is small.", photos} <= set(drawn)
+    blank.get_by_text("Models and photographs").click()
     assert blank.locator(".credit").inner_text() == "Photos: 1, 2 CC BY 2.0"
 
 

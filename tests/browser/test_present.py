@@ -380,6 +380,7 @@ def test_keys_in_the_window_of_notes_turn_the_slides_and_empty_slides_are_skippe
     slides = [slide | {"on": True} for slide in sent["slides"][:2]]
     empty = slides[0] | {"id": "text:1", "titled": None}
     text = empty | {"id": "text:2", "titled": "Mine", "detail": "- One\n- Two", "notes": ["Wave"]}
+    text["spoken"] = "Mine. - One\n- Two."
     spaces = empty | {"id": "text:3", "titled": " \n "}
     sent["slides"] = [slides[0], empty, spaces, text]
     mount(blank, "slides", sent)
@@ -397,6 +398,7 @@ def test_keys_in_the_window_of_notes_turn_the_slides_and_empty_slides_are_skippe
     notes.press("ArrowRight")
     assert blank.locator(".foot .count").inner_text() == "2 of 2"
     assert "Slide 2 of 2" in notes.inner_text()
+    assert "Mine.\n- One\n- Two" in notes.inner_text()
     assert "Wave" in notes.inner_text() and "The last slide" in notes.inner_text()
     assert blank.locator(".stage .detail").first.inner_text() == "• One\n• Two"
     notes.press("Home")

@@ -21,6 +21,7 @@ from vlprobe.render.quiz import how_drawn
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.views.quiz import QuizRound
+from vlprobe.views.story import default_cases
 
 HOSTILE = [None, "", "1", 1, -1, 2, True, 0.0, [], {}, {"question": 0}, {"question": "0", "caption": 0},
            {"question": 0, "caption": "<img onerror=1>"}, {"question": 0, "caption": True},
@@ -216,20 +217,26 @@ def test_a_new_hard_round_has_other_pictures_and_its_link_opens_it_again(
     monkeypatch: pytest.MonkeyPatch, screen: Screen, bundled: Store
 ):
     show = functools.partial(open_page, monkeypatch, bundled, "present", tab="quiz")
-    at = show(round="1000030")
+    at = show(round="2000030")
     first = solo(at).quiz
     at.button(key="new_round").click().run()
     second = solo(at).quiz
-    assert first.draw == second.draw == "hard" and parameter(at, "round") == "1000031"
+    assert first.draw == second.draw == "hard" and parameter(at, "round") == "2000031"
     pictures = [{each.picture for each in one.questions} for one in (first, second)]
     assert [len(each) for each in pictures] == [10, 10] and not pictures[0] & pictures[1]
-    assert solo(show(round="1000031")).quiz == second
+    *openers, of_types = default_cases(views.runs.question_set(bundled, first.set_key), first.kind)
+    on_slides = {
+        card.images[0] for card in (*(each.card for each in openers if each), *of_types.values())
+    }
+    assert on_slides and not on_slides & (pictures[0] | pictures[1])
+    assert solo(show(round="2000031")).quiz == second
     del at.query_params["round"]  # on the way back from another page
     at.run()
-    assert parameter(at, "round") == "1000032"
-    old = show(round="30")  # a link of an earlier version
-    old.button(key="new_round").click().run()
-    assert parameter(old, "round") == "1000031"
+    assert parameter(at, "round") == "2000032"
+    for earlier in ("30", "1000030"):  # a link of an earlier version
+        old = show(round=earlier)
+        old.button(key="new_round").click().run()
+        assert parameter(old, "round") == "2000031"
 
 
 def test_with_only_controls_the_questions_are_drawn_at_random_and_the_page_explains_it(
@@ -368,12 +375,12 @@ def test_two_people_play_in_one_room(
 def test_a_room_opened_after_playing_alone_has_other_questions_and_its_host_s_screen_shows_no_vote(
     show_quiz, screen: Screen, rooms: Rooms
 ):
-    host = show_quiz(round="1000003", quiz="fair")
+    host = show_quiz(round="2000003", quiz="fair")
     alone = solo(host).quiz
     vote(host, 0, 0)
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    assert rooms.quiz(code) == solo(show_quiz(round="1000004", quiz="fair")).quiz != alone
+    assert rooms.quiz(code) == solo(show_quiz(round="2000004", quiz="fair")).quiz != alone
     host.run()
     vote(host, 1, 0, page.ROOM_KEY)
     assert screen.told["heading"] == "Your vote is in."
@@ -410,7 +417,7 @@ def test_a_reloaded_browser_keeps_its_identity_and_vote(show_quiz, screen: Scree
 
 
 def test_a_guest_of_a_room_has_no_slides_and_a_host_keeps_them_after_a_reload(
-    show_quiz, screen: Screen, rooms: Rooms
+    show_quiz, screen: Screen, rooms: Rooms, every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
     def has_slides(at: AppTest) -> bool:
         return any("Slides" in group.options for group in at.button_group)
@@ -421,14 +428,18 @@ def test_a_guest_of_a_room_has_no_slides_and_a_host_keeps_them_after_a_reload(
     assert has_slides(host)
     guest = show_quiz(room=code)
     assert not has_slides(guest) and guest.session_state[decks.GUEST]
-    again = show_quiz(room=code)  # a reload: a new session
+    # A reload is a new session
+    slides = open_page(monkeypatch, every_probe, "present", room=code, tab="slides")
+    assert has_slides(slides) and parameter(slides, "tab") == "slides"
+    assert rooms.tally(code, secret).n_people == 1  # only the guest
+    again = show_quiz(room=code)
     send(again, page.ROOM_KEY, voter=secret)
     assert has_slides(again) and not again.session_state[decks.GUEST]
     while not rooms.tally(code, secret).is_over:
         rooms.reveal(code, secret)
         rooms.advance(code, secret)
     host.run()
-    assert screen.told["end"]["back"]
+    assert screen.told["end"]["back"] and "?: no answer." in screen.told["end"]["detail"]
     guest.run()
     assert not screen.told["end"]["back"]
 

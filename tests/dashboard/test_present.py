@@ -78,16 +78,52 @@ def test_another_one_opens_the_next_case_and_writes_it_to_the_address(show_page,
     assert talk(again)["slides"] == talk(at)["slides"]
 
 
-def test_another_opening_case_keeps_the_standings_and_the_mixture(show_page, compared: Store):
-    question_set = question_set_of(compared)
-    talk_story = story(question_set, "flip")
-    assert talk_story.opener is not None
-    at = show_page(compared, "present", kind="flip", case=talk_story.opener.next)
-    first, other = deck.slides(talk_story, {}), talk(at)["slides"]
-    assert [slide["id"] for slide in other] == [slide.id for slide in first]
-    assert other[0]["case"] == talk_story.opener.next != first[0].case
-    kept = [(slide["id"], slide["heading"][0][0]) for slide in other if not slide["case"]]
-    assert kept[:3] == [(slide.id, slide.title) for slide in first if not slide.case][:3]
+def test_another_opening_case_keeps_the_standings_and_the_mixture(show_page, mixed_store: Store):
+    link = {"set": case_key_of(mixed_store), "kind": "i2t"}
+    first = talk(show_page(mixed_store, "present", **link))["slides"]
+    follows = next(slide["case"] for slide in first if slide["id"] == "more")
+    other = talk(show_page(mixed_store, "present", **link, case=follows))["slides"]
+    assert [slide["id"] for slide in other] == [slide["id"] for slide in first]
+    assert other[0]["case"] == follows != first[0]["case"]
+    before, after = (
+        {slide["id"]: (slide["heading"], slide["bars"], slide["note"]) for slide in slides}
+        for slides in (first, other)
+    )
+    assert "mixed" in after
+    for name in {*after} & {"models", "better", "often", "mixed"}:
+        assert after[name] == before[name]
+
+
+def test_a_full_deck_opens_on_a_linked_case_only_if_it_has_it(
+    show_page, store_copy: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(decks, "store", lambda: store_copy)
+    monkeypatch.setattr(present, "MOST_SLIDES", 10)
+    key = case_key_of(store_copy)
+    at = show_page(store_copy, "present", kind="flip")
+    added, other = [one["id"].removeprefix(CASE) for one in talk(at)["suggestions"]][:2]
+    decks.add_cases(key, "flip", [added])
+    texts = tuple(f"text:{number}" for number in range(10))
+    arrangement = decks.read(f"{key} flip")
+    decks.save(f"{key} flip", replace(arrangement, order=(*arrangement.order, *texts)))
+    full = talk(show_page(store_copy, "present", kind="flip", case=added))
+    assert full["opened"] == f"{CASE}{added}"
+    without = talk(show_page(store_copy, "present", kind="flip", case=other))
+    assert without["opened"] == ""
+    assert [slide["id"] for slide in without["slides"]] == [slide["id"] for slide in full["slides"]]
+
+
+def test_a_deck_without_a_checked_slide_can_be_neither_started_nor_downloaded(
+    show_page, store_copy: Store
+):
+    at = show_page(store_copy, "present", kind="flip")
+    ids = [slide["id"] for slide in talk(at)["slides"]]
+    sent = {"titles": {}, "notes": {}, "known": ids}
+    for is_on in (False, True):
+        send_deck(at, sent | {"order": ids, "included": dict.fromkeys(ids, is_on)})
+        buttons = {one.proto.label: one.proto for one in at.get("download_button")}
+        assert buttons["HTML"].disabled != is_on
+        assert (talk(at)["detail"] == present.NO_SLIDE) != is_on
 
 
 def test_each_tab_shows_its_content_when_selected_again(show_page, compared: Store):
@@ -594,7 +630,9 @@ def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_fram
     added = next(slide for slide in talk(at)["slides"] if slide["id"].startswith(CASE))
     for slide in (added, added["question"]):
         assert slide["options"] and not slide["pictures"]
-        assert slide["note"] == "The picture is not on this computer."
+        assert slide["lacks"]
+    assert any("“No picture”" in one.proto.body for one in at.get("html"))
+    assert at.button(key="slides_download_ask")
     slides, _ = build_slides(store, key, "flip")
     assert not values.picture_names(slides)
     assert {slide.layout for slide in slides if slide.id in ("vote", "reveal")} == {"stacked"}

@@ -331,6 +331,22 @@ def test_bars_without_guessing_end_at_a_round_number_and_the_title_has_the_range
     assert better.bars[0].end == pytest.approx(deck.ROOM * 0.1 / 0.5)
 
 
+def test_a_reworded_case_shows_its_scores_in_words_and_a_lie_between_them():
+    kind = presentations()["lgip"].kind("paraphrase")
+    answer = AnswerRow(0, B, -0.09, (0.859, 0.768))
+    shown = replace(
+        card(ANSWERS, "A red bus.", "The bus is red."), kind="paraphrase", answer=answer
+    )
+    slide = case_slides((A, B, C), shown, kind, NAMES)[1]
+    assert slide.detail == "Scores of Tiny CLIP: 0.859 asked, 0.768 asked again."
+    assert slide.title == "Only the words changed, and the scores moved."
+    lost = replace(shown, lie=(0.855, "A blue bus."))
+    slide = case_slides((A, B, C), lost, kind, NAMES)[1]
+    assert slide.detail.endswith("0.768 asked again, 0.855 for the lie.")
+    assert slide.title == "In one wording the truth beats this lie, in the other it loses."
+    assert slide.options[-1].caption == (("A lie: ", ""), ("A blue bus.", ""))
+
+
 def test_a_changed_search_shows_the_pictures_of_both_wordings():
     kind = presentations()["prsm"].kind("ranking")
     top = json.dumps([["/a.png", "/b.png"], ["/b.png", "/c.png"]])
@@ -465,6 +481,16 @@ def test_the_kind_in_the_title_is_shown_although_another_set_of_it_is_more_gener
     assert slide.figures[-1].figure == "60.0 %" and len(slide.figures) == 4
 
 
+def test_of_two_sets_of_the_kind_in_the_title_the_more_general_one_is_shown():
+    subtypes = ("color", "number", "object", "relation", "coreference-standard", "coreference-hard")
+    slide = often(dict(zip(subtypes, (0.1, 0.2, 0.21, 0.15, 0.59, 0.6), strict=True)))
+    assert slide.title == "A wrong answer to a question fools most often."
+    assert (slide.figures[-1].figure, slide.figures[-1].label) == (
+        "59.0 %",
+        "a wrong answer to a question",
+    )
+
+
 def test_a_plural_type_takes_a_plural_verb_and_all_shares_have_one_format():
     slide = often({"existence": 0.055, "plurals": 0.33, "actant-swap": 0.38})
     assert slide.title == "Swapped roles fool most often."
@@ -527,6 +553,8 @@ def test_the_file_contains_hostile_text_only_as_data():
     assert json.loads(page.texts["scriptapplication/json"]) == {
         **sent,
         "whole": True,
+        "editable": False,
+        "suggestions": [],
         "kept": None,
     }
     assert "onerror=alert" not in page.texts["scriptmodule"]

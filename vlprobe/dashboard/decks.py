@@ -18,7 +18,7 @@ from vlprobe.scoring import thumbnails
 from vlprobe.storage import access
 from vlprobe.storage.bookmarks import DECKS
 from vlprobe.surfaces import paper
-from vlprobe.views.story import added_cards, is_picture_missing
+from vlprobe.views.story import added_cards
 
 # Session keys: the arrangements of a visitor's decks, and whether a visitor is or was in a room of someone else
 DECK, GUEST = "deck", "is_guest"
@@ -80,7 +80,8 @@ def add_cases(question_set: str, kind: str, case_ids: Sequence[str]) -> None:
     elif n_added:
         opened = view(views.runs.question_set, question_set)
         cards = view(added_cards, opened, kind, tuple(case_ids))
-        if any(is_picture_missing(opened, card) for card in cards):
+        lacks = not all(card.images for card in cards)
+        if lacks and views.rows.keeps_unpictured(opened):
             said += " without its picture, which is not on this computer"
     _add(question_set, kind, arrangement.with_cases(case_ids), said)
 

@@ -27,6 +27,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.widgets import draw_error, draw_row, left_out, link_page, way_out
 from vlprobe.errors import VlprobeError, plugin_errors
+from vlprobe.models.published import NOTE
 from vlprobe.render import fitness
 from vlprobe.render.attribution import published_line
 from vlprobe.render.html.elements import tag
@@ -168,7 +169,10 @@ def say_strangers(
         if run.model in (models or each.question_set.rated_models)
     ]
     if line := published_line(runs, renamed() if names is None else names):
-        st.html(str(line))
+        # Folded on Present, where names are long
+        st.html(
+            str(line) if names is None else f"<details><summary>{NOTE}</summary>{line}</details>"
+        )
     on_pictures = (run.model for run in runs if not run.dataset.startswith(DRAWN))
     asked_models = list(dict.fromkeys(on_pictures))
     toys = [name for name in asked_models if name.startswith(f"{DRAWN}:")]

@@ -12,6 +12,7 @@ from vlprobe import views
 from vlprobe.dashboard import components, decks, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.export import file_button
+from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.play import page as quiz
 from vlprobe.dashboard.sentence import list_kinds
@@ -23,6 +24,7 @@ from vlprobe.dashboard.state import (
     mark_picked,
     page_subject,
     pick,
+    quiet,
     renamed,
     short_set_labels,
     store,
@@ -47,7 +49,6 @@ from vlprobe.views.story import (
     Opener,
     Story,
     added_cards,
-    is_picture_missing,
     opener,
     story,
     suggestions,
@@ -64,6 +65,7 @@ ABOUT = "about"  # session key of the picker
 SLIDES_KEY = "slides"  # of the component
 RESET = "deck_before_reset"  # session key: name and arrangement of the deck that was reset last
 SHARED = " All browsers on this computer share your changes."
+NO_SLIDE = "No slide is checked, so there is nothing to start or to download."
 OPENED = "opened"  # session key: name of a deck, and the cases that it opened with before
 POWERPOINT = "A file for PowerPoint, Keynote or LibreOffice, with texts and charts that you can edit, and notes."
 TABS = {"slides": "Slides", "quiz": "Quiz"}
@@ -75,7 +77,8 @@ def draw_page() -> None:
     bar, tab = draw_row("play_bar"), "quiz"
     # First, because a room that cannot be joined is removed from the URL, and the quiz says why
     is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
-    if not quiz.is_guest():
+    # Only who opened the room can choose the slides; after a reload, the browser's secret is known in the quiz only
+    if st.query_params.get("tab") == "slides" or not quiz.is_guest():
         with bar:
             default = "quiz" if is_quiz else "slides"
             # Always in the URL: the quiz writes parameters that change the default
@@ -148,7 +151,10 @@ def _draw_editor(
     slides = arrange([*base, *cases, *arrangement.own_slides()], arrangement)
     talk = _talk(subject, talk_story, slides, arrangement.figures)
     every = [*talk["slides"], *filter(None, (slide["question"] for slide in talk["slides"]))]
+    pictured = {slide["case"] for slide in every if slide["pictures"]}
+    keeps_unpictured = views.rows.keeps_unpictured(subject.question_set)
     for slide in every:
+        slide["lacks"] = keeps_unpictured and slide["case"] not in ("", *pictured)
         slide["titled"] = arrangement.titles.get(slide["key"])
         slide["noted"] = arrangement.notes.get(slide["key"])
     saved = "Saved" if decks.is_kept() else "Saved until you close this page"
@@ -160,8 +166,16 @@ def _draw_editor(
         "kept": None if decks.is_own() else {"name": name, "text": decks.session_text(name)},
         "suggestions": _suggestions(subject, talk_story, {*shown, *added}),
     }
+    if any(slide["lacks"] for slide in every):
+        quiet("The photograph of a slide marked “No picture” is not on this computer.")
+        draw_download(subject, "slides_download")
+    shown = [
+        slide
+        for slide in talk["slides"]
+        if slide["on"] and ((slide["titled"] or "").strip() or not slide["id"].startswith(TEXT))
+    ]
     with download:
-        _draw_download(subject, slides, talk, arrangement.figures)
+        _draw_download(subject, slides, talk, shown, arrangement.figures)
     with reset:
         _draw_reset(name, arrangement)
     # What the browser sends is for the deck that was drawn, not for the one that the URL names by then
@@ -170,7 +184,7 @@ def _draw_editor(
     is_shared = decks.is_kept() and arrangement != Arrangement()
     component("slides")(
         key=SLIDES_KEY,
-        data=talk | {"detail": talk["detail"] + SHARED * is_shared},
+        data=talk | {"detail": talk["detail"] + SHARED * is_shared if shown else NO_SLIDE},
         on_deck_change=partial(attempt, _save_sent, name, keys, opening),
         on_kept_change=partial(attempt, _restore_kept, name),
         on_near_change=lambda: None,
@@ -238,10 +252,8 @@ def _added(subject: PageSubject, talk_story: Story, case_ids: tuple[str, ...]) -
     cards = view(added_cards, subject.question_set, talk_story.standings.kind, case_ids)
     cases = []
     for card in cards:
-        note, name = "", f"{CASE}{card.id}"
-        if is_picture_missing(subject.question_set, card):
-            card, note = replace(card, images=()), "The picture is not on this computer."
-        cases.append(question_and_answer(talk_story.models, card, kind, names, name, note))
+        name = f"{CASE}{card.id}"
+        cases.append(question_and_answer(talk_story.models, card, kind, names, name))
     return cases
 
 
@@ -354,15 +366,11 @@ def _draw_download(
     subject: PageSubject,
     slides: tuple[Slide, ...],
     talk: values.Values,
+    shown: Sequence[values.Values],
     figures: Mapping[str, str],
 ) -> None:
     """Draw buttons that download the slides: as a single web page that works offline, and as a PowerPoint file."""
     script, sheets = components.source("slides")
-    shown = [
-        slide
-        for slide in talk["slides"]
-        if slide["on"] and ((slide["titled"] or "").strip() or not slide["id"].startswith(TEXT))
-    ]
 
     def sent() -> values.Values:
         pictures = talk["pictures"]
@@ -382,6 +390,7 @@ def _draw_download(
             f"{name}.html",
             "text/html",
             key="offline_file",
+            disabled=not shown,
             help="One file with slides, pictures and notes that opens in any browser, without a network connection.",
         )
         file_button(
@@ -393,5 +402,5 @@ def _draw_download(
             help=POWERPOINT
             if powerpoint.is_installed()
             else str(MissingDependency(*powerpoint.NEEDED)),
-            disabled=not powerpoint.is_installed(),
+            disabled=not (shown and powerpoint.is_installed()),
         )

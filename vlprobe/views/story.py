@@ -74,8 +74,7 @@ def story(question_set: QuestionSet, kind: str) -> Story:
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]
     models = headline_models(question_set)
-    first = opener(question_set, kind)
-    more = opener(question_set, kind, first.next) if first and first.next else None
+    first, more, of_types = default_cases(question_set, kind)
     return Story(
         probe=question_set.probe,
         dataset=newest.dataset,
@@ -86,8 +85,18 @@ def story(question_set: QuestionSet, kind: str) -> Story:
         runs=question_set.runs,
         more=more,
         guess=best_guess(question_set, kind),
-        examples=examples(question_set, kind, [each.card for each in (first, more) if each]),
+        examples=of_types,
     )
+
+
+def default_cases(
+    question_set: QuestionSet, kind: str
+) -> tuple[Opener | None, Opener | None, dict[str, WallCard]]:
+    """Return the cases on the slides that nobody changed: the first two candidates, and the `examples`."""
+    first = opener(question_set, kind)
+    more = opener(question_set, kind, first.next) if first and first.next else None
+    used = [each.card for each in (first, more) if each]
+    return first, more, examples(question_set, kind, used)
 
 
 def order(question_set: QuestionSet, kind: str) -> np.ndarray:
@@ -165,17 +174,8 @@ def opener(
     position = candidates.index(number) + 1 if number in candidates else 0
     following = [*ids[position:], *ids[:position]]
     next_id = next((name for name in following if name not in (case_id, *added)), "")
-    case_filter = Filter(_fooled_model(question_set, number), kind)
-    (card,) = _pictured(question_set, case_filter, [number])
-    if is_picture_missing(question_set, card):
-        card = replace(card, images=())
+    (card,) = _shown(question_set, _fooled_model(question_set, number), kind, [number])
     return Opener(card, next_id)
-
-
-def is_picture_missing(question_set: QuestionSet, card: WallCard) -> bool:
-    """Return whether slides show only the texts of a case, because its picture is not on this machine."""
-    is_optional = stored_body(question_set.probe, card.kind).is_picture_optional
-    return is_optional and bool(card.images) and not views_rows.are_here(card.images[:1])
 
 
 def suggestions(question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
@@ -213,9 +213,9 @@ def examples(
         pictures = {card.images for card in taken}
         changes = {(card.source, card.target) for card in taken}
         of_type = [card for card in cards if card.subtype == subtype]
-        here = [card for card in of_type if views_rows.are_here(card.images[:1])]
         chosen[subtype] = min(
-            here or [replace(card, images=()) for card in of_type],
+            [card for card in of_type if views_rows.are_here(card.images[:1])]
+            or [replace(card, images=()) for card in of_type],
             key=lambda card: (
                 card.case in doubtful,
                 bool(card.images) and card.images in pictures,
@@ -234,21 +234,25 @@ def examples(
 def _pictured(
     question_set: QuestionSet, case_filter: Filter, numbers: Sequence[int]
 ) -> tuple[WallCard, ...]:
-    """Return cases, those without a picture with the picture of another case about the same item if there is one."""
+    """Return cases, those without a picture with the picture of another case about the same item if there is one.
+
+    Cases whose slides can do without a picture have none if it is not on this machine.
+    """
     cards = views_wall.cards(question_set, case_filter, numbers)
     items = {card.item for card in cards if not card.images}
-    if not items:
-        return cards
     statement = (
         "SELECT item, min(images[1]) FROM read_parquet(?) "
         "WHERE list_contains(?, item) AND len(images) > 0 GROUP BY item"
     )
     path = [question_set.cases.path]
-    pictures = dict(question_set.store.fetch_rows(statement, [path, [*items]]))
-    return tuple(
-        replace(card, images=(pictures[card.item],)) if card.item in pictures else card
-        for card in cards
-    )
+    pictures = dict(question_set.store.fetch_rows(statement, [path, [*items]])) if items else {}
+    shown = []
+    for card in cards:
+        images = card.images or tuple(filter(None, [pictures.get(card.item)]))
+        is_optional = stored_body(question_set.probe, card.kind).is_picture_optional
+        is_left_out = is_optional and not views_rows.are_here(images[:1])
+        shown.append(replace(card, images=() if is_left_out else images))
+    return tuple(shown)
 
 
 def added_cards(
@@ -260,8 +264,33 @@ def added_cards(
     of_kind = set(question_set.cases.numbers("kind = ?", [kind]).tolist())
     numbers = [views_rows.case_number(question_set, case_id) for case_id in case_ids]
     chosen = [number for number in numbers if number is not None and number in of_kind]
-    case_filter = Filter(headline_models(question_set)[0], kind)
-    return _pictured(question_set, case_filter, chosen) if chosen else ()
+    return _shown(question_set, headline_models(question_set)[0], kind, chosen) if chosen else ()
+
+
+def _shown(
+    question_set: QuestionSet, model: str, kind: str, numbers: Sequence[int]
+) -> tuple[WallCard, ...]:
+    """Return cases for slides. A rewording has the model's scores for both wordings, and of the wrong captions about
+    the same picture that score between them the one with the highest score: one wording beats it, the other does not.
+    """
+    cards = _pictured(question_set, Filter(model, kind), numbers)
+    of_kind = question_set.presentation.kind(kind)
+    if not of_kind.is_movement or body_of(of_kind).uses_answer or not cards[0].is_scored:
+        return cards
+    condition = "list_contains(?, item) AND len(texts) = 2 AND roles[2] = 'different'"
+    items = tuple(card.item for card in cards)
+    others = question_set.cases.numbers(condition, [items]).tolist()
+    lies = views_wall.cards(question_set, Filter(model, kind), others)
+    rows = views_rows.answer_rows(question_set, [*numbers, *others], (model,))
+    shown = []
+    for card in cards:
+        answer = rows[card.case][model]
+        low, high = min(answer.scores), max(answer.scores)
+        of_item = (lie for lie in lies if lie.item == card.item)
+        scored = ((float(rows[lie.case][model].scores[1]), lie.wrong_text) for lie in of_item)
+        between = (each for each in scored if low < each[0] < high)
+        shown.append(replace(card, answer=answer, lie=max(between, default=card.lie)))
+    return tuple(shown)
 
 
 def _candidates(question_set: QuestionSet, kind: str) -> np.ndarray:

@@ -56,12 +56,14 @@ class WallCard(CaseRow):
     margin: float  # margin of the filter's model
     verdicts: tuple[ModelVerdict, ...]  # of all models, as in `QuestionSet.ordered_models`
     more: int  # other cases of the same group that pass the filter
-    # The answer of the filter's model, if the kind is a search or a ranking. `rank`, `top`,
-    # `local_10` and others are in its `columns`.
+    # The answer of the filter's model, if the kind is a search or a ranking, and on slides about a rewording. `rank`,
+    # `top`, `local_10` and others are in its `columns`.
     answer: AnswerRow | None
     is_scored: bool = True  # whether the filter's model has scores
     n_pictures: int = 1  # pictures of the group
     spread: float = math.nan  # similarity spread of the filter's model; NaN or 0: unknown
+    # On slides: a wrong caption that scores between two wordings of the true one, and its score
+    lie: tuple[float, str] = (math.nan, "")
 
     @property
     def n_believed(self) -> int:

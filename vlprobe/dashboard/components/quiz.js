@@ -1,8 +1,8 @@
 // One question of Spot the lie: a picture, two captions to click and, after the vote, everyone's answers.
 //
-// data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
+// data: place, heading (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more, votes {share, count} (of a room)}], question (number that votes are about), open (votes are taken), next
-// (the button's label, "" without one), skip (whether the question may be left out), keys, scores [{name, path, color, total, unit, pips [state]}],
+// (the button's label, "" without one), skip (whether the question may be left out), scores [{name, path, color, total, unit, pips [state]}],
 // join {code, address ("": only this computer reaches it), picture} (of the room, on its host's screen),
 // end {back (whether it leads to the slides), detail, others (where other photographs come from), pictures [source], rows [score], models (what they are), credits, source} (the last screen; the other values of a question are absent), note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), skip (its number), voter (the secret that this browser had before),
@@ -106,7 +106,7 @@ class Quiz {
     if (focus) this.focus(moved || opened ? "" : focus);
     // An answer and the next question begin with the picture, also on a phone that was scrolled down to the captions
     if (turned && this.root.getBoundingClientRect().top < HEADER) this.root.scrollIntoView();
-    if (this.status.textContent !== data.status) this.status.textContent = data.status;
+    if (this.status.textContent !== data.heading) this.status.textContent = data.heading;
     if (data.ahead) new Image().src = data.ahead;
     if (data.voter) {
       const voter = kept("localStorage", KEPT) || data.voter; // otherwise the secret lasts as long as the page is open
@@ -163,9 +163,10 @@ class Quiz {
       press("save", "", () => this.download(data, table), "Save as a picture"),
       data.end.back && press("save", "", () => this.send("slides", true), "Back to the slides")];
     return [this.heading, make("p", "detail quiet", detail), region("scroll", "Answers by question", table),
-      make("div", "foot", ...buttons), make("p", "note small quiet", data.note, ` ${data.end.others}`), make("p", "note small quiet", data.end.models),
-      make("p", "credit small quiet", ...credits.flatMap((credit, place) => [place ? ", " : "Photos: ",
-        outside(credit.page, String(place + 1)), ...ends(credits, place) ? [" ", outside(credit.licenseUrl, credit.license)] : []]))];
+      make("div", "foot", ...buttons), make("p", "note small quiet", data.note, ` ${data.end.others}`),
+      make("details", "note small quiet", make("summary", "", "Models and photographs"), make("p", "", data.end.models),
+        make("p", "credit", ...credits.flatMap((credit, place) => [place ? ", " : "Photos: ",
+          outside(credit.page, String(place + 1)), ...ends(credits, place) ? [" ", outside(credit.licenseUrl, credit.license)] : []])))];
   }
 
   // Save the last screen as a PNG file in the page's colors.
@@ -225,7 +226,7 @@ class Quiz {
     const next = data.next && press("next", "", () => this.next(), make("span", "", data.next), sign(ARROW));
     const side = make("div", "side", make("p", "place small quiet", data.place), this.heading,
       ...data.captions.map((caption, index) => option(caption, index, data, this)),
-      make("div", "foot", next, data.skip && press("save", "", () => this.send("skip", data.question), "Both right? Skip"), data.keys && this.keys(data)), data.join && this.join(data.join));
+      make("div", "foot", next, data.skip && press("save", "", () => this.send("skip", data.question), "Both right? Skip"), this.keys(data)), data.join && this.join(data.join));
     return make("div", data.captions.some((caption) => caption.state) ? "grid told" : "grid", make("figure", "", this.photo(data), creditOf(data.credit)), side);
   }
 
@@ -245,8 +246,7 @@ class Quiz {
   }
 
   keys(data) {
-    const line = make("span", "keys tiny quiet");
-    if (data.captions.length) line.append(make("kbd", "", "1"), make("kbd", "", "2"), make("span", "", "vote"));
+    const line = make("span", "keys tiny quiet", make("kbd", "", "1"), make("kbd", "", "2"), make("span", "", "vote"));
     line.append(make("kbd", "", "→"), make("span", "", "next"));
     if (data.skip) line.append(make("kbd", "", "S"), make("span", "", "skip"));
     line.append(make("kbd", "", "F"), make("span", "", "full screen"));

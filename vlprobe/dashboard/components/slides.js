@@ -1,9 +1,9 @@
 // Slides: an editor with a filmstrip, and a show in the whole window. Also the script of the exported offline file.
 //
-// data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole` (only the slides); deck (its name: another one opens with its first slide);
+// data: heading, detail, pictures {key: data address}, slides [slide, ...]; `whole` (only the slides); deck (its name: another one opens with its first slide);
 // `editable`; opened (id of the slide that a link names, or ""); saved (message after a change is stored); suggestions [{id, source, alt, label}] of cases to add.
 // slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, pictures [{key, alt, label, style, name, credit}],
-// on (whether it is shown), titled and noted (texts of the user, or null), options [{caption, style, marks}],
+// on (whether it is shown), lacks (whether its photograph is not on this computer), titled and noted (texts of the user, or null), options [{caption, style, marks}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], limit (share of a track at which a line is, 0: none), limitLabel (what it stands for), note, notes, spoken, question (a slide before
 // this one, or null). A run is [text, style].
@@ -308,7 +308,8 @@ class Show {
   draw() {
     const { data } = this, { scrollLeft = 0, scrollTop = 0 } = this.strip || {};
     const slide = data.slides.find((one) => one.id === this.chosen);
-    const start = press("start", "", () => this.start(), data.start, make("kbd", "", "F5"));
+    const start = press("start", "", () => this.start(), "Start the slides", make("kbd", "", "F5"));
+    start.disabled = !this.slides.length;
     const head = make("div", "head", make("div", "", written("h1", "page-title", data.heading), data.detail && written("p", "quiet", data.detail)),
       press("print", "", () => print(), "Print / PDF"), start);
     if (!slide) return this.page.replaceChildren(head);
@@ -376,7 +377,7 @@ class Show {
     const number = last && (slide.question ? `${last - 1}–${last}` : `${last}`); // in the show
     const frames = [slide.question, slide].filter(Boolean).map((one) => make("span", "frame", make("span", "scaled", this.small(one))));
     const open = press("small", `${number ? `Slide ${number} of ${show.length}` : "Left out"}: ${slide.spoken}`, () => this.choose(slide.id),
-      ...frames, make("span", "tiny called", `${number || ""} ${slide.on && !number ? EMPTY : name}`.trim()));
+      ...frames, make("span", "tiny called", slide.lacks && make("b", "", "No picture · "), `${number || ""} ${slide.on && !number ? EMPTY : name}`.trim()));
     open.setAttribute("aria-pressed", String(slide.id === this.chosen));
     open.addEventListener("keydown", (event) => {
       const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -464,7 +465,7 @@ class Show {
   }
 
   additions() {
-    const { suggestions } = this.data;
+    const { suggestions = [] } = this.data;
     if (!suggestions.length) return "";
     const cards = suggestions.map((one) => {
       const add = press("add", `Add this case: ${one.alt}`, () => this.add(one.id, one.alt), make("span", "sign", "+"),
@@ -602,7 +603,7 @@ class Show {
     const following = make("footer", "", make("hr"), make("p", "", next ? `Next: ${next.spoken}` : "The last slide"), ...(next ? this.images(next) : []));
     following.style = "position: sticky; bottom: 0; padding-bottom: 8px; background: inherit"; // in view below long notes
     this.second.document.title = `Speaker notes: ${place}`;
-    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken), ...notes(), ...this.images(slide), following);
+    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken.replace(". - ", ".\n- ")), ...notes(), ...this.images(slide), following);
   }
 
   // Return the pictures of a slide for the notes window, which has no styles.
@@ -617,7 +618,7 @@ class Show {
     this.second = open("", "vlprobe-notes", "width=800,height=720");
     if (!this.second) return; // blocked by the browser
     const { color, backgroundColor } = getComputedStyle(this.whole); // a white window would be too bright in a dark hall
-    Object.assign(this.second.document.body.style, { font: "24px/1.4 system-ui, sans-serif", color, backgroundColor });
+    Object.assign(this.second.document.body.style, { font: "24px/1.4 system-ui, sans-serif", whiteSpace: "pre-line", color, backgroundColor });
     this.second.addEventListener("keydown", this.pressed); // added once, even if the window is already open
     this.tell();
   }

@@ -50,9 +50,15 @@ from vlprobe.render.slides.models import describe_models, full_names, slide_name
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import access
-from vlprobe.views.quiz import FIRST_WITHOUT_REWORDED, Draw, QuizRound
+from vlprobe.views.quiz import Draw, QuizRound
+from vlprobe.views.story import default_cases
 
 KEY = "solo_quiz"  # of the component
+SIGNS = {  # in the table of answers (quiz.js)
+    IN_ONE_ORDER: f"½: {CHANGES}.",
+    SKIPPED: "–: skipped, not counted.",
+    "none": "?: no answer.",
+}
 
 
 @dataclass
@@ -177,10 +183,9 @@ def _draw_end(
         key: Key of the component.
     """
     heading, sentence = texts
-    if any(IN_ONE_ORDER in row["pips"] for row in rows):
-        sentence = f"{sentence} ½: {CHANGES}.".strip()
-    if any(SKIPPED in row["pips"] for row in rows):
-        sentence = f"{sentence} –: skipped, not counted.".strip()
+    for state, remark in SIGNS.items():
+        if any(state in row["pips"] for row in rows):
+            sentence = f"{sentence} {remark}".strip()
     names = [question.picture for question in quiz.questions]
     sources = addresses(store().root, names)
     note, runs = render_quiz.how_drawn(quiz), subject.question_set.runs
@@ -191,7 +196,6 @@ def _draw_end(
         "open": False,
         "next": following,
         "heading": heading,
-        "status": heading,
         "end": {
             "back": not st.session_state.get(decks.GUEST),
             "detail": sentence,
@@ -231,6 +235,8 @@ def _take(solo: Solo) -> None:
 
 DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "Random"}
 LARGEST_SEED = 10**6
+# Rounds from this number on avoid the pictures on the slides; links to earlier ones open the questions that they had
+FIRST_BESIDE_SLIDES = 2 * 10**6
 # Consecutive rounds that avoid each other's pictures. A link opens the same round, because it depends on the seeds only
 ROUNDS = 10
 ABOUT_DRAWS = (
@@ -285,17 +291,22 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
 
 
 def _quiz_round(subject: PageSubject, kind: str, draw: Draw) -> QuizRound:
-    """Return the round that the URL names. A hard round avoids the pictures of the rounds before it, until all have
-    been shown.
+    """Return the round that the URL names. A hard round avoids the pictures on the slides and, until all have been
+    shown, those of the rounds before it.
     """
     seed = round_seed()
     first = seed if draw == "fair" else seed - seed % ROUNDS
-    question_set, shown, pictures = subject.question_set, (), set()
+    question_set, pictures, on_slides = subject.question_set, set(), ()
+    if draw == "hard" and seed >= FIRST_BESIDE_SLIDES:
+        *openers, examples = view(default_cases, question_set, kind)
+        cards = [*(each.card for each in openers if each), *examples.values()]
+        on_slides = tuple(card.case for card in cards)
+    shown = on_slides
     for each in range(first, seed):
         drawn = view(views.quiz.quiz_round, question_set, kind, draw, each, shown=shown)
         of_round = {question.picture_code for question in drawn.questions}
         if of_round & pictures:  # begin again
-            shown, pictures = (), set()
+            shown, pictures = on_slides, set()
         shown += tuple(question.case for question in drawn.questions)
         pictures |= of_round
     return view(views.quiz.quiz_round, question_set, kind, draw, seed, shown=shown)
@@ -318,9 +329,9 @@ def new_seed() -> None:
     at the same place among today's rounds.
     """
     last = st.session_state.get(SEED, ROUNDS * random.randrange(LARGEST_SEED // ROUNDS) - 1)
-    st.query_params["round"] = str(
-        last + 1 + FIRST_WITHOUT_REWORDED * (last < FIRST_WITHOUT_REWORDED)
-    )
+    if last + 1 < FIRST_BESIDE_SLIDES:
+        last = last % LARGEST_SEED + FIRST_BESIDE_SLIDES
+    st.query_params["round"] = str(last + 1)
 
 
 SIDE, DRAWN_SIDE = 720, 672  # maximum pixels of a picture, and of a redrawn demo scene
@@ -357,7 +368,6 @@ def draw_question(
     values = {
         "place": f"Question {index + 1} of {len(quiz.questions)}",
         "heading": heading,
-        "status": heading,
         "picture": large_picture(question.picture, SIDE, DRAWN_SIDE),
         "credit": credit_values(question.picture),
         "ahead": large_picture(ahead, SIDE, DRAWN_SIDE) if ahead and is_told else "",
@@ -365,11 +375,8 @@ def draw_question(
         "question": index,
         "open": not is_told and own_vote is None,
         "next": "",
-        "skip": False,
-        "keys": True,
         "scores": [],
         "note": render_quiz.how_chosen(quiz),
-        "voter": "",
         **render_quiz.question_data(question, names, subject.looks, is_told, own_vote, votes),
         **extra_values,
     }

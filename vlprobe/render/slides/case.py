@@ -20,7 +20,6 @@ from vlprobe.render.sentences import (
     count_word,
     counted,
     hesitate,
-    joined,
     listed,
     shorten,
     some_models,
@@ -43,6 +42,7 @@ LENGTHS = {  # explains the length of a bar, by its unit
 }
 UNNAMED = "A picture of the question"  # a longer text would give the answer
 SAME = "Do both captions mean the same?"
+LOST = "In one wording the truth beats this lie, in the other it loses."
 ROOM = 0.8  # share of the width for the longest bar with its interval
 # Start and end of the bar for an answer without a score
 SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
@@ -78,18 +78,14 @@ def question_and_answer(
     kind: KindPresentation,
     names: Mapping[str, str],
     name: str,
-    note: str = "",
 ) -> Slide:
     """Return the answer to a case, with the slide that is shown before it and asks the question.
 
     Args:
         name: Id of both slides.
-        note: Small text at the end of both slides.
     """
-    question, answer = (
-        replace(each, id=name, note=joined(each.note, note))
-        for each in case_slides(models, shown, kind, names)[:2]
-    )
+    both = case_slides(models, shown, kind, names)[:2]
+    question, answer = (replace(each, id=name) for each in both)
     return replace(answer, question=question)
 
 
@@ -231,8 +227,10 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
         id="lie",
         layout="beside" if pictures and not strips else "stacked",
         tag=last.role.tag if kind.is_movement else "",
-        heading=((_moved(card, names), ""),),
-        detail=f"Answer of {names.get(model, model)}" if kind.is_share else card.task,
+        heading=((LOST if case.lie[1] else _moved(card, names), ""),),
+        detail=f"Answer of {names.get(model, model)}"
+        if kind.is_share
+        else _scores(card, names) or card.task,
         pictures=pictures,
         options=tuple(
             SlideOption(
@@ -244,7 +242,8 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
             )
             for text in card.sides
             if text.role.box
-        ),
+        )
+        + (SlideOption((("A lie: ", ""), (case.lie[1], "")), "lie"),) * bool(case.lie[1]),
         note=note,
         notes=(card.speaker_notes[1] or kind.question, ranked_by),
     )
@@ -267,6 +266,16 @@ def _moved(card: CaseCard, names: Mapping[str, str]) -> str:
     if card.kind.is_share:
         return card.heading("", False, names.get(model, model))[1]
     return "Only the words changed, and the scores moved."
+
+
+def _scores(card: CaseCard, names: Mapping[str, str]) -> str:
+    """Write a model's scores for two wordings, and for a lie between them; "" without scores."""
+    case = card.case
+    if not card.kind.is_movement or case.answer is None or len(case.answer.scores) != 2:
+        return ""
+    model, (first, second) = case.answer.model, case.answer.scores
+    lie = f", {case.lie[0]:.3f} for the lie" * bool(case.lie[1])
+    return f"Scores of {names.get(model, model)}: {first:.3f} asked, {second:.3f} asked again{lie}."
 
 
 def _changed(card: CaseCard) -> str:

@@ -174,12 +174,12 @@ def _mildest_and_worst(
 ) -> list[SubtypeShare]:
     """Return the first row, the last one and the worst of those between, `MOST_FIGURES` in all; types that the title
     names, and then those with a picture, are preferred. If there are more, two sets of one kind count as one, of which
-    the worst of all or else the more general is kept.
+    one that the title names or else the more general is kept.
     """
     if len(rows) > MOST_FIGURES:
-        worst = rows[-1]  # named by the title
+        named = _worst(rows)  # by the title
         general = sorted(
-            rows, key=lambda row: (row is not worst, "(" in wrong(row.subtype), -row.share)
+            rows, key=lambda row: (row not in named, "(" in wrong(row.subtype), -row.share)
         )
         heads = {wrong(row.subtype).partition(" (")[0]: row for row in reversed(general)}
         rows = [row for row in rows if row in heads.values()]

@@ -146,10 +146,6 @@ def talk_values(
     return {
         "heading": heading,
         "detail": detail,
-        "start": "Start the slides",
-        "whole": False,
-        "editable": False,
-        "suggestions": [],
         "pictures": {key: addresses.get(name, "") for name, key in keys.items()},
         "slides": [_slide_values(slide, model_looks, names, keys) for slide in slides],
     }
