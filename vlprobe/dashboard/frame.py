@@ -171,7 +171,9 @@ def say_strangers(
     if line := published_line(runs, renamed() if names is None else names):
         # Folded on Present, where names are long
         st.html(
-            str(line) if names is None else f"<details><summary>{NOTE}</summary>{line}</details>"
+            str(line)
+            if names is None
+            else f"<details class='vp-quiet'><summary>{NOTE}</summary>{line}</details>"
         )
     on_pictures = (run.model for run in runs if not run.dataset.startswith(DRAWN))
     asked_models = list(dict.fromkeys(on_pictures))

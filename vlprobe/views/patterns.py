@@ -35,8 +35,7 @@ class Pattern:
     base: float  # rate of the average edit of the same type, for the mix of types of these cases
     excess: float  # how many more cases fooled the model than the base rate predicts
     lift: float  # rate divided by base rate
-    p: float  # one-sided, clustered by picture
-    q: float
+    q: float  # of a one-sided test, clustered by picture
 
 
 def patterns(question_set: QuestionSet, model: str, kind: str) -> tuple[Pattern, ...]:
@@ -89,12 +88,11 @@ def candidates(question_set: QuestionSet, model: str, kind: str) -> tuple[Patter
     )
     is_type = np.array([key.startswith(views_groups.TYPE) for key in keys], dtype=bool)
     bases = np.where(is_type, average, bases)
-    p = clustered.chance_of_more(rates, bases)
-    q = clustered.benjamini_hochberg(p)
+    q = clustered.benjamini_hochberg(clustered.chance_of_more(rates, bases))
     lift = np.divide(rates.rates, bases, out=np.full(len(keys), np.nan), where=bases > 0)
     totals = rates.n_cases.astype(int), rates.n_events.astype(int), rates.n_clusters
     excess = rates.n_events - bases * rates.n_cases
-    numbers = (*totals, rates.rates, bases, excess, lift, p, q)
+    numbers = (*totals, rates.rates, bases, excess, lift, q)
     columns = zip(keys, *(column.tolist() for column in numbers), strict=True)
     listed = [Pattern(*column) for column in columns]
     return tuple(sorted(listed, key=lambda pattern: (-pattern.excess, pattern.key)))
