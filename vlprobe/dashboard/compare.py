@@ -464,10 +464,10 @@ def card_values(
 
 
 MEASURED = (
-    "In the plot above, each wrong caption counts once, and a model's share covers only the wrong captions that both "
-    "models answered. Intervals come from resampling pictures. p-values come from a paired permutation test by picture "
-    "(McNemar's exact test if each picture has one answer), corrected for every pair of models, on all cases and on "
-    f"all types of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models)."
+    "In the plot above, each wrong caption counts once. A model's share (in parentheses: the number) covers only those "
+    "that both models answered. Intervals come from resampling pictures. p-values come from a paired permutation test "
+    "by picture (McNemar's exact test if each picture has one answer), corrected for every pair of models, on all "
+    f"cases and on all types of edit (Holm; Bonferroni for controls and for more than {MOST_RANKED} models)."
 )
 
 HOW_CAUSES = (
