@@ -160,7 +160,7 @@ def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_links_to_its_failur
     idle(page)
     assert page.evaluate("window.chart.isConnected")  # the zoom stays
     assert page.locator("h2.vp-model bdi").inner_text() == "Half-trained"
-    assert page.locator(".vp-picture img").get_attribute("alt")
+    assert page.locator(".shots img").get_attribute("alt")
     link = page.get_by_role("link", name=re.compile("wrong captions that fool this model"))
     words = link.inner_text()
     link.click()

@@ -8,7 +8,7 @@ import pytest
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
 from tests.conftest import tiers
-from tests.dashboard.test_pages import open_page
+from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import views
 from vlprobe.render.html import papers
 from vlprobe.storage.store import Store
@@ -38,6 +38,7 @@ def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
     assert question_set.probe == paper
     cells = views.papers.beside(question_set, RANDOM)
     assert f"**{len(cells):,}** printed numbers" in " ".join(e.value for e in at.markdown)
+    assert "is another model. It has a number" in bodies(at)
     table, texts = table_of(at), read_texts(at)
     assert len(table) == len(cells)
     for row, values, text in zip(

@@ -23,6 +23,7 @@ from vlprobe.features.tradeoff.data import (
     trade_off_figure,
     trade_offs_by_type,
 )
+from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.render.charts.names import LETTER, LINE, NARROW, WIDTHS
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.sentences import sentence_names
@@ -143,6 +144,12 @@ def test_the_exported_table_has_each_mark_of_the_figure_with_its_metrics():
     assert errors.str.endswith("(published)").sum() == is_published.sum()
     for how in ("latex", "markdown"):
         assert "values that the LGIP paper prints" in table_text(questions, drawn, names, how)
+    groups = views.paired_tests.metric_tie_groups(questions, only=["positive_rate"])
+    letters = group_letters(groups["positive_rate"])
+    for row in table_text(questions, drawn, names, "markdown").splitlines():
+        model, value = [*row.split(" | "), ""][:2]
+        stored = model.removeprefix("| Name of ")
+        assert value.replace("**", "").partition(") ")[2] == letters.get(stored, "")
     paper = "% @misc{lgip,"
     assert paper in table_text(questions, drawn, names, "latex")
     unpublished = trade_off_data(questions, shows_published=False)

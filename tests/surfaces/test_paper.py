@@ -166,6 +166,7 @@ def test_a_trade_off_for_a_column_has_all_names_in_the_legend_and_numbers_above_
         note.text for note in figure.layout.annotations
     }
     (place,) = [n for n, trace in enumerate(figure.data) if trace.mode == "markers+text"]
+    assert figure.data[place].name == "published"  # two columns of names fit; the caption has these
     lines = [
         n
         for n, trace in enumerate(figure.data)

@@ -34,6 +34,7 @@ from vlprobe.datasets.tables.reader import Table
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
+from vlprobe.storage.access import REMOTE
 from vlprobe.types import Picture
 
 PREFIX = "table"
@@ -80,7 +81,7 @@ def parse(name: str) -> TableName:
             the pictures is missing.
     """
     path, words, values = files.split_options(name, OPTION, EXPECTED)
-    if remote.is_url(path):
+    if REMOTE.match(path):
         url, _, folder = path.partition("@")
         remote.require_url(url)
         images = sources.image_folder(name, folder) if folder else None

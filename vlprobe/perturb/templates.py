@@ -75,7 +75,8 @@ def fitted(sentence: Sentence) -> list[Paraphrase]:
     stop = "." if len(core) < len(caption) else ""
     capital = caption[:1].isupper()
     inner = core[:1].lower() + core[1:] if _can_be_lowered(words, caption) else core
-    is_phrase = not _is_meta(sentence.lower) and no_finite_verb(sentence, 0)
+    is_meta = sentence.lower[0] in _NO_NOUN or not _META.isdisjoint(sentence.lower[:4])
+    is_phrase = not is_meta and no_finite_verb(sentence, 0)
     ends_in_preposition = bool(sentence.bits[sentence.size - 1] & PREPOSITION)
     out = []
     for rule, beginning, ending, names_it in _WRAPPERS:
@@ -105,7 +106,3 @@ def _can_be_lowered(words: list[str], caption: str) -> bool:
     ):
         return False
     return len(words) == 1 or not words[1][:1].isupper()
-
-
-def _is_meta(lower: list[str]) -> bool:
-    return lower[0] in _NO_NOUN or not _META.isdisjoint(lower[:4])

@@ -160,9 +160,11 @@ class Store:
         """Return the manifests of all complete runs, oldest first, and the errors for unreadable runs by key."""
         if self._listing is None:
             return self._read_runs()
-        return [_manifest_copy(manifest) for manifest in self._listing.manifests], {
-            **self._listing.unread
-        }
+        copies = [  # that callers may modify
+            manifest | ({"run": {**manifest["run"]}} if "run" in manifest else {})
+            for manifest in self._listing.manifests
+        ]
+        return copies, {**self._listing.unread}
 
     def _read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
         self._refresh()
@@ -320,11 +322,6 @@ def _stamp(path: str) -> str:
     except OSError as error:
         return str(error.errno)
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}"
-
-
-def _manifest_copy(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a manifest that callers may modify."""
-    return {**manifest, "run": {**manifest["run"]}} if "run" in manifest else {**manifest}
 
 
 @functools.lru_cache(maxsize=8)  # opening DuckDB takes 14 ms; a page has several queries

@@ -40,9 +40,9 @@ from vlprobe.render.charts.theme import (
 )
 from vlprobe.render.numbers import RESAMPLED
 from vlprobe.render.sentences import counted, joined, sentence_names
-from vlprobe.render.words import dataset_name, edit_title, slice_order, value_label
+from vlprobe.render.words import dataset_name, edit_title, slice_order
 from vlprobe.storage import display_names
-from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS
+from vlprobe.views.filter import STRENGTH
 from vlprobe.views.paired_tests import MOST_COMPARED
 from vlprobe.views.runs import QuestionSet
 
@@ -79,20 +79,9 @@ def strength(question_set: QuestionSet) -> Drawing:
     if STRENGTH not in views.estimates.slices(question_set):
         raise NotFound("figure for this question set", "strength", available(question_set))
     table = views.estimates.estimates(question_set, STRENGTH)
-    table = table.loc[table["metric"] == trade.up.name]
     names = sentence_names(question_set.models, display_names.read(question_set.store))
     looks = styles(views.runs.models(question_set.store))
-    steps = {
-        name: value_label(name) for name in (*STRENGTHS, *SEVERITIES) if name in set(table["slice"])
-    }
-    figure = charts.tradeoff.curves(
-        table.replace({"model": names}),
-        trade.up,
-        "cosine",
-        {names[model]: looks[model] for model in question_set.models},
-        steps,
-        "Strength of the change",
-    )
+    figure = charts.tradeoff.by_strength(table, trade.up, "cosine", looks, names)
     return figure, f"{trade.up.label} by the strength of the change. {RESAMPLED}"
 
 
@@ -274,7 +263,9 @@ def print_style(figure: go.Figure, width: Width = "text") -> go.Figure:
         layout.annotations = [note for note in layout.annotations if note.text not in unlisted]
     for trace in marks:
         if trace.meta:
-            lines = textwrap.wrap(trace.meta, int((WIDTHS[width] - 50) / (WIDE * letters)))
+            # In a column, the caption has the names of published models
+            name = trace.meta if width == "text" else trace.meta.partition(", ")[0]
+            lines = textwrap.wrap(name, int((WIDTHS[width] - 50) / (WIDE * letters)))
             trace.name = "<br>".join(map(safe, lines))
         if isinstance(trace.marker.size, int | float) and trace.mode != "markers+text":
             trace.marker.size = min(trace.marker.size, MARK)

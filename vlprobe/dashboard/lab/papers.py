@@ -39,7 +39,6 @@ from vlprobe.render.words import (
     slice_order,
     value_label,
 )
-from vlprobe.storage.store import Store
 from vlprobe.types import AS_PAPER, Picture, Reader
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
@@ -71,10 +70,11 @@ def pick(probe: str = "") -> PageSubject:
     return pick_question_set()
 
 
-def pick_model(subject: PageSubject) -> str:
-    """Draw a picker for the model whose cases are shown."""
+def pick_model(subject: PageSubject, paper: str = "") -> str:
+    """Draw a picker for the model whose cases are shown. The default is one that a paper's tables have, if any."""
     names = {name: model_name(name) for name in subject.models}
-    default = view(views.runs.default_model, subject.models)
+    alike = [name for name in names if paper and views.papers.printed_names(paper, name)]
+    default = alike[0] if alike else view(views.runs.default_model, subject.models)
     return choose("Model", "model", names, default, always=True)
 
 
@@ -248,11 +248,11 @@ def draw_printed_numbers() -> None:
         }
         paper = choose("Paper", "paper", titles, next(iter(titles)))
         subject = _pick_run_set(paper)
-        model = pick_model(subject) if subject else ""
+        model = pick_model(subject, paper) if subject else ""
         cells = (
             view(views.papers.beside, subject.question_set, model, paper)
             if subject
-            else view(_without_run, paper)
+            else views.papers.cells(paper)
         )
         with st.popover("Filters", icon=":material/filter_list:", key="printed_filters"):
             numbers = {str(number): f"Table {number}" for number in cells["table"].unique()}
@@ -287,10 +287,6 @@ def draw_printed_numbers() -> None:
         frame.notes(subject)
 
 
-def _without_run(_: Store, paper: str) -> pd.DataFrame:
-    return views.papers.cells(paper)
-
-
 def _pick_run_set(paper: str) -> PageSubject | None:
     """Draw a picker for question sets whose runs fill cells in the paper's tables. Returns None if none are stored."""
     sets = view(views.runs.question_sets)
@@ -313,10 +309,11 @@ def _summarize(paper: str, cells: pd.DataFrame, subject: PageSubject | None, mod
         st.info("This paper's tests have not been run yet.", icon=":material/info:")
         return
     name, n_beside = model_name(model), len(cells.dropna(subset=["run"]))
+    is_printed = True in set(cells["same_weights"])
     quiet(
-        f"{name} has a number with the same meaning and unit for {n_beside:,} of them. The "
-        "pictures differ unless you ran the paper's dataset; the model differs unless the row "
-        f"says “same weights”. Empty cells were not measured in this run. {AVERAGED[AS_PAPER]}"
+        f"{name} {'has rows here (“Same weights”)' if is_printed else 'is another model'}. It has a number with "
+        f"the same meaning and unit for {n_beside:,} of them. The pictures differ unless you ran the paper's "
+        f"dataset. Empty cells were not measured in this run. {AVERAGED[AS_PAPER]}"
     )
     query = {"set": subject.key, "model": model}
     link_page("explore", f"The cases of {plain(name)}", query, icon="image_search")

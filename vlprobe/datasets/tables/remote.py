@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.scoring.pictures import digest
 from vlprobe.storage import file_systems, files
-from vlprobe.storage.access import REMOTE, refuse_remote, refuse_writing
+from vlprobe.storage.access import refuse_remote, refuse_writing
 from vlprobe.storage.file_systems import one_line
 
 if TYPE_CHECKING:
@@ -109,11 +109,6 @@ SCHEMES = ("s3", "gs", "https", "hf")
 MOST_BYTES = 50 << 30  # of a downloaded table
 BLOCK_BYTES = 1 << 22
 STAMPS = ("ETag", "etag", "LastModified", "mtime", "updated", "md5Hash", "size")
-
-
-def is_url(text: str) -> bool:
-    """Return whether text is a URL."""
-    return REMOTE.match(text) is not None
 
 
 def require_url(url: str) -> None:

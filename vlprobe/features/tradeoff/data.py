@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe import views
+from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.registry import is_control
 from vlprobe.render import findings
 from vlprobe.render.attribution import with_source
@@ -372,14 +373,22 @@ def table_text(
 ) -> str:
     """Format the values of the trade-off figure as "latex" or "markdown", with intervals, averages and sources."""
     down = _in_sentence(trade_off.down)
+    table, letters = in_columns(trade_off, names), dict[str, list[str]]()
+    metrics = trade_off.up, trade_off.down
+    choices = trade_off.averaging, trade_off.unit, [metric.name for metric in metrics]
+    groups = views.paired_tests.metric_tie_groups(question_set, *choices)
+    for metric in metrics:
+        of_models = group_letters(groups.get(metric.name, ()))
+        of_points = [of_models.get(point.model, "") for point in trade_off.points]
+        letters[metric.label] = of_points + [""] * (len(table) - len(of_points))
     details = joined(
         f"Intervals: resampled by picture. Averages: {trade_off.averaging}.",
+        "Tied models share a letter; bold: clearly the best of those with letters (paired tests by picture, Holm).",
         f"Published: {PUBLISHED_SOURCE}." if trade_off.printed else "",
     )
     caption = f"{trade_off.up.label} and {down}, with 95 % intervals."
     sources, label = (question_set.runs, names), "tradeoff"
-    table = in_columns(trade_off, names)
-    return with_source(table, how, *sources, None, caption, details, label, trade_off.papers)
+    return with_source(table, how, *sources, letters, caption, details, label, trade_off.papers)
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
@@ -672,18 +681,15 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
     notes = []
     for side, words in SIDES.items():
         is_vertical = side in ("below", "above")
-        unit = data.y_unit if is_vertical else data.x_unit
-
-        def value(row: PointRow | PrintedRow, is_vertical: bool = is_vertical) -> float:
-            return row.y if is_vertical else row.x
-
+        axis, unit = ("y", data.y_unit) if is_vertical else ("x", data.x_unit)
         phrases = [
-            f"{names[point.model]} {number(value(point), unit)}{remark}"
+            f"{names[point.model]} {number(getattr(point, axis), unit)}{remark}"
             for point, remark in marks
             if data.side(point) == side
         ]
         if rings := [ring for ring in data.printed if data.side(ring) == side]:
-            low, high = (number(end(map(value, rings)), unit) for end in (min, max))
+            values = [getattr(ring, axis) for ring in rings]
+            low, high = (number(end(values), unit) for end in (min, max))
             between = low if low == high else f"{low.removesuffix(' %')} to {high}"
             ring_names = ", ".join(short_name(ring.model) for ring in rings)
             phrases.append(f"{ring_names}, as published, {between}")

@@ -52,14 +52,13 @@ from vlprobe.metrics.picture_changes import CHANGED
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.registry import is_control
 from vlprobe.render import charts
-from vlprobe.render.attribution import credit_line
-from vlprobe.render.html.elements import embed, mark, marked_before, tag
+from vlprobe.render.html.elements import embed, mark, marked_before, model_label, tag
 from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import joined, listed
 from vlprobe.render.words import AVERAGED, edit_title, presentations, probe_name, value_label
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.types import AS_PAPER, Metric, Picture
-from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
+from vlprobe.types import AS_PAPER, Metric
+from vlprobe.views.filter import STRENGTH, Filter
 from vlprobe.views.tradeoff import COMBINED, published_values
 
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
@@ -77,8 +76,7 @@ HOW_TO_READ = (
     "dashed line joins the models that no other model beats on both counts: on one of the two, "
     "each is ahead of every other model by more than the intervals. The line leaves out controls "
     "and models that may be guessing. Controls, published models and models that failed their "
-    "checks do not extend the axes; models outside the chart are named below it. A model on a "
-    "dotted line is only guessing. Gray rings: as published, on other pictures. A model is fooled "
+    "checks do not extend the axes. A model on a dotted line is only guessing. A model is fooled "
     "where the wrong caption scores at least as high as the true one."
 )
 WORDINGS = {
@@ -276,7 +274,7 @@ def _draw_figure(
     tables.cards(trade_off.up, trade_off.down)
     arguments = subject.question_set, trade_off, subject.names
     figure_of = partial(data.trade_off_figure, trade_off, subject.looks, subject.names, named)
-    st.html(str(htpy.p(".vp-small.vp-narrow")[_marks(subject)]))
+    st.html(f'<p class="vp-small vp-narrow">{_marks(subject)}</p>')
     figure = selectable_chart(
         figure_of,
         "tradeoff",
@@ -352,21 +350,13 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
         answers = view(views.rows.answer_rows, subject.question_set, (card.case,))
         described = case_card(card, kind, answers[card.case])
         quiet("Its worst mistake:")
-        is_pair = described.has_picture_per_side
-        is_changed = any(Picture.from_name(shot.name).change for shot in described.pictures)
-        shots = described.pictures if is_changed or is_pair else described.pictures[:1]
-        columns = st.columns(len(shots)) if is_pair else [st.container(gap="xsmall")] * len(shots)
-        for shot, column in zip(shots, columns, strict=True):
-            image = shot.name
-            source = large_picture(image, LARGE) or addresses(store().root, [image]).get(image, "")
-            picture = htpy.img(src=source, alt=shot.alt)
-            missing = htpy.p(".vp-quiet")[Picture.from_name(image).path.name]
-            with column:
-                if len(shots) > 1:
-                    quiet(f"{shot.label}{shot.detail}")
-                st.html(str(htpy.div(".vp-picture")[picture if source else missing]))
-                if credit := credit_line(image):
-                    st.html(str(credit))
+        if pictures := html.shots(
+            described,
+            lambda name: (
+                large_picture(name, LARGE) or addresses(store().root, [name]).get(name, "")
+            ),
+        ):
+            st.html(str(pictures))
         if scores := html.matrix(described, model):
             st.html(str(scores))
         st.html(str(html.captions(described.texts)))
@@ -426,8 +416,8 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
     if not by_type:
         quiet("These models were not tested with both rewordings and flips.")
         return
-    published = "hollow: published" if trade_off.printed else ""
-    st.html(str(htpy.p(".vp-small")[_marks(subject), published]))
+    published = " &emsp; hollow: published" if trade_off.printed else ""
+    st.html(f'<p class="vp-small">{_marks(subject)}{published}</p>')
     types = list(by_type)
     for start in range(0, len(types), MOST_PANELS):
         row = types[start : start + MOST_PANELS]
@@ -438,17 +428,10 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
     quiet(HOW_PANELS)
 
 
-def _marks(subject: PageSubject) -> list[htpy.Node]:
-    """Return the mark and the name of each model, as a legend."""
-    return [
-        [
-            htpy.span(style="white-space: nowrap")[
-                embed(mark(subject.looks[model])), f" {subject.names[model]}"
-            ],
-            " \u2003 ",
-        ]
-        for model in subject.models
-    ]
+def _marks(subject: PageSubject) -> str:
+    """Return the mark and the name of each model as HTML, as a legend."""
+    labels = [model_label(subject.looks[model], subject.names[model]) for model in subject.models]
+    return " &emsp; ".join(labels)
 
 
 def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
@@ -483,21 +466,13 @@ def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric
         *(views.estimates.estimates, question_set, "strength_bin"),
         *(trade_off.averaging, trade_off.unit),
     )
-    table = table.loc[table["metric"] == metric.name].replace({"model": dict(names)})
-    present = set(table["slice"])
-    steps = {name: value_label(name) for name in (*STRENGTHS, *SEVERITIES) if name in present}
     figure = partial(
-        charts.tradeoff.curves,
-        table,
-        metric,
-        trade_off.unit,
-        {name: subject.looks[model] for model, name in names.items()},
-        steps,
-        "Strength of the change",
+        charts.tradeoff.by_strength,
+        *(table, metric, trade_off.unit, subject.looks, names),
         published_values("lgip", 5, metric.name) if trade_off.printed else None,
         names.get(st.query_params.get("model", ""), ""),
     )
-    alt = f"{metric.label} by {listed(list(steps.values()))}, one line per model."
+    alt = f"{metric.label} by the strength of the change, one line per model."
     models = {display_name: model for model, display_name in names.items()}
 
     def target(display_name: str, name: str) -> Filter | None:

@@ -20,7 +20,9 @@ from vlprobe.render.charts.theme import (
     wrapped,
 )
 from vlprobe.render.numbers import number, unit_of
+from vlprobe.render.words import value_label
 from vlprobe.types import Metric
+from vlprobe.views.filter import SEVERITIES, STRENGTHS
 from vlprobe.views.records import SliceRow, records
 
 FAINT = 0.45  # opacity of thin lines
@@ -97,6 +99,23 @@ def curves(
     )
     figure.update_yaxes(title=axis(metric, unit), tickformat=ticks(metric), zeroline=False)
     return finished(figure, 360)
+
+
+def by_strength(
+    table: pd.DataFrame,
+    metric: Metric,
+    unit: str,
+    looks: Looks,
+    names: Mapping[str, str],
+    printed: pd.DataFrame | None = None,
+    chosen: str = "",
+) -> go.Figure:
+    """Draw the `curves` of a metric by the strength of flips or severity of changes. `table` has all metrics."""
+    table = table.loc[table["metric"] == metric.name].replace({"model": dict(names)})
+    every, present = (*STRENGTHS, *SEVERITIES), set(table["slice"])
+    steps = {name: value_label(name) for name in every if name in present}
+    styles = {name: looks[model] for model, name in names.items()}
+    return curves(table, metric, unit, styles, steps, "Strength of the change", printed, chosen)
 
 
 def _printed_curves(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 REMARKS = {"doubted": "Doubtful", "differs": "Contradicted elsewhere", "remark": "Remark"}
+ELSEWHERE = "Other pages pool all cases unless you choose otherwise."
 UNITS = {"percent": " %", "million": " million", "billion": " billion"}
 
 
@@ -49,9 +50,8 @@ def remade(
     columns = paper_table.columns
     measured = [metrics.get(column.metric) for column in columns]
     units = [_unit(column, metrics) for column in columns]
-    are_rates = all(
-        unit == "rate" for unit in units
-    )  # percentages are written without their sign, because there are many
+    # Percentages are written without their sign, because there are many
+    are_rates, are_facts = (all(unit == each for unit in units) for each in ("rate", FACT))
     note_numbers = {
         note: number
         for number, note in enumerate(dict.fromkeys(row.note for row in rows if row.note), 1)
@@ -59,7 +59,7 @@ def remade(
     source = SOURCES[paper_table.paper]
     author, *others = source.authors.split(", ")
     bands = {
-        "run": "Your runs",
+        "run": "Your runs" if are_facts else f"Your runs. {AVERAGED[AS_PAPER]} {ELSEWHERE}",
         "published": f"Published: {author}{' and others' if others else ''} {source.year}, "
         f"table {paper_table.number}",
     }
@@ -80,17 +80,16 @@ def remade(
             )
             css = "" if is_run else ' class="printed"'
             lines.append(f'<tr{css}><th scope="row"{tip}>{symbol}{name}</th>{values}</tr>')
-    draws = (
-        " A value with ± is the mean over random draws, followed by their standard deviation."
-        if cells["n_seeds"].to_numpy().any()
-        else ""
-    )
+    draws = ""
+    if cells["n_seeds"].to_numpy().any():
+        draws = (
+            " A value with ± is the mean over random draws, followed by their standard deviation."
+        )
     reading = (
         "Compare your numbers with the published ones only if pictures, captions and edits are "
         f"the same.{' In percent.' if are_rates else ''} - = not measured. Below each value is "
-        f"its 95 % interval. {AVERAGED[AS_PAPER]}{draws}"
+        f"its 95 % interval.{draws}"
     )
-    are_facts = all(unit == FACT for unit in units)
     title = f"Table {paper_table.number} of the paper, recomputed"
     return Remade(
         table(title, _head(paper_table), lines, "vp-paper"),
