@@ -196,8 +196,8 @@ def test_a_heading_counts_the_columns_that_it_does_not_name(columns):
 def test_a_model_that_failed_a_check_on_one_of_two_datasets_may_be_colored_on_the_other(columns):
     cells = {GPT: replace(columns[0].cells[GPT], note=FAILED, is_best=False)}
     failed = replace(columns[0], cells=columns[0].cells | cells)
-    assert "Never colored" not in card([failed, *columns[1:]]).reading()
-    assert "Never colored" in card([failed]).reading()
+    assert "Never colored" not in card([failed, *columns[1:]]).reading()[1]
+    assert "Never colored" in card([failed]).reading()[1]
 
 
 def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):
@@ -209,7 +209,7 @@ def test_a_row_counts_the_columns_that_a_model_won_tied_and_lost(columns):
     assert scorecard.html().count("vp-tally") == len(columns[0].cells) - 1  # all but the baseline
     of_slice = replace(columns[-1], subtype="slice:Two cases")
     assert card([*columns, of_slice])._tally(TROHN) == tally
-    assert "types of edit on which a model is clearly better than" in scorecard.reading()
+    assert "types of edit on which a model is clearly better than" in scorecard.reading()[1]
     assert "vp-tally" not in card(columns[:1]).html()
 
 
@@ -253,6 +253,13 @@ def test_all_cases_are_those_of_the_chosen_types_and_the_types_keep_their_number
     assert card(one).finding()[0].startswith("Against swapped things: ")
     every = leaderboard(question_set, by="edit", left_out=[c.name for c in columns[1:]])
     assert every == []
+    whole = card(columns, unsolved=few)
+    without = f"”. Without them: {GPT} is fooled least."
+    assert without in whole.caption() and without in whole.text("markdown")
+    clips = [model for model in question_set.models if model != GPT]
+    narrow, few = ([each.narrowed(clips) for each in several] for several in (columns, few))
+    alike = card(narrow, unsolved=few).note()
+    assert alike.endswith(f"”. {TROHN} is fooled least with and without them.")
     searches = question_set_of(question_set.store, "rococo", "demo")
     danger = f"{searches.key[:8]}.i2t.danger"
     finding = card(leaderboard(searches, by="edit", left_out=[danger])).finding()[0]
@@ -352,7 +359,7 @@ def test_models_share_a_letter_in_a_type_exactly_if_they_are_tied(
         for column in (few[0], columns[0])
     ]
     assert without_p[0] == without_p[1]
-    reading = Scorecard(few, {model: model for model in models}, {}).reading()
+    reading = Scorecard(few, {model: model for model in models}, {}).reading()[1]
     assert "Bonferroni-corrected for every pair of models, shown or not: 10 tests" in reading
     for column, whole in zip(few[1:], columns[1:], strict=True):
         assert not any(cell.group for cell in column.cells.values())
@@ -414,8 +421,34 @@ def test_the_first_of_many_question_sets_are_shown_and_a_line_counts_all(monkeyp
     line = "1 of 2 question sets are shown. Choose others in the list of question sets."
     assert not at.exception and line in bodies(at)
     assert "Tiny CLIP" not in next(body for body in bodies(at).split("<table") if "score" in body)
+    assert "Wrong relation" not in bodies(at)  # 46 columns of types, with all bundled sets
+    at = open_page(monkeypatch, question_set.store, "compare", sets="|".join(keys), by="edit")
+    assert "Wrong relation" in bodies(at)
     at = open_page(monkeypatch, question_set.store, "compare", sets=keys[0])
-    assert "Choose others" not in bodies(at)
+    assert "Choose others" not in bodies(at) and "Wrong relation" in bodies(at)
+
+
+@pytest.mark.full
+def test_the_scorecard_of_all_bundled_question_sets_has_a_column_for_each_test_and_its_models(
+    monkeypatch, question_set
+):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
+    sets = [
+        views.runs.question_set(question_set.store, row.case_key)
+        for row in views.runs.question_set_rows(question_set.store)
+    ]
+    assert len(sets) == 8
+    query = {"sets": "|".join(each.key for each in sets)}
+    at = open_page(monkeypatch, question_set.store, "compare", **query)
+    tables = [body for body in bodies(at).split("<table") if "vp-scorecard" in body]
+    assert not at.exception and len(tables) == 3  # the six demo models, SugarCrepe and VALSE
+    n_tests = sum(len(views.leaderboard.ranked_kinds(each)) for each in sets)
+    assert sum(table.count('scope="col"') - 1 for table in tables) == n_tests == 12
+    for each in sets:
+        shares = views.paired_tests.model_shares(each, views.leaderboard.ranked_kinds(each)[0])
+        for row in shares:
+            shown = f"{100 * row.share:.1f}"
+            assert any(f"<b>{shown}</b>" in table for table in tables), (each.label, row.model)
 
 
 def test_movements_have_separate_wording(monkeypatch, question_set, columns):
@@ -429,15 +462,16 @@ def test_movements_have_separate_wording(monkeypatch, question_set, columns):
     scorecard = replace(card(columns), is_right=True)
     heading = scorecard.finding()[0]
     assert "moves least" in heading or "tied" in heading
-    assert "fooled" not in heading + scorecard.reading() and "right" not in heading
-    assert "guessing" not in scorecard.reading() and scorecard.title(columns[0]) == "Movement"
+    reading = scorecard.reading()[0] + scorecard.reading()[1]
+    assert "fooled" not in heading + reading and "right" not in heading
+    assert "guessing" not in reading and scorecard.title(columns[0]) == "Movement"
     assert "fooled" not in scorecard.html(address, address, address)
     for each in (scorecard, replace(scorecard, is_right=False)):
         assert "Movement, with 95 % intervals." in each.caption()
         assert "Fooled" not in each.caption() + each.text("latex")
     both = card([*foils, *columns])
-    assert "A full bar is 50 %." in both.reading()
-    assert "Colored: best, or tied" in replace(both, is_right=True).reading()
+    assert "A full bar is 50 %." in both.reading()[1]
+    assert "Colored: best, or tied" in replace(both, is_right=True).reading()[0]
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(monkeypatch, store, "compare", set=key)
     assert not at.exception and "moves least" in bodies(at) + "moves least" * ("tied" in heading)
@@ -467,16 +501,16 @@ def test_a_model_that_failed_a_check_is_named_and_excluded_from_the_comparison(c
     assert without({TROHN}).finding() == (expected, "")
     assert without({GPT, TROHN}).finding()[0].startswith(f"Not compared: {TROHN} and {GPT}")
     legend = f"Never colored: {without(set()).names[TROHN]}, which failed a check."
-    assert legend in without({TROHN}).reading() and legend not in without(set()).reading()
+    assert legend in without({TROHN}).reading()[1] and legend not in without(set()).reading()[1]
 
 
 def test_the_legend_explains_missing_values_only_if_a_cell_lacks_one(columns):
     noted = {model: replace(cell, note=FAILED) for model, cell in columns[-1].cells.items()}
-    assert "n/a" not in card([*columns[:-1], replace(columns[-1], cells=noted)]).reading()
+    assert "n/a" not in card([*columns[:-1], replace(columns[-1], cells=noted)]).reading()[1]
     missing = {GPT: LeaderboardCell(note=NO_VALUE)}
     last = replace(columns[-1], cells=columns[-1].cells | missing)
-    assert "n/a" in card([columns[0], last]).reading()
-    assert "No model" not in card([columns[0], last]).reading()
+    assert "n/a" in card([columns[0], last]).reading()[1]
+    assert "No model" not in card([columns[0], last]).reading()[1]
 
 
 def test_an_unknown_column_in_the_url_does_not_reverse_the_order(monkeypatch, columns):
@@ -564,7 +598,8 @@ def test_columns_solved_without_the_picture_are_named_above_the_table_and_the_be
     monkeypatch.delenv(shipped.SETTING, raising=False)
     at = open_page(monkeypatch, question_set.store, "compare", set=question_set.key)
     drawn = " ".join(str(getattr(element, "proto", "")) for element in at.main)
-    order = "columns can be solved", "Leave them out", "vp-scorecard", "the best guess from"
+    order = "columns can be solved", "Without them: GPT-4V is fooled least.", "Leave them out"
+    order += "vp-scorecard", "How to read the table", "the best guess from"
     places = [drawn.index(words) for words in order]
     assert places == sorted(places)
     without = next(button for button in at.button if button.label == "Leave them out")
@@ -601,16 +636,16 @@ def test_the_legend_explains_counts_if_a_shown_model_saw_both_orders(columns):
         f"{GPT} saw the captions in both orders. Counts: cases fooled in both orders "
         "+ cases fooled in only one order, each counted as half."
     )
-    assert rule in card(columns).reading()
+    assert rule in card(columns).reading()[1]
     shown = [replace(each, cells={TROHN: each.cells[TROHN]}) for each in columns]
-    assert "both orders" not in card(shown).reading()
+    assert "both orders" not in card(shown).reading()[1]
 
 
 def test_the_score_right_reverses_heading_legend_bars_counts_and_tooltips(question_set, columns):
     right = replace(card(columns), is_right=True)
     assert right.finding()[0].startswith(f"{TROHN} is right most often.")
-    assert "is the model with the highest value on all cases, of those" in right.reading()
-    assert "Colored: highest" in right.reading() and "A full bar is 100 %." in right.reading()
+    assert "is the model with the highest value on all cases, of those" in right.reading()[1]
+    assert "Colored: highest" in right.reading()[0] and "A full bar is 100 %." in right.reading()[1]
     html = right.html(address, address, address)
     counted = views.cases.outcomes(question_set, Filter.parse(GPT, "foil"))
     share, column_size = 100 * (1 - columns[0].cells[GPT].estimate.value), columns[0].n_cases
@@ -631,7 +666,7 @@ def test_the_score_right_reverses_heading_legend_bars_counts_and_tooltips(questi
 def test_differences_are_shown_at_every_width_and_the_legend_names_the_baseline(columns):
     for shown in (columns, columns[:1]):
         drawn = card(shown)
-        assert f"Small figures: difference from {GPT} in points, or tied." in drawn.reading()
+        assert f"Small figures: difference from {GPT} in points, or tied." in drawn.reading()[0]
         assert ">+2.8<" in drawn.html(address, address, address)
     css = (Path(dashboard.__file__).parent / "compare.css").read_text()
     assert not re.search(r"vp-numbers small[^}]*display: none", css)
@@ -644,8 +679,8 @@ def test_the_bars_of_all_columns_have_one_scale_that_the_legend_names(columns):
     above = replace(whole, cells={**whole.cells, GPT: worse})
     mixed = card([above, columns[1]])
     assert "width:70.7%" in mixed.html() and "width:16.9%" in mixed.html()
-    assert "A full bar is 100 %. Guessing: 50\u00a0%." in mixed.reading()
-    assert "A full bar is 50 %. Guessing: 50\u00a0%." in card(columns).reading()
+    assert "A full bar is 100 %. Guessing: 50.0 %." in mixed.reading()[1]
+    assert "A full bar is 50 %. Guessing: 50.0 %." in card(columns).reading()[1]
     assert "width:33.7%" in card(columns).html()
 
 
@@ -654,12 +689,12 @@ def test_each_heading_has_its_rate_of_guessing_or_says_that_lower_is_better(ques
     probes = ("lgip", "visla", "prsm")
     others = [leaderboard(question_set_of(store, probe), by="kind") for probe in probes]
     all_tests = card([columns[0], *itertools.chain.from_iterable(others)])
-    for is_right, (half, third) in ((False, ("50", "66.7")), (True, ("50", "33.3"))):
+    for is_right, (half, third) in ((False, ("50.0", "66.7")), (True, ("50.0", "33.3"))):
         html = replace(all_tests, is_right=is_right).html()
         rates = re.findall(r"<small>guessing (\S+)\u00a0%</small>", html)
         assert set(rates) == {half, third} and rates.count(third) == 2  # VISLA: 1 of 3 orders
         assert html.count("<small>lower is better</small>") == 1
-        assert "Guessing: the share of a model that guesses" in all_tests.reading()
+        assert "Guessing: the share of a model that guesses" in all_tests.reading()[1]
         assert (
             "Movement, lower is" in replace(all_tests, is_right=is_right).text("markdown")
         ) is is_right
@@ -670,7 +705,7 @@ def test_each_heading_has_its_rate_of_guessing_or_says_that_lower_is_better(ques
 
 def test_hidden_models_stay_in_the_correction(question_set, columns):
     few = [column.narrowed((GPT, TROHN)) for column in columns]
-    assert "every pair of models, shown or not: 10 tests" in card(few).reading()
+    assert "every pair of models, shown or not: 10 tests" in card(few).reading()[1]
     of_models = zip(few, columns, strict=True)
     assert all(one.cells[TROHN].verdict == all_.cells[TROHN].verdict for one, all_ in of_models)
 
@@ -679,7 +714,7 @@ def test_the_rule_of_fewer_words_has_a_dash_where_nearly_all_captions_are_of_equ
     undecided = [column for column in valse if math.isnan(column.blind)]
     drawn = card(valse).html()
     assert len(undecided) == drawn.count(f'title="{UNDECIDED}">-<') == 8
-    assert f" -: {UNDECIDED}" in card(valse).reading() and "so the rule cannot choose" in card(
+    assert f" -: {UNDECIDED}" in card(valse).reading()[1] and "so the rule cannot choose" in card(
         valse
     ).text("latex")
     pairs = views.caption_bins.caption_pairs(valse[0].question_set.cases, "foil")
@@ -734,7 +769,7 @@ def test_a_slice_is_colored_like_a_type_but_not_counted_unless_answers_selected_
     assert of_slice.narrowed(of_slice.cells).cells == of_type.cells
     with_it = card([first, of_type, of_slice])
     assert with_it.finding() == card([first, of_type]).finding()
-    assert "The heading does not count named slices" in with_it.reading()
+    assert "The heading does not count named slices" in with_it.reading()[1]
     assert "so no model is best" in card([of_slice]).finding()[0]
 
 
@@ -754,10 +789,10 @@ def test_a_biased_slice_and_a_column_with_too_few_pictures_are_not_colored_or_co
     assert with_them.finding() == without.finding()
     title = without.title(of_type)
     note = f"“Two cases (slice)” (models' answers selected the cases); “{title}” (fewer than 5 pictures)."
-    assert f"Not colored, and not counted in the heading: {note}" in with_them.reading()
-    assert "Not colored" not in without.reading()
+    assert f"Not colored, and not counted in the heading: {note}" in with_them.reading()[1]
+    assert "Not colored" not in without.reading()[1]
     hidden = card([first, of_type, replace(of_type, cells={})])  # all its models are hidden
-    assert "Not colored" not in hidden.reading()
+    assert "Not colored" not in hidden.reading()[1]
 
 
 def test_a_column_in_which_all_models_are_tied_is_not_colored_or_counted_but_named(question_set):
@@ -776,7 +811,7 @@ def test_a_column_in_which_all_models_are_tied_is_not_colored_or_counted_but_nam
     assert f"Not counted: {names}, without a clear difference between models." in detail
     assert "(2 of 2)" in detail and "of 4" not in detail
     assert scorecard.html().count("all tied") == 2
-    assert "(no clear difference between models)" in scorecard.reading()
+    assert "(no clear difference between models)" in scorecard.reading()[1]
     both = [column.narrowed(["demo:plain", "demo:weak"]) for column in tied[:1]]
     assert card(both).finding()[0].endswith(" and demo:weak are tied.")
 
@@ -909,7 +944,8 @@ def test_the_view_all_tests_is_offered_only_for_more_than_one_test(monkeypatch, 
     monkeypatch.delenv(shipped.SETTING, raising=False)
 
     def labels(sets: list[str]) -> list[str]:
-        at = open_page(monkeypatch, question_set.store, "compare", sets="|".join(sets))
+        query = {"sets": "|".join(sets), "by": "edit"}
+        at = open_page(monkeypatch, question_set.store, "compare", **query)
         assert not at.exception
         return re.findall(r"by=kind[^>]*>([^<]*)", bodies(at))
 
@@ -1059,6 +1095,7 @@ def test_a_report_opens_with_the_models_row_and_finding_of_differences(
     (contest,) = values["contests"]
     assert contest["models"] == [subject.keys[model] for model in compared]
     assert contest["heading"] == heading.replace("&nbsp;", "\N{NO-BREAK SPACE}")
+    assert contest["notes"][0].startswith("Two rows can be solved without the picture")
     rival, number = contest["first"].split(":")
     assert (rival, values["titles"][int(number)]) == (subject.keys[TROHN], "an added object")
     assert values["columns"][f"m0>{contest['first']}"][::2] == [254, 185]  # 185 in one order only
@@ -1230,7 +1267,7 @@ def test_exported_tables_name_the_test_the_baseline_the_halves_and_the_sources(
             assert "https://github.com/RAIVNLab/sugar-crepe" in text.replace("\\", "")
             assert "GPT-4V saw the captions in both orders; a case" in text
         assert "paired permutation test by picture" in rows(how)
-        assert "Two of the columns can be solved without the picture" in scores(how)
+        assert "Two columns can be solved without the picture" in scores(how)
         assert "“Fewer words” counts captions of equal length as wrong." in scores(how)
     for latex in (rows("latex"), scores("latex")):
         (caption,) = re.findall(r"\\caption{(.*)}", latex)
@@ -1313,14 +1350,15 @@ def test_exports_count_the_cases_and_pictures_of_the_types_and_warn_of_solved_on
 ):
     menus = {}
 
-    def keep(key, figure=None, table=None, caption="", text=None, *, runs=(), **_):
-        menus[key] = caption + source_line(runs), text
+    def keep(key, figure=None, table=None, caption="", text=None, *, runs=(), papers=(), **_):
+        menus[key] = caption + source_line(runs), text, [*papers]
 
     monkeypatch.delenv(shipped.SETTING, raising=False)
     monkeypatch.setattr(export, "draw_menu", keep)
     monkeypatch.setattr(chart, "draw_menu", keep)
     path = question_set.cases.path
     table = question_set.store.fetch_table("SELECT subtype, cluster FROM read_parquet(?)", [[path]])
+    assert "Two rows can be solved" in paper.printed_figure(question_set, "compare", "text")[1]
     for start, number in (("add_obj", "One"), ("add", ""), ("none", "Two")):
         left_out = [each.name for each in columns if each.subtype.startswith(start)]
         counted = table.loc[~table["subtype"].str.startswith(start)]
@@ -1329,12 +1367,14 @@ def test_exports_count_the_cases_and_pictures_of_the_types_and_warn_of_solved_on
         tabs = {"scorecard": ("scorecard", "columns"), "differences": ("forest", "rows")}
         for tab, (key, noun) in tabs.items():
             at = open_page(monkeypatch, question_set.store, "compare", tab=tab, **query)
-            caption, text = menus.pop(key)
+            caption, text, papers = menus.pop(key)
+            assert papers == ["mieb"] * (tab == "differences" and not left_out)  # totals are shown
+            nouns = noun if number == "Two" else noun[:-1]
             for shown in (caption, text("markdown"), text("latex")):
                 assert size in shown
-                assert (f"{number} of the {noun} can be solved" in shown) is bool(number)
+                assert (f"{number} {nouns} can be solved" in shown) is bool(number)
             on_page = " ".join(each.value for each in at.markdown)
-            assert (f"{number} of the {noun} can be solved" in on_page) is bool(number)
+            assert (f"{number} {nouns} can be solved" in on_page) is bool(number)
             assert ("The report covers all types" in bodies(at)) is bool(left_out)
 
 
@@ -1347,7 +1387,7 @@ def test_the_figure_of_the_scorecard_can_be_exported(monkeypatch, question_set, 
     assert not at.exception and "CLIP_TROHN-Text is fooled least." in caption
     printed, facts = paper.printed_figure(question_set, "scorecard", "text")
     baseline = "Dashed line and bold name: GPT-4V, the baseline. "  # only on the page
-    before, note, _ = caption.partition("Two of the columns can be solved without the picture")
+    before, note, _ = caption.partition("Two columns can be solved without the picture")
     assert facts.startswith(before.replace(baseline, "")) and baseline in caption
     assert note and note in facts
     figures = (
@@ -1546,6 +1586,18 @@ def test_relabeled_runs_keep_the_correction_for_all_models(question_set):
     assert GPT not in [each.model for each in whole.runs]
 
 
+def test_another_choice_of_types_tests_only_all_cases_again(monkeypatch, question_set, columns):
+    questions = replace(question_set, store=question_set.store.snapshot())
+    tests, tested = views.paired_tests._test_rows, []
+    leaderboard(questions, by="edit", baseline=GPT)
+    monkeypatch.setattr(
+        *(views.paired_tests, "_test_rows"),
+        lambda keys: tested.extend(subtype for _, subtype, _ in keys) or tests(keys),
+    )
+    leaderboard(questions, by="edit", baseline=GPT, left_out=[columns[-1].name])
+    assert set(tested) == {""}  # types cost half of the CPU
+
+
 def test_differences_opens_without_the_scorecard_s_tests_of_all_pairs(monkeypatch, question_set):
     monkeypatch.delenv(shipped.SETTING, raising=False)
     for name in ("leaderboard", "rank_by_type"):  # on VALSE they take 19 s of CPU
@@ -1553,4 +1605,4 @@ def test_differences_opens_without_the_scorecard_s_tests_of_all_pairs(monkeypatc
     query = {"set": question_set.key, "tab": "differences"}
     at = open_page(monkeypatch, question_set.store, "compare", **query)
     assert not at.exception and figure_of(at, "forest")
-    assert any("Two of the rows can be solved without" in each.value for each in at.markdown)
+    assert any("Two rows can be solved without" in each.value for each in at.markdown)

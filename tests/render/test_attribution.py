@@ -184,7 +184,8 @@ def test_bibtex_keeps_the_address_and_the_authors_of_a_publication():
     address = "https://a.org/my%20files?x=1,2#top"
     source = Publication("", "Doe et al., Things", address + "{}\\ \n", "MIT")
     run = replace(question_set().run(GPT4V), publication=source)
-    entries = attribution.bibliography([run], papers=["lgip"])
+    entries = attribution.bibliography([run], papers=["lgip", "mieb"])
+    assert "@misc{mieb," in entries and "  eprint = {2504.10471}," in entries
     assert f"  howpublished = {{\\url{{{address}}}}}," in entries
     assert "  author = {Doe and others}," in entries and "  author = {Jae Joong Lee}," in entries
 

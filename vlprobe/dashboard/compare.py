@@ -48,7 +48,6 @@ from vlprobe.render.findings import order_sentences, ties, verdict
 from vlprobe.render.forest import describe_shared
 from vlprobe.render.html import compare
 from vlprobe.render.html.elements import embed, mark, marked_before, tag
-from vlprobe.render.leaderboard import solved_note
 from vlprobe.render.sentences import capitalized, counted, joined, sentence_names, unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import AVERAGED, movement_kinds
@@ -273,10 +272,8 @@ def draw_forest(
     dataset = dataset_name(contest.question_set.runs[0].dataset)
     left_out = tuple(st.query_params.get_all("without"))
     sized = view(views.leaderboard.of_types, contest.question_set, left_out)
-    blind = view(views.estimates.fewer_words, contest.question_set, contest.kind, contest.types)
-    shares = {forest.row_title(each, kind): blind.get(each, 1.0) for each in comparison.subtypes}
     column_name = partial(views.leaderboard.column_name, contest.question_set, contest.kind)
-    note = solved_note(shares, "rows")
+    note = forest.solved_rows(comparison, kind)
     draw_solved(note, [column_name(each) for each in comparison.solved if each], "solved")
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
@@ -300,12 +297,13 @@ def draw_forest(
         _choose,
         BETWEEN.join((contest.key, contest.kind, *contest.compared)),
         table=partial(rows_table, comparison, kind, contest.names, totals),
-        caption=joined(forest.caption(comparison, kind, renamed(), dataset), note, without_totals),
+        caption=joined(forest.caption(comparison, kind, renamed(), dataset), without_totals),
         notes={"text": without_totals, "column": without_totals, "table": of_halves},
-        text=partial(forest.rows_text, comparison, sized, kind, renamed(), note=note),
+        text=partial(forest.rows_text, comparison, sized, kind, renamed()),
         printed=figure,
         has_tools=False,
         runs=[sized.run(model) for model in contest.compared],
+        papers=["mieb"] if totals else [],
         slot=export_slot,
     )
     follow_links()

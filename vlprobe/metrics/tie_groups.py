@@ -51,14 +51,10 @@ def group_letters(groups: Sequence[Sequence[str]]) -> dict[str, str]:
     {'A': 'a', 'B': 'ab', 'C': 'b', 'D': 'c'}
     """
     letters: dict[str, list[str]] = {}
-    for name, group in zip(group_names(len(groups)), groups, strict=True):
+    names, separator = [*string.ascii_lowercase], ""
+    if len(groups) > len(names):  # then they are numbers
+        names, separator = [str(number) for number in range(1, len(groups) + 1)], " "
+    for name, group in zip(names, groups, strict=False):
         for model in group:
             letters.setdefault(model, []).append(name)
-    separator = "" if len(groups) <= len(string.ascii_lowercase) else " "
     return {model: separator.join(names) for model, names in letters.items()}
-
-
-def group_names(n_groups: int) -> list[str]:
-    """Return a name for each group: letters, or numbers if there are more groups than letters."""
-    names = string.ascii_lowercase
-    return list(names[:n_groups]) if n_groups <= len(names) else [*map(str, range(1, n_groups + 1))]

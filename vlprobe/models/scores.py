@@ -247,7 +247,9 @@ class ScoreFile(CaseAnswerer):
                 n_missing += len(missing)
                 if len(missing) and not first_missing:
                     first_missing = "{}_c{}_i{}".format(case_id, *missing[0])
-                n_rounded += _loses_order(scores)
+                distinct = np.unique(scores[~np.isnan(scores)])
+                # Scores are stored as float32, in which some become equal
+                n_rounded += len(np.unique(distinct.astype(np.float32))) < len(distinct)
         if n_missing == n_pairs and not rows_of_texts:
             raise self._strange(first_case)
         if n_missing and not self._source.partial and n_missing < n_pairs:
@@ -338,9 +340,3 @@ class ScoreFile(CaseAnswerer):
             f"'{self._source.file}' has none of the scores that the cases need: {holds}, and the first case is "
             f"'{case_id}'. Expected the ids of the cases or of their items."
         )
-
-
-def _loses_order(scores: np.ndarray) -> bool:
-    """Return whether some scores that differ in float64 become equal in float32, the type of stored scores."""
-    distinct = np.unique(scores[~np.isnan(scores)])
-    return len(np.unique(distinct.astype(np.float32))) < len(distinct)

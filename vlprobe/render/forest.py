@@ -15,6 +15,7 @@ from vlprobe.render.attribution import with_source
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.findings import verdict
+from vlprobe.render.leaderboard import solved_note
 from vlprobe.render.numbers import TOO_FEW, chance_cell, number, power
 from vlprobe.render.sentences import (
     capitalized,
@@ -64,8 +65,8 @@ def frame(comparison: PairedTests) -> tuple[float, float]:
 def signed(value: float, unit: str) -> str:
     """Format a difference with its sign: shares in percentage points, cosines unchanged.
 
-    >>> signed(-0.0658, "rate"), signed(0.05, "rate"), signed(0.0012, "cosine"), signed(0.0, "rate")
-    ('−6.6', '+5.0', '+0.0012', '0.0')
+    >>> signed(-0.0658, "rate"), signed(0.05, "rate"), signed(0.0012, "cosine"), signed(math.nan, "rate")
+    ('−6.6', '+5.0', '+0.0012', '-')
     """
     text = number(abs(value), "rate" if unit == "rate" else "cosine").removesuffix(" %")
     sign = (MINUS if value < 0 else "+") if text.strip("0.-") else ""
@@ -422,19 +423,21 @@ def in_columns(
     return pd.DataFrame(rows)
 
 
+def solved_rows(comparison: PairedTests, kind: KindPresentation) -> str:
+    """Name the rows that can be solved without the picture, or return ""."""
+    rows = {row_title(each, kind): comparison.solved.get(each, 1.0) for each in comparison.subtypes}
+    return solved_note(rows, "rows")
+
+
 def rows_text(
     comparison: PairedTests,
     question_set: QuestionSet,
     kind: KindPresentation,
     renamed: Mapping[str, str],
     how: str,
-    note: str = "",
 ) -> str:
-    """Format the rows of the forest plot as "latex" or "markdown", with a note on the tests and the sources.
-
-    Args:
-        renamed: Display names that users gave to models, by stored name.
-        note: What else the details say.
+    """Format the rows of the forest plot as "latex" or "markdown", with a note on the tests and the sources. `renamed`
+    has the display names that users gave to models, by stored name.
     """
     runs = [question_set.run(contestant.model) for contestant in comparison.contestants]
     names = sentence_names([run.model for run in runs], renamed)
@@ -450,7 +453,7 @@ def rows_text(
         f"picture has one answer){family and f', {family}'}.",
         "" if comparison.is_movement else "In parentheses: the number of cases.",
         halves_note(twice),
-        note,
+        solved_rows(comparison, kind),
     )
     table = in_columns(comparison, kind, names)
     return with_source(table, how, runs, renamed, None, caption, details, "differences")
@@ -509,7 +512,7 @@ def caption(
     baseline, *rivals = names.values()
     finding = verdict(comparison, kind, renamed)
     compared = f"Compared with {baseline} on {dataset}: {', '.join(rivals)}."
-    return joined(finding.heading, compared, how_to_read(comparison))
+    return joined(finding.heading, compared, how_to_read(comparison), solved_rows(comparison, kind))
 
 
 UNIT_WORDS = {"cosine": "cosines", "spread": "the model's own spreads"}

@@ -31,7 +31,7 @@ def solved_note(blind: Mapping[str, float], noun: str) -> str:
         blind: How often choosing the caption with fewer words is wrong (`estimates.fewer_words`), by title.
 
     >>> solved_note({"All": 0.5, "Added object": 0.024}, "rows").partition(": ")[2]
-    'choosing the caption with fewer words is right in 97.6 % of “Added object”.'
+    'the caption with fewer words is right in 97.6 % of “Added object”.'
     """
     shares = [
         f"{number(1 - share, 'rate')} of “{head}”"
@@ -40,10 +40,9 @@ def solved_note(blind: Mapping[str, float], noun: str) -> str:
     ]
     if not shares:
         return ""
-    subject = (
-        f"{capitalized(count_word(len(shares)))} of the {noun} can be solved without the picture:"
-    )
-    return f"{subject} choosing the caption with fewer words is right in {listed(shares)}."
+    subject = f"{capitalized(count_word(len(shares)))} {noun if shares[1:] else noun[:-1]}"
+    rule = f"the caption with fewer words is right in {listed(shares)}"
+    return f"{subject} can be solved without the picture: {rule}."
 
 
 def formatted_table(

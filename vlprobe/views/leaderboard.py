@@ -13,6 +13,7 @@ import pandas as pd
 
 from vlprobe import registry
 from vlprobe.metrics.tie_groups import group_letters, tie_groups
+from vlprobe.storage.bookmarks import SLICES
 from vlprobe.types import POOLED, Metric
 from vlprobe.views import estimates, named_slices
 from vlprobe.views.named_slices import PREFIX
@@ -292,7 +293,7 @@ def _share_columns(
 
     In each column, all pairs of models are tested, with the p-values of `rank_by_type`.
     """
-    rankings = (
+    every = rankings = (
         rank_by_type(question_set, kind) if by_edit else {"": rank_models(question_set, kind)}
     )
     kept = [name for name in rankings if column_name(question_set, kind, name) not in left_out]
@@ -301,16 +302,24 @@ def _share_columns(
         kept = [name for name in kept if name]
     if chosen := chosen_types(question_set, kind, left_out) if by_edit else ():
         rankings = rank_by_type(question_set, kind, types=chosen)
-    against = {}
-    best = [each.model for each in rankings[""].fit[:1]]  # decides only the order of the types
-    first, *_ = [name for name in (baseline, *best) if name in question_set.models] or [""]
+    best = [each.model for each in rankings[""].fit[:1]]
+    first = baseline if baseline in question_set.models else "".join(best)
+    fooled = {
+        name: np.nan_to_num(each.share, nan=-1.0)
+        for name in _types_of(kept)
+        for each in rankings[name].contestants
+        if each.model == first
+    }  # sorts the types as in the plot of differences
+    kept.sort(key=lambda name: (name.startswith(PREFIX), bool(name), -fooled.get(name, 0.0)))
     rivals = [name for name in question_set.ordered_models if name != first]
-    if rivals and first and (first == baseline or kept[1:]):
-        models = (first, *rivals)
-        tests = compare_models(question_set, models, kind, rankings=rankings, types=chosen)
-        if first == baseline:
-            against = {(row.subtype, row.model): row for row in tests.rows}
-        kept.sort(key=tests.subtypes.index)  # as in the plot of differences
+    against = {}
+    if rivals and first and first == baseline:
+        store, tested = question_set.store, (question_set, (first, *rivals), kind, "cosine", "")
+        # Another choice of types then takes half of the CPU (VALSE, 11 models)
+        name = "against", question_set.key, question_set.runs, kind, by_edit, SLICES.version(store)
+        rows = store.listing_fact((*name, first), lambda: compare_models(*tested, every).rows)
+        rows += compare_models(*tested, {"": rankings[""]}, chosen).rows if chosen else ()
+        against = {(row.subtype, row.model): row for row in rows}
     blind = estimates.fewer_words(question_set, kind, chosen)
     named = named_slices.read(question_set.store)
     columns = []

@@ -18,7 +18,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -157,7 +157,9 @@ class PairedTests:
     n_cases: int
     n_more_subtypes: int = 0  # subtypes without a row
     shares: tuple[SubtypeShare, ...] = ()  # named types, those with the most answers first
-    solved: tuple[str, ...] = ()  # types that can be solved without the picture
+    solved: Mapping[str, float] = field(
+        default_factory=dict
+    )  # `fewer_words` of types that it solves
 
     @property
     def baseline(self) -> ModelShare:
@@ -348,14 +350,12 @@ def compare_models(
         numbers = np.intersect1d(numbers, of_kind)
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
-    tests = from_cells(_cells(question_set, runs, kind, unit, numbers, types), kind, at_chance)
-    blind = estimates.fewer_words(question_set, kind)
-    solved = tuple(name for name, share in blind.items() if share < estimates.SOLVED)
-    tests = replace(tests, solved=solved)
     whole = _all_models(question_set)
     if rankings is None:
         rankings = rank_by_type(whole, kind, unit, types)
-    rows = [row for row in tests.rows if row.subtype in rankings]
+    cells = _cells(question_set, runs, kind, unit, numbers, types)
+    tests = from_cells(cells, kind, at_chance, () if named_slice else rankings)
+    rows = list(tests.rows)
     if named_slice:
         of_types = _corrected(tests.rows[len(runs) - 1 :], tests.is_movement)
         name = named_slices.PREFIX + named_slice
@@ -369,7 +369,9 @@ def compare_models(
             cells = _cells(question_set, runs, kind, unit, members)
             of_slice = _test_rows([(cells, "", side) for side in range(1, len(runs))])
             rows += [replace(row, subtype=name) for row in of_slice]
-    return replace(tests, rows=tuple(_in_families(rows, rankings, whole)))
+    blind = estimates.fewer_words(question_set, kind, types)
+    solved = {name: share for name, share in blind.items() if share < estimates.SOLVED}
+    return replace(tests, rows=tuple(_in_families(rows, rankings, whole)), solved=solved)
 
 
 def _all_models(question_set: QuestionSet) -> QuestionSet:
@@ -422,13 +424,17 @@ def _family(subtype: str) -> str:
     return "types" if subtype else "all"
 
 
-def from_cells(cells: "PairedCells", kind: str, at_chance: AtChance) -> PairedTests:
+def from_cells(
+    cells: "PairedCells", kind: str, at_chance: AtChance, only: Collection[str] = ()
+) -> PairedTests:
     """Compute the result of `compare_models`, except for named slices, from counts per subtype and resampling unit.
 
     Args:
         at_chance: Pairs of a model digest and the digest of a dataset on which the model failed a chance check.
+        only: Subtypes to test; empty means all.
     """
     subtypes, n_more_subtypes = cells.subtypes()
+    subtypes = [name for name in subtypes if not only or name in only]
     keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(cells.runs))]
     tests = _tested(cells, kind, _test_rows(keys), at_chance)
     return replace(tests, n_more_subtypes=n_more_subtypes)

@@ -111,6 +111,7 @@ class Scorecard:
         renamed: Display names of datasets.
         has_intervals: Whether cells show 95 % intervals instead of counts.
         every: All columns of the page, if a figure shows only the first ones.
+        unsolved: The columns without those that can be solved without the picture, if there are any.
     """
 
     columns: Sequence[LeaderboardColumn]
@@ -123,6 +124,7 @@ class Scorecard:
     renamed: Mapping[str, str] = field(default_factory=dict)
     has_intervals: bool = False
     every: Sequence[LeaderboardColumn] = ()
+    unsolved: Sequence[LeaderboardColumn] = ()
 
     @cached_property  # each column of the table goes through it
     def rows(self) -> list[str]:
@@ -467,26 +469,7 @@ class Scorecard:
             tied = f"{capitalized(count_word(n_tied))} of {count_word(n_counted)} {self._noun} "
             tied += f"{'has' if n_tied == 1 else 'have'} a tie at the top."
         if self._is_one_set:
-            best = [self.names[model] for model in self._top(first)]
-            heading = f"{listed(best)} are tied at the top."
-            if first.all_tied:
-                names = [self.names[model] for model in rated]
-                names = names if len(names) <= MOST_TIED else [capitalized(every_model(len(names)))]
-                heading = f"{listed(names)} are tied."
-            elif not first.has_intervals:
-                heading = "There are too few pictures to compare the models."
-            elif first.is_slice:
-                heading = "Someone chose the cases of this slice, so no model is best."
-            elif not best:
-                heading = "No model is better than guessing."
-            elif not self._clear(first) and len(best) == 1:
-                heading = f"Only {best[0]} is clearly better than guessing."
-            elif len(best) == 1:
-                feat = "is right most often" if self.is_right else "is fooled least"
-                feat = "moves least" if self._moves(first) else feat
-                heading = f"{best[0]} {feat}."
-            elif len(best) > MOST_TIED:
-                heading = f"{capitalized(count_word(len(best)))} models are tied at the top."
+            heading, best = self._heading(first), [self.names[model] for model in self._top(first)]
             places = {name: where for name, where in places.items() if [name] != best}
             word, n_first = "best", 1
         else:
@@ -495,6 +478,28 @@ class Scorecard:
         also = [f"{name} is {word} {self._phrase(where)}." for name, where in most_first]
         heading = joined(heading, *also[:n_first]) or "No model is clearly best in any test."
         return heading, joined(self._best_most_often(), *also[n_first : n_first + 2], tied)
+
+    def _heading(self, column: LeaderboardColumn) -> str:
+        """Say which models are best in a column, or why none is."""
+        best = [self.names[model] for model in self._top(column)]
+        if column.all_tied:
+            names = [self.names[model] for model in self.rows if not column.cell(model).note]
+            names = names if len(names) <= MOST_TIED else [capitalized(every_model(len(names)))]
+            return f"{listed(names)} are tied."
+        if not column.has_intervals:
+            return "There are too few pictures to compare the models."
+        if column.is_slice:
+            return "Someone chose the cases of this slice, so no model is best."
+        if not best:
+            return "No model is better than guessing."
+        if not self._clear(column) and len(best) == 1:
+            return f"Only {best[0]} is clearly better than guessing."
+        if len(best) == 1:
+            feat = "is right most often" if self.is_right else "is fooled least"
+            return f"{best[0]} {'moves least' if self._moves(column) else feat}."
+        if len(best) > MOST_TIED:
+            return f"{capitalized(count_word(len(best)))} models are tied at the top."
+        return f"{listed(best)} are tied at the top."
 
     @cached_property
     def _counted(self) -> list[LeaderboardColumn]:
@@ -623,12 +628,21 @@ class Scorecard:
         return column.question_set.presentation.kind(column.kind).wrong_side
 
     def note(self) -> str:
-        """Name the columns that can be solved without the picture, or return ""."""
+        """Name the columns that can be solved without the picture, if any, and say which model is best without them."""
         heads = zip(self.heads(), self.columns, strict=True)
-        return solved_note({head: column.blind for head, column in heads}, "columns")
+        note = solved_note({head: column.blind for head, column in heads}, "columns")
+        first = self.columns[0]
+        rest = [each for each in self.unsolved if each.question_set.key == first.question_set.key]
+        if not (note and rest and self._is_one_set) or rest[0].pooled in ((), first.pooled):
+            return note
+        before, heading = self._heading(first), self._heading(rest[0])
+        alike = f"{heading.removesuffix('.')} with and without them."
+        return f"{note} {alike if heading == before else f'Without them: {heading}'}"
 
-    def reading(self) -> str:
-        """Explain colors, bars, letters, counts, differences and missing values."""
+    def reading(self) -> tuple[str, str]:
+        """Explain colors, letters and differences, which a reader needs first, and the rest: missing colors, bars,
+        counts, the baseline and missing values.
+        """
         both_orders = self._both_orders
         best, fooled = ("highest", "right") if self.is_right else ("lowest", "fooled")
         base, failed = self.names.get(self.baseline), self._failed
@@ -638,7 +652,7 @@ class Scorecard:
         common = self._common_guess
         guesses = "Guessing: the share of a model that guesses, where it is known."
         if common is not None:
-            guesses = "" if math.isnan(common) else f"Guessing: {_short(common)}."
+            guesses = "" if math.isnan(common) else f"Guessing: {number(common, 'rate')}."
         guess = "" if all(map(self._moves, self.columns)) else ", and clearly better than guessing"
         apart: dict[str, list[str]] = {}  # columns by the reason why they are not colored
         for each in self.columns:
@@ -648,9 +662,13 @@ class Scorecard:
                 reason = "models' answers selected the cases" if each.caveat else reason
                 apart.setdefault(reason, []).append(f"“{self.title(each)}”")
         left_out = "; ".join(f"{listed(names)} ({reason})" for reason, names in apart.items())
-        return joined(
+        first = joined(
             f"Colored: {best}, or tied with the {best} and not clearly worse than another such model "
             f"(paired by picture, p < .05){guess}.",
+            "Models that share a letter are tied." if self._has_letters else "",
+            f"Small figures: difference from {base} in points, or tied." if base else "",
+        )
+        return first, joined(
             f"Never colored: {listed(failed)}, which failed a check." if failed else "",
             f"Not colored, and not counted in the heading: {left_out}." if apart else "",
             "The heading does not count named slices, whose cases someone chose."
@@ -659,15 +677,14 @@ class Scorecard:
             f"{self._correction}." if self._correction else "",
             f"A full bar is {100 * self._full:.0f} %." if has_bars else "",
             guesses,
-            "Models that share a letter are tied." if self._has_letters else "",
             self._rule_note,
             f"{listed(both_orders)} saw the captions in both orders. "
             f"{'Shares' if self.has_intervals else 'Counts'}: cases {fooled} in both orders + "
             f"cases {fooled} in only one order, each counted as half."
             if both_orders
             else "",
-            f"Small figures: difference from {base} in points, or tied. Unless you choose a baseline, it is the model "
-            f"with the {best} value on all cases, of those that passed their checks."
+            f"Baseline: {base}. Unless you choose one, it is the model with the {best} value on "
+            "all cases, of those that passed their checks."
             if base
             else "",
             f"Won, tied, lost: {self._noun} on which a model is clearly better than {base}, tied or "
@@ -675,14 +692,13 @@ class Scorecard:
             if any(map(self._tally, self.rows))
             else "",
             IN_SEARCHES if "rococo" in {each.question_set.probe for each in self.columns} else "",
-            ""
-            if all(
-                column.cell(model).estimate
+            "n/a: the model has no answers in this column."
+            if any(
+                not all(column.cell(model).estimate for model in ranked_models(part))
                 for part in parts_of(self.columns)
                 for column in part
-                for model in ranked_models(part)
             )
-            else "n/a: the model has no answers in this column.",
+            else "",
         )
 
     @property
@@ -819,7 +835,7 @@ class Scorecard:
         if self._moves(column):
             note = "lower is better"
         elif self._common_guess is None and not math.isnan(guess):
-            note = f"guessing {_short(guess)}"
+            note = f"guessing {number(guess, 'rate')}".replace(" %", "\u00a0%")
         count = htpy.small[f"{column.n_cases:,}"]
         note = ", ".join(filter(None, [note, "all tied" * column.all_tied]))
         below = note and [htpy.br, htpy.small[note]]
@@ -949,11 +965,6 @@ def _mirrored(cell: LeaderboardCell) -> LeaderboardCell:
     n_right = row.n_cases - cell.n_fooled
     ends = {"difference_low": -cell.difference_high, "difference_high": -cell.difference_low}
     return replace(cell, estimate=share, difference=-cell.difference, n_fooled=n_right, **ends)
-
-
-def _short(share: float) -> str:
-    """Format the rate of guessing, such as "50 %" or "66.7 %", with a space that does not break."""
-    return f"{100 * share:.3g}\u00a0%"
 
 
 def _bare(value: float, unit: str) -> str:

@@ -30,7 +30,7 @@ from vlprobe.dashboard.state import (
     view,
     write_choice,
 )
-from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, follow_links, press
+from vlprobe.dashboard.widgets import BETWEEN, draw_row, draw_styles, fold, follow_links, press
 from vlprobe.features.compare.data import Scorecard
 from vlprobe.render.attribution import source_line
 from vlprobe.render.html.elements import ordered
@@ -69,10 +69,11 @@ def draw_page() -> None:
 def draw_scorecard(is_opened: bool) -> None:
     """Draw the pickers, the finding, and the table of the models to show (see `sentence.shown_models`)."""
     subject = sentence.subject(is_baseline=True)
-    first, *others = chosen_sets(subject, "kind")
-    kinds = view(views.leaderboard.ranked_kinds, page_subject(first).question_set)
+    first_set, *others = chosen_sets(subject, "kind")
+    kinds = view(views.leaderboard.ranked_kinds, page_subject(first_set).question_set)
     has_tests = len(others) + len(kinds) > 1
-    by: By = "kind" if has_tests and st.query_params.get("by") == "kind" else "edit"
+    default = "kind" if len(chosen_sets(subject, "edit")) > 1 else "edit"
+    by: By = "kind" if has_tests and st.query_params.get("by", default) == "kind" else "edit"
     keys = chosen_sets(subject, by)
     subjects = [page_subject(key) for key in keys[:MOST_SETS]]
     models = tuple(ordered({model for each in subjects for model in each.models}))
@@ -97,19 +98,22 @@ def draw_scorecard(is_opened: bool) -> None:
             column if len(shown) == len(models) else column.narrowed(shown)
             for each in subjects
             for column in view(
-                *(views.leaderboard.leaderboard, each.question_set, ()),
-                *("micro", by, subject.model, tuple(left_out)),
+                *(views.leaderboard.leaderboard, each.question_set, (), "micro", by, subject.model),
+                tuple(sorted(name for name in left_out if name.startswith(each.key[:8]))),
             )
         ]
 
     every = Scorecard(columns_without(()), sentence_names(models, renamed()), subject.looks)
     with tests_slot:
-        columns = columns_without(_pick_tests(every, by))
+        left_out = _pick_tests(every, by)
+    columns = columns_without(left_out)
+    solved = [each.name for each in columns if each.blind < SOLVED and not each.n_types]
     place, is_reversed = _sorted_by(columns)
     scorecard = Scorecard(
         *(columns, every.names, subject.looks, subject.model),
         *(score == "right", place, is_reversed, renamed()),
         st.query_params.get("below") == "intervals",
+        unsolved=columns_without([*left_out, *solved]) if solved else (),
     )
     differences = partial(_differences, baseline=subject.model)
     outcome = "held" if scorecard.is_right else "fooled"
@@ -127,8 +131,7 @@ def draw_scorecard(is_opened: bool) -> None:
         datasets = {each.question_set.runs[0].dataset for each in part}
         name = f"{dataset_name(*datasets)}: " if len(parts) > 1 == len(datasets) else ""
         st.html(str(htpy.div(".vp-finding")[htpy.h1[name, heading], detail and htpy.p[detail]]))
-        solved = {each.name for each in part if each.blind < SOLVED and not each.n_types}
-        compare.draw_solved(card.note(), solved, part[0].name)
+        compare.draw_solved(card.note(), {each.name for each in part} & {*solved}, part[0].name)
         if part is parts[0]:
             frame.say_strangers(subject, shown, subjects[1:])
         sorts = partial(_sort, part, place, is_reversed)
@@ -137,7 +140,9 @@ def draw_scorecard(is_opened: bool) -> None:
         others = "Choose others in the list of question sets."
         quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
     follow_links()
-    quiet(scorecard.reading())
+    first, more = scorecard.reading()
+    quiet(first)
+    fold("reading", "How to read the table", "help", partial(quiet, more))
     for caveat in ordered(filter(None, (column.caveat for column in columns))):
         quiet(caveat)
     wide, left_out = fitted_scorecard(scorecard, "text")

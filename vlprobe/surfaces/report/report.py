@@ -102,7 +102,7 @@ def _scorecard(subjects: Sequence[Subject]) -> list[htpy.Node]:
     renamed = display_names.read(sets[0].store)
     names = sentence_names(list(models), renamed)
     scorecard = Scorecard(columns, names, subjects[0].model_looks, renamed=renamed)
-    return [embed(scorecard.html()), remark(scorecard.reading())]
+    return [embed(scorecard.html()), *map(remark, scorecard.reading())]
 
 
 def _numbers_page(subject: Subject) -> list[htpy.Node]:

@@ -100,6 +100,7 @@ def _contest(
     finding = verdict(comparison, kind, subject.names)
     names = {each.model: subject.names[each.model] for each in comparison.contestants}
     rows = [(row.subtype, row.model) for row in comparison.rows]
+    orders = order_sentences(views.estimates.estimates(subject.question_set), names, list(names))
     first = (finding.row.subtype, finding.row.model)
     first = subject.limits.row if subject.limits.row in rows else first
 
@@ -110,9 +111,7 @@ def _contest(
         "models": [subject.keys[model] for model in names],
         "heading": unbroken(finding.heading),
         "detail": unbroken(finding.detail),
-        "notes": order_sentences(
-            views.estimates.estimates(subject.question_set), names, list(names)
-        ),
+        "notes": [*filter(None, [forest.solved_rows(comparison, kind)]), *orders],
         "figure": _figure(subject, kind, comparison, lambda values: f"row={row_key(*values)}"),
         "how": f"{forest.how_to_read(comparison)} {forest.CLICK}",
         "first": row_key(*first),
