@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 REMARKS = {"doubted": "Doubtful", "differs": "Contradicted elsewhere", "remark": "Remark"}
-ELSEWHERE = "Other pages pool all cases unless you choose otherwise."
+ELSEWHERE = "Elsewhere, all cases are pooled unless you choose otherwise."
 UNITS = {"percent": " %", "million": " million", "billion": " billion"}
 
 
