@@ -431,7 +431,7 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
 def _marks(subject: PageSubject) -> str:
     """Return the mark and the name of each model as HTML, as a legend."""
     labels = [model_label(subject.looks[model], subject.names[model]) for model in subject.models]
-    return " &emsp; ".join(labels)
+    return " &emsp; ".join(f'<span style="white-space: nowrap">{each}</span>' for each in labels)
 
 
 def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
