@@ -4,7 +4,7 @@
 // `editable`; opened (id of the slide that a link names, or ""); saved (message after a change is stored); suggestions [{id, source, alt, label}] of cases to add.
 // slide: id, key (of the user's title and note, which also belong to the slide's case), case, layout, tag [text, style], heading [run, ...], detail, pictures [{key, alt, label, style, name, credit}],
 // on (whether it is shown), lacks (whether its photograph is not on this computer), titled and noted (texts of the user, or null), options [{caption, style, marks}],
-// marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
+// marks [{path, color, name, exact (on other pages), state, word}], figures [{figure, label, detail}], bars [{path, color, name, exact, start, end, low, high,
 // text, style, remark}], limit (share of a track at which a line is, 0: none), limitLabel (what it stands for), note, notes, spoken, question (a slide before
 // this one, or null). A run is [text, style].
 // near [id]: slides with large pictures, if the others have thumbnails.
@@ -71,7 +71,7 @@ function drawMark(mark, place, all) {
   const isNamed = all.length <= MOST_NAMED;
   const word = mark.word && (!isNamed || mark.state === "tied") ? `${mark.name}: ${mark.word}` : mark.name;
   const box = make("span", `${isNamed ? "chip" : "answer"} ${mark.state}`, markOf(mark), make("span", isNamed ? "named" : "hidden", word));
-  box.title = word;
+  box.title = mark.exact === mark.name ? word : `${word} (${mark.exact})`;
   return [box];
 }
 
@@ -117,7 +117,7 @@ function drawBar(bar, limit, label, column) {
   if (!bar.sided) value.style.left = `calc(${percent(column || reachOf(bar))} + .6em)`;
   track.append(value);
   const name = make("span", "name", bar.path && markOf(bar), written("span", "called", bar.name));
-  name.title = bar.name;
+  name.title = bar.exact;
   if (bar.remark) name.append(make("span", "quiet", bar.remark));
   return [name, track];
 }

@@ -1,7 +1,6 @@
 """Create all slides for a talk from stored results. The functions have no side effects."""
 
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -141,7 +140,7 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
     left_out = len(standings.shares) - len(shown)
     remainder = f"{capitalized(counted(left_out, 'more kind'))} not shown." if left_out else ""
     ends = [
-        f"{capitalized(_named(row.subtype))}: {_share(row)} ({row.n_answers:,} answers)."
+        f"{capitalized(wrong(row.subtype))}: {_share(row)} ({row.n_answers:,} answers)."
         for row in (shown or rows)[:: max(len(shown or rows) - 1, 1)]
     ]
     return [
@@ -151,7 +150,7 @@ def _how_often(story: Story, kind: KindPresentation, halves: str) -> list[Slide]
             pictures=tuple(map(_example, cards)),
             figures=tuple(
                 Figure(
-                    number(row.share, "rate"), _named(row.subtype), f"of {row.n_answers:,} answers"
+                    number(row.share, "rate"), wrong(row.subtype), f"of {row.n_answers:,} answers"
                 )
                 for row in shown
             ),
@@ -225,24 +224,9 @@ def _is_clear(rows: Sequence[SubtypeShare], n_worst: int) -> bool:
     return min(row.low for row in rows[-n_worst:]) > max(row.high for row in rows[:-n_worst])
 
 
-def _named(subtype: str) -> str:
-    """Describe what is wrong for people who have never heard of the probe.
-
-    >>> _named("mix:0.9"), _named("patch:0.8"), _named("color")
-    ('a blend with 10 % of another picture', 'a patch of another picture (20 %)', 'a wrong color')
-    """
-    edit, _, strength = subtype.partition(":")
-    if edit not in ("mix", "patch") or not re.fullmatch(r"0?\.\d+", strength):
-        return wrong(subtype)
-    share = f"{100 - 100 * float(strength):.0f} %"
-    if edit == "mix":
-        return f"a blend with {share} of another picture"
-    return f"a patch of another picture ({share})"
-
-
 def _fool(rows: Sequence[SubtypeShare]) -> str:
     """Return the start of a sentence: types of edit and a verb, such as "A wrong color fools"."""
-    names = [_named(row.subtype) for row in reversed(rows)]
+    names = [wrong(row.subtype) for row in reversed(rows)]
     heads = [name.partition(" (")[0] for name in names]
     # Two sets of one kind count as one
     pairs = zip(names, heads, strict=True)

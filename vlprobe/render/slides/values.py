@@ -11,6 +11,7 @@ from typing import Any, Literal
 from vlprobe.case.card import Run
 from vlprobe.render.attribution import NOT_RECORDED, credit_values
 from vlprobe.render.charts.styles import GREY, Look, Looks, mark_values
+from vlprobe.render.words import model_name
 from vlprobe.types import Picture
 from vlprobe.views.wall import Verdict
 
@@ -220,6 +221,7 @@ def _mark_rows(
         {
             **mark_values(model_looks[mark.model]),
             "name": names[mark.model],
+            "exact": model_name(mark.model),
             "state": mark.verdict,
             "word": mark.word,
         }
@@ -236,6 +238,7 @@ def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> 
         "path": mark["path"] * is_of_model,
         **{name: None if math.isnan(number) else number for name, number in numbers.items()},
         "name": names.get(bar.model, bar.model),
+        "exact": model_name(bar.model),
         "text": bar.text,
         "style": bar.style,
         "sided": bar.style in ("lie", "true", "tie"),
