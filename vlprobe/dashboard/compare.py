@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.case import json
-from vlprobe.case.card import case_card, wrong_captions
+from vlprobe.case.card import case_card
 from vlprobe.dashboard import case_links, drawer, export, frame, margin_map, sentence
 from vlprobe.dashboard.chart import selectable_chart, selected
 from vlprobe.dashboard.navigation import address
@@ -367,9 +367,8 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         draw_row_picker(contest, comparison, test)
         st.space("stretch")
         _draw_legend(contest)
-    noun = wrong_captions(contest.kind_presentation)
     with st.container(key="facing"):
-        if shared := describe_shared(test, comparison, contest.names, noun):
+        if shared := describe_shared(test, comparison, contest.names, contest.kind_presentation):
             quiet(shared)
         columns = zip(st.columns(2, gap="large"), ("left", "right"), filters, strict=True)
         for slot, name, case_filter in columns:

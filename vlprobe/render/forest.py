@@ -106,7 +106,7 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
 
 
 def describe_shared(
-    row: PairedTest, comparison: PairedTests, names: Mapping[str, str], noun: str
+    row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
 ) -> str:
     """Describe how many cases fool each model, both models or neither, and how many only one of them answered."""
     if comparison.is_movement or not row.n_lies:
@@ -115,8 +115,8 @@ def describe_shared(
     base, model = (count_halves(row.both + n - n_once, n_once) for n, n_once in counts)
     left_out = f"{row.n_left_out:,} were answered by only one of the two models."
     return joined(
-        f"{names[comparison.baseline.model]} is fooled by {base} of {row.n_lies:,} {noun} and {names[row.model]} by "
-        f"{model}: a difference of {signed(row.difference, comparison.unit)} points.",
+        f"{names[comparison.baseline.model]} is fooled by {base} of {row.n_lies:,} {wrong_captions(kind)} and "
+        f"{names[row.model]} by {model}: a difference of {signed(row.difference, comparison.unit)} points.",
         f"{row.both:,} fool both models, and {row.neither:,} fool neither.",
         left_out if row.n_left_out else "",
     )

@@ -210,9 +210,8 @@ def latex_lines(
     titles = columns[parts[0][0]]
     pages = _pages(titles)
     if 1 < len({*titles}) == len([*groupby(titles)]) < len(titles):
-        starts = [start for start, _ in pages]
         columns[parts[0][0]] = [
-            title if row in starts else "" if title == above else rf"\addlinespace {title}"
+            title if row in dict(pages) else "" if title == above else rf"\addlinespace {title}"
             for row, (above, title) in enumerate(zip(["", *titles[:-1]], titles, strict=True))
         ]
     for (start, end), together in product(pages, floats):

@@ -10,7 +10,7 @@ from itertools import permutations, product
 
 from vlprobe import views
 from vlprobe.case import json
-from vlprobe.case.card import case_card, wrong_captions
+from vlprobe.case.card import case_card
 from vlprobe.render import forest
 from vlprobe.render.charts.theme import page_figures
 from vlprobe.render.findings import order_sentences, verdict
@@ -118,7 +118,7 @@ def _contest(
         "rows": {
             row_key(row.subtype, row.model): [
                 forest.row_in_full(row, comparison, names, kind),
-                forest.describe_shared(row, comparison, names, wrong_captions(kind)),
+                forest.describe_shared(row, comparison, names, kind),
             ]
             for row in comparison.rows
         },
