@@ -85,7 +85,8 @@ def test_a_cell_has_the_verdict_difference_p_and_power_of_a_tie_and_escapes_name
 ):
     metrics, looks = views.runs.metrics("lgip"), charts.styles.styles(["<b>a", "m&n"])
     chances = {given["metric"]: float("nan")}
-    body = compare.differences(pd.DataFrame([given]), metrics, "cosine", looks, chances)
+    names = {name: name for name in ("<b>a", "m&n")}
+    body = compare.differences(pd.DataFrame([given]), metrics, "cosine", looks, chances, names)
     assert "<b>a" not in body and "&lt;b&gt;a" in body and "m&amp;n" in body
     cell = body.replace("<br>", "|").rpartition("<td>")[2].partition("</td>")[0]
     assert html.unescape(re.sub("<[^>]*>", "", cell)) == expected

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import pandas as pd
 
@@ -65,18 +64,18 @@ def differences(
     unit: str,
     styles: Looks,
     chances: Mapping[str, float],
-    names: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str],
 ) -> str:
     """Return a table of known metrics with a column per model: value, difference from the baseline, and p-value.
 
     Args:
         compared: The table that `views.paired_tests.compare_metrics` returns.
         unit: "cosine" or "spread".
-        names: Display names of models, if different from their stored names.
+        names: Display names of models.
     """
     compared_rows = records(DifferenceRow, compared)
     models = dict.fromkeys([compared_rows[0].baseline, *(row.model for row in compared_rows)])
-    titles = [model_label(styles[model], names.get(model, model)) for model in models]
+    titles = [model_label(styles[model], names[model]) for model in models]
     titles[0] += f"<br>{tag('small', 'baseline')}"
     head = tag("th", "Metric", scope="col") + "".join(
         f'<th scope="col">{title}</th>' for title in titles

@@ -286,10 +286,10 @@ def _differences(subject: Subject) -> list[htpy.Node]:
         return []
     metrics, looks = tables.metrics(subject.question_set.probe), subject.model_looks
     differences = html_compare.differences(
-        compared, metrics, UNIT, looks, chances(subject.question_set)
+        compared, metrics, UNIT, looks, chances(subject.question_set), subject.names
     )
     return [
-        htpy.h2[f"Compared with {subject.models[0]}, picture by picture"],
+        htpy.h2[f"Compared with {subject.names[subject.models[0]]}, picture by picture"],
         embed(differences),
         remark(html_compare.how_to_read(compared)),
     ]
