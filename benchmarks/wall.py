@@ -113,18 +113,18 @@ def walls(root: Path) -> None:
     )
     print_times(
         "patterns, first in a process",
-        clock(lambda: views.patterns.patterns(question_set, plain)),
+        clock(lambda: views.patterns.patterns(question_set, plain.model, plain.kind)),
     )
     print_times(
         "patterns, another model",
         *(
-            clock(lambda n=n: views.patterns.patterns(question_set, Filter(f"made-up:{n}")))
+            clock(lambda n=n: views.patterns.patterns(question_set, f"made-up:{n}", plain.kind))
             for n in (0, 1, 2, 4, 5)
         ),
     )
-    everything = views.patterns.candidates(question_set, plain)
-    print(f"{'':34}{everything.n_groups} pairs of {everything.n_lies:,} lies")
-    key = everything.patterns[0].key
+    everything = views.patterns.candidates(question_set, plain.model, plain.kind)
+    print(f"{'':34}{len(everything)} patterns with enough answers")
+    key = everything[0].key
     print_times("wall of a pattern", clock(lambda: wall(replace(plain, pair=(key,)))))
 
 

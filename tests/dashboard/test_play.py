@@ -428,10 +428,15 @@ def test_a_guest_of_a_room_has_no_slides_and_a_host_keeps_them_after_a_reload(
     assert has_slides(host)
     guest = show_quiz(room=code)
     assert not has_slides(guest) and guest.session_state[decks.GUEST]
+    here = "http://10.0.0.7:8501/present"
+    with monkeypatch.context() as elsewhere:  # with the host's link from another computer
+        elsewhere.setattr("streamlit.runtime.context.ContextProxy.url", property(lambda _: here))
+        stranger = open_page(monkeypatch, every_probe, "present", room=code, tab="slides")
+    assert not has_slides(stranger) and stranger.session_state[decks.GUEST]
     # A reload is a new session
     slides = open_page(monkeypatch, every_probe, "present", room=code, tab="slides")
     assert has_slides(slides) and parameter(slides, "tab") == "slides"
-    assert rooms.tally(code, secret).n_people == 1  # only the guest
+    assert rooms.tally(code, secret).n_people == 2  # the guests only
     again = show_quiz(room=code)
     send(again, page.ROOM_KEY, voter=secret)
     assert has_slides(again) and not again.session_state[decks.GUEST]

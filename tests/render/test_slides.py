@@ -340,6 +340,8 @@ def test_a_reworded_case_shows_its_scores_in_words_and_a_lie_between_them():
     slide = case_slides((A, B, C), shown, kind, NAMES)[1]
     assert slide.detail == "Scores of Tiny CLIP: 0.859 asked, 0.768 asked again."
     assert slide.title == "Only the words changed, and the scores moved."
+    partly = replace(shown, margin=math.nan, answer=replace(answer, scores=(0.859, math.nan)))
+    assert "nan" not in case_slides((A, B, C), partly, kind, NAMES)[1].detail
     lost = replace(shown, lie=(0.855, "A blue bus."))
     slide = case_slides((A, B, C), lost, kind, NAMES)[1]
     assert slide.detail.endswith("0.768 asked again, 0.855 for the lie.")

@@ -35,6 +35,7 @@ from vlprobe.dashboard.widgets import draw_row, link_page, press
 from vlprobe.errors import MissingDependency
 from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
+from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, TEXT, Arrangement, arrange, parse
 from vlprobe.render.slides.case import question_and_answer
@@ -77,8 +78,8 @@ def draw_page() -> None:
     bar, tab = draw_row("play_bar"), "quiz"
     # First, because a room that cannot be joined is removed from the URL, and the quiz says why
     is_quiz = any(name in st.query_params for name in QUIZ_PARAMETERS)
-    # Only who opened the room can choose the slides; after a reload, the browser's secret is known in the quiz only
-    if st.query_params.get("tab") == "slides" or not quiz.is_guest():
+    # Only who opened the room can choose the slides. After a reload, the browser's secret is known in the quiz only
+    if (st.query_params.get("tab") == "slides" and decks.is_own()) or not quiz.is_guest():
         with bar:
             default = "quiz" if is_quiz else "slides"
             # Always in the URL: the quiz writes parameters that change the default
@@ -352,7 +353,8 @@ def _talk(
     detail = deck.describe_questions(talk_story, kind, renamed())
     if is_large:
         detail += f" {len(slides)} slides; a deck has at most {MOST_SLIDES}."
-    talk = values.talk_values(slides, subject.looks, sources, names, heading, detail)
+    exact = sentence_names(subject.models, renamed())
+    talk = values.talk_values(slides, subject.looks, sources, names, heading, detail, exact)
     return talk | {"near": [slide.id for slide in near] if is_large else []}
 
 

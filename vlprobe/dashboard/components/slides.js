@@ -603,7 +603,7 @@ class Show {
     const following = make("footer", "", make("hr"), make("p", "", next ? `Next: ${next.spoken}` : "The last slide"), ...(next ? this.images(next) : []));
     following.style = "position: sticky; bottom: 0; padding-bottom: 8px; background: inherit"; // in view below long notes
     this.second.document.title = `Speaker notes: ${place}`;
-    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken.replace(". - ", ".\n- ")), ...notes(), ...this.images(slide), following);
+    this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken.replace(/([.?!:]) - /, "$1\n- ")), ...notes(), ...this.images(slide), following);
   }
 
   // Return the pictures of a slide for the notes window, which has no styles.

@@ -235,9 +235,9 @@ def _take(solo: Solo) -> None:
 
 DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "Random"}
 LARGEST_SEED = 10**6
-# Rounds from this number on avoid the pictures on the slides; links to earlier ones open the questions that they had
+# Rounds from this number on avoid the pictures on the slides. Links to earlier ones open the questions that they had
 FIRST_BESIDE_SLIDES = 2 * 10**6
-# Consecutive rounds that avoid each other's pictures. A link opens the same round, because it depends on the seeds only
+# Consecutive rounds that avoid each other's pictures. A link opens the same round: it depends only on seeds and slides
 ROUNDS = 10
 ABOUT_DRAWS = (
     "Hard: lies that fooled many of the models. Random: every lie is "

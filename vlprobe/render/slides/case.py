@@ -271,7 +271,12 @@ def _moved(card: CaseCard, names: Mapping[str, str]) -> str:
 def _scores(card: CaseCard, names: Mapping[str, str]) -> str:
     """Write a model's scores for two wordings, and for a lie between them; "" without scores."""
     case = card.case
-    if not card.kind.is_movement or case.answer is None or len(case.answer.scores) != 2:
+    if (
+        not card.kind.is_movement
+        or case.answer is None
+        or len(case.answer.scores) != 2
+        or math.isnan(case.margin)
+    ):
         return ""
     model, (first, second) = case.answer.model, case.answer.scores
     lie = f", {case.lie[0]:.3f} for the lie" * bool(case.lie[1])

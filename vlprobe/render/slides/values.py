@@ -11,7 +11,6 @@ from typing import Any, Literal
 from vlprobe.case.card import Run
 from vlprobe.render.attribution import NOT_RECORDED, credit_values
 from vlprobe.render.charts.styles import GREY, Look, Looks, mark_values
-from vlprobe.render.words import model_name
 from vlprobe.types import Picture
 from vlprobe.views.wall import Verdict
 
@@ -136,24 +135,33 @@ def talk_values(
     names: Mapping[str, str],
     heading: str,
     detail: str,
+    exact: Mapping[str, str] | None = None,
 ) -> Values:
     """Return all slides in a talk as input for the component `slides`.
 
     Args:
         addresses: Data URLs by picture name, or "" for pictures that cannot be read.
+        names: Names of models on slides.
         heading: Heading above the slides on the page.
+        exact: Names of models on other pages, for tooltips; None if they are the same.
     """
     keys = {name: f"p{index}" for index, name in enumerate(picture_names(slides))}
     return {
         "heading": heading,
         "detail": detail,
         "pictures": {key: addresses.get(name, "") for name, key in keys.items()},
-        "slides": [_slide_values(slide, model_looks, names, keys) for slide in slides],
+        "slides": [
+            _slide_values(slide, model_looks, names, exact or names, keys) for slide in slides
+        ],
     }
 
 
 def _slide_values(
-    slide: Slide, model_looks: Looks, names: Mapping[str, str], keys: Mapping[str, str]
+    slide: Slide,
+    model_looks: Looks,
+    names: Mapping[str, str],
+    exact: Mapping[str, str],
+    keys: Mapping[str, str],
 ) -> Values:
     return {
         "id": slide.id,
@@ -174,18 +182,18 @@ def _slide_values(
             }
             for picture, credit in zip(slide.pictures, _credits(slide.pictures), strict=True)
         ],
-        "marks": _mark_rows(slide.marks, model_looks, names),
+        "marks": _mark_rows(slide.marks, model_looks, names, exact),
         "options": [
             {
                 "caption": [list(run) for run in option.caption],
                 "style": option.style,
-                "marks": _mark_rows(option.marks, model_looks, names),
+                "marks": _mark_rows(option.marks, model_looks, names, exact),
             }
             for option in slide.options
         ],
         "on": not slide.is_extra,
         "figures": [asdict(figure) for figure in slide.figures],
-        "bars": [_bar_values(bar, model_looks, names) for bar in slide.bars],
+        "bars": [_bar_values(bar, model_looks, names, exact) for bar in slide.bars],
         "scale": slide.scale,
         "limit": slide.limit,
         "limitLabel": slide.limit_label,
@@ -193,7 +201,8 @@ def _slide_values(
         "notes": list(named_notes(slide, names)),
         "spoken": slide.spoken,
         "question": slide.question
-        and _slide_values(slide.question, model_looks, names, keys) | {"key": slide.question_key},
+        and _slide_values(slide.question, model_looks, names, exact, keys)
+        | {"key": slide.question_key},
     }
 
 
@@ -215,13 +224,16 @@ def _credits(pictures: Sequence[SlidePicture]) -> list[Values | None]:
 
 
 def _mark_rows(
-    marks: Sequence[ModelMark], model_looks: Looks, names: Mapping[str, str]
+    marks: Sequence[ModelMark],
+    model_looks: Looks,
+    names: Mapping[str, str],
+    exact: Mapping[str, str],
 ) -> list[Values]:
     return [
         {
             **mark_values(model_looks[mark.model]),
             "name": names[mark.model],
-            "exact": model_name(mark.model),
+            "exact": exact[mark.model],
             "state": mark.verdict,
             "word": mark.word,
         }
@@ -229,7 +241,9 @@ def _mark_rows(
     ]
 
 
-def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> Values:
+def _bar_values(
+    bar: SlideBar, model_looks: Looks, names: Mapping[str, str], exact: Mapping[str, str]
+) -> Values:
     numbers = {"start": bar.start, "end": bar.end, "low": bar.low, "high": bar.high}
     is_of_model = bar.model in model_looks or bar.model == NO_PICTURE
     mark = mark_values(model_looks.get(bar.model, Look(GREY, "square")))
@@ -238,7 +252,7 @@ def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> 
         "path": mark["path"] * is_of_model,
         **{name: None if math.isnan(number) else number for name, number in numbers.items()},
         "name": names.get(bar.model, bar.model),
-        "exact": model_name(bar.model),
+        "exact": exact.get(bar.model, names.get(bar.model, bar.model)),
         "text": bar.text,
         "style": bar.style,
         "sided": bar.style in ("lie", "true", "tie"),
