@@ -77,6 +77,8 @@ def test_home_shows_the_next_failure_and_opens_its_case(page, url: str):
 
 def test_the_whole_row_of_compare_opens_with_the_pointer_and_the_keyboard(page, url: str):
     visit(page, url + SCREENS["compare"])
+    top = "document.querySelector('.st-key-facing').getBoundingClientRect().top"
+    shows_pictures = f"{top} > 0 && {top} < innerHeight / 3"
     figure = page.locator(".st-key-forest .js-plotly-plot")
     figure.scroll_into_view_if_needed()
     x, y, other = figure.evaluate("""graph => {
@@ -89,11 +91,14 @@ def test_the_whole_row_of_compare_opens_with_the_pointer_and_the_keyboard(page, 
     page.mouse.click(x, y)
     page.wait_for_url(f"**type={other}*")
     idle(page)
+    page.wait_for_function(shows_pictures)
     title = page.locator(".st-key-forest .ytick a").first
     title.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**type=&*")
     idle(page)
+    page.wait_for_function(shows_pictures)
+    page.keyboard.press("Shift")  # ends the scrolling
     number = page.locator(".st-key-forest .annotation text a").last
     number.evaluate("link => link.scrollIntoView({ block: 'center' })")  # not below the header
     box = number.bounding_box()

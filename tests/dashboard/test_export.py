@@ -4,6 +4,7 @@ import io
 import json
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import tiers
@@ -76,13 +77,15 @@ def test_an_exported_figure_is_light_and_has_the_width_of_the_text(open_probe, k
     assert paper.print_style(figure(), "column").layout.width == paper.WIDTHS["column"]
     printed = paper.print_style(figure())
     shown = json.loads(at.get("plotly_chart")[0].proto.spec)
+    page = go.Figure(shown)
     assert printed.layout.width == paper.WIDTHS["text"] and printed.layout.paper_bgcolor == "white"
     assert printed.layout.font.color == "#3a4454"
     marks = [list(trace.x) for trace in printed.data if trace.mode == "markers"]
     assert marks == [trace["x"] for trace in shown["data"] if trace.get("mode") == "markers"]
     assert "Holm" in caption or "p < .05" in caption
     models = {*table()["baseline"], *table()["model"]}
-    assert "Click" not in caption and "Click a row" in bodies(at)
+    drawn = [[each.text for each in figure.layout.annotations] for figure in (printed, page)]
+    assert "Click" not in f"{caption} {drawn[0]}" and "Click a row" in str(drawn[1])
     assert all(name in caption for name in ("Compared with", *sentence_names(models, {}).values()))
     rows = pd.read_csv(io.StringIO(formatted(table(), "csv")))
     assert {"baseline", "subtype", "difference", "p_holm", "model_name", "type"} <= set(rows)

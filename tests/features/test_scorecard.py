@@ -855,14 +855,17 @@ def test_no_model_is_colored_where_all_share_a_letter_although_some_may_be_guess
     assert not any(cell.is_best for cell in clean.cells.values())
 
 
-def test_types_have_the_order_of_the_plot_of_differences_also_if_the_baseline_is_of_another_set(
+def test_types_have_one_order_with_every_baseline_in_the_scorecard_and_in_the_plot_of_differences(
     question_set, columns
 ):
     elsewhere = leaderboard(question_set, by="edit", baseline="of another set")
-    for first, drawn in ((GPT, columns), (TROHN, elsewhere)):  # TROHN is the best one
+    order = [column.subtype for column in columns]
+    for first, drawn in ((GPT, elsewhere), (TROHN, leaderboard(question_set, by="edit"))):
         models = first, *(model for model in question_set.models if model != first)
         tests = views.paired_tests.compare_models(question_set, models, "foil")
-        assert [column.subtype for column in drawn] == list(tests.subtypes)
+        assert [column.subtype for column in drawn] == list(tests.subtypes) == order
+    n_fooled = [sum(cell.estimate.value for cell in each.cells.values()) for each in columns[1:]]
+    assert n_fooled == sorted(n_fooled, reverse=True)
     assert {cell.verdict for column in elsewhere for cell in column.cells.values()} == {"unknown"}
 
 

@@ -78,7 +78,7 @@ SCENES = {
         | answers("color", xo=15, ox=6, oo=300),
         "Pair-tuned is fooled less often than Tiny CLIP.",
         "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. The two are "
-        "tied on objects, numbers and colors.",
+        "tied on numbers, objects and colors.",
     ),
     "clear, opposite in one type": FindingScene(
         {("number", "xo"): 190, ("number", "ox"): 20, ("number", "oo"): 400} | LOST,

@@ -312,7 +312,7 @@ def draw_forest(
         f'<style>.st-key-forest .shapelayer path[data-index="{place}"] {{ fill: var(--vp-press-tint) !important; '
         "fill-opacity: 1 !important; }</style>"
     )
-    quiet(f"{forest.how_to_read(comparison)} {forest.CLICK}")
+    quiet(forest.how_to_read(comparison))
     if totals:
         rings = capitalized(forest.describe_totals(totals))
         quiet(f"{rings}. Point at a ring for its name; the exported CSV file lists all.")

@@ -37,6 +37,7 @@ MINUS = "−"
 PADDING = 0.05  # share of the width, on both sides
 LEAST_WIDTH = 0.01  # minimum width of the axis in shares, in case all marks are at zero
 LANE = 24  # height of a row in pixels
+END = 8  # pixels: half the height of an interval's end, and the width of a mark, which may be wider than the interval
 MARGINS = {"l": 134, "r": 88, "t": 84, "b": 72}  # pixels
 LEGEND_LINE = 20  # pixels
 NO_ARROW = {"showarrow": False}
@@ -190,6 +191,9 @@ def forest_figure(
         n_drawn = _draw_totals(figure, totals, comparison, lanes[TOTALS, ""])
         titles[TOTALS] = f"<b>Published totals</b><br>{n_drawn} of {len(totals)} in view"
     _draw_axes(figure, comparison, names[comparison.baseline.model], lanes, titles)
+    if address:
+        corner = {"xref": "paper", "x": 0, "yref": "paper", "y": 1, "yanchor": "bottom"}
+        figure.add_annotation(NO_ARROW | corner, xanchor="left", yshift=62, text=CLICK)
     return figure
 
 
@@ -228,7 +232,7 @@ def _draw_rows(
             mode="lines+markers",
             line={"color": look.color, "width": 1.8, "dash": "2px,2px"},
             opacity=0.5,  # also in print, where a short interval has room for hardly a dash
-            marker={"symbol": "line-ns", "size": 10, "opacity": 1}
+            marker={"symbol": "line-ns", "size": 2 * END, "opacity": 1}
             | {"line": {"color": look.color, "width": 1.8}},
             unselected={"marker": {"opacity": 1}},
             hoverinfo="skip",
@@ -237,12 +241,12 @@ def _draw_rows(
     figure.add_scatter(
         x=values,
         y=list(heights),
-        error_x=None if is_dashed else arms(values, lows, highs, look.color),
+        error_x=None if is_dashed else arms(values, lows, highs, look.color) | {"width": END},
         mode="markers",
         marker={
             "color": look.color,
             "symbol": [look.symbol if _is_clear(row) else f"{look.symbol}-open" for row in rows],
-            "size": 12,
+            "size": END,
             "line": {"width": 2, "color": look.color},
         },
         customdata=[[row.subtype, row.model] for row in rows],

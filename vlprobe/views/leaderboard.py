@@ -302,22 +302,13 @@ def _share_columns(
         kept = [name for name in kept if name]
     if chosen := chosen_types(question_set, kind, left_out) if by_edit else ():
         rankings = rank_by_type(question_set, kind, types=chosen)
-    best = [each.model for each in rankings[""].fit[:1]]
-    first = baseline if baseline in question_set.models else "".join(best)
-    fooled = {
-        name: np.nan_to_num(each.share, nan=-1.0)
-        for name in _types_of(kept)
-        for each in rankings[name].contestants
-        if each.model == first
-    }  # sorts the types as in the plot of differences
-    kept.sort(key=lambda name: (name.startswith(PREFIX), bool(name), -fooled.get(name, 0.0)))
-    rivals = [name for name in question_set.ordered_models if name != first]
+    rivals = [name for name in question_set.ordered_models if name != baseline]
     against = {}
-    if rivals and first and first == baseline:
-        store, tested = question_set.store, (question_set, (first, *rivals), kind, "cosine", "")
+    if rivals and baseline in question_set.models:
+        store, tested = question_set.store, (question_set, (baseline, *rivals), kind, "cosine", "")
         # Another choice of types then takes half of the CPU (VALSE, 11 models)
         name = "against", question_set.key, question_set.runs, kind, by_edit, SLICES.version(store)
-        rows = store.listing_fact((*name, first), lambda: compare_models(*tested, every).rows)
+        rows = store.listing_fact((*name, baseline), lambda: compare_models(*tested, every).rows)
         rows += compare_models(*tested, {"": rankings[""]}, chosen).rows if chosen else ()
         against = {(row.subtype, row.model): row for row in rows}
     blind = estimates.fewer_words(question_set, kind, chosen)

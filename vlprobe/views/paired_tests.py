@@ -152,7 +152,7 @@ class PairedTests:
     is_movement: bool
     guess: float  # share of wrong captions that guessing prefers; NaN if undefined
     contestants: tuple[ModelShare, ...]  # the baseline first, if there is one
-    # With a baseline: all cases first, then the types, starting with the type that fools the baseline most often.
+    # With a baseline: all cases first, then the types, in the order of `rank_by_type`.
     rows: tuple[PairedTest, ...]
     n_cases: int
     n_more_subtypes: int = 0  # subtypes without a row
@@ -431,10 +431,10 @@ def from_cells(
 
     Args:
         at_chance: Pairs of a model digest and the digest of a dataset on which the model failed a chance check.
-        only: Subtypes to test; empty means all.
+        only: Subtypes to test, in order; empty means all.
     """
-    subtypes, n_more_subtypes = cells.subtypes()
-    subtypes = [name for name in subtypes if not only or name in only]
+    every, n_more_subtypes = cells.subtypes()
+    subtypes = [name for name in only or every if name in every]
     keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(cells.runs))]
     tests = _tested(cells, kind, _test_rows(keys), at_chance)
     return replace(tests, n_more_subtypes=n_more_subtypes)
@@ -457,8 +457,8 @@ def rank_by_type(
     question_set: QuestionSet, kind: str, unit: str = "cosine", types: tuple[str, ...] = ()
 ) -> dict[str, PairedTests]:
     """Rank the models on all cases of a kind (""), as `rank_models` does, on each type of edit that `compare_models`
-    tests, and in each named slice ("slice:NAME"), without `PairedTests.shares`. The p-values of all types are
-    corrected together, and so are those of all slices.
+    tests, and in each named slice ("slice:NAME"), without `PairedTests.shares`. The types that fool the models most
+    often come first. The p-values of all types are corrected together, and so are those of all slices.
 
     If `types` are given, "" ranks the models on the cases of these types, and other types are left out. The
     p-values of a type stay the same.
@@ -574,13 +574,18 @@ class PairedCells:
         self.n_units = len(units)
 
     def subtypes(self) -> tuple[list[str], int]:
-        """Return the subtypes that get a row ("" comes first), and the number of subtypes that do not."""
+        """Return the subtypes that get a row ("" comes first, then those that fool the models most often), and the
+        number of subtypes that do not.
+        """
         listable = [code for code, name in enumerate(self._subtypes) if name]
         if len(self._subtypes) < 2:
             return [""], 0
-        n_cases, answered, believed = (
-            np.bincount(self._subtype_codes, self._columns[name])
-            for name in ("n_cases", "answered_0", "moved_0" if self.is_movement else "fooled_0")
+        count = "moved" if self.is_movement else "fooled"
+        counts = [self._columns[f"{count}_{side}"] for side, _ in enumerate(self.runs)]
+        answers = [self._columns[f"answered_{side}"] for side, _ in enumerate(self.runs)]
+        n_cases, believed, answered = (
+            np.bincount(self._subtype_codes, weights)
+            for weights in (self._columns["n_cases"], sum(counts), sum(answers))
         )
         listed = np.array(sorted(listable, key=lambda code: -n_cases[code])[:MOST_SUBTYPES])
         shares = believed[listed] / np.where(answered[listed], answered[listed], np.nan)

@@ -16,10 +16,10 @@ function showCases() {
 export default function ({ parentElement, setTriggerValue }) {
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
   const follow = (event) => {
-    const link = followed(event, "a.vp-go, .js-plotly-plot a");
-    if (!link) return;
+    const link = followed(event, "a.vp-go, .js-plotly-plot a, .st-key-forest .nsewdrag");
+    if (link?.matches(".vp-scorecard td a:not(.vp-count), .st-key-forest *")) showCases();
+    if (!link?.matches("a")) return;
     event.stopPropagation();
-    if (link.matches(".vp-scorecard td a:not(.vp-count)")) showCases();
     // Plotly encodes addresses once more
     setTriggerValue("go", link.getAttribute("href") ?? link.getAttribute("xlink:href").replaceAll("%25", "%"));
   };
