@@ -40,6 +40,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper
 from vlprobe.surfaces.site.compare import compare_values
 from vlprobe.surfaces.site.subject import Limits, Shelf, read_subject
@@ -260,10 +261,32 @@ def test_all_cases_are_those_of_the_chosen_types_and_the_types_keep_their_number
     narrow, few = ([each.narrowed(clips) for each in several] for several in (columns, few))
     alike = card(narrow, unsolved=few).note()
     assert alike.endswith(f"”. {TROHN} is fooled least with and without them.")
+    one, few = ([each.narrowed([GPT]) for each in several] for several in (columns, few))
+    assert GPT not in card(one, unsolved=few).note()  # one model is not the best
+    (solved, *_), others = (
+        [each for each in columns if each.blind < views.estimates.SOLVED],
+        columns[:1],
+    )
+    left_out = [solved.name]
+    few = leaderboard(question_set, by="edit", baseline=GPT, left_out=left_out)
+    note = card([*others, solved], unsolved=few).note()
+    assert note.startswith("One column can be") and "Without it: " in note
     searches = question_set_of(question_set.store, "rococo", "demo")
     danger = f"{searches.key[:8]}.i2t.danger"
     finding = card(leaderboard(searches, by="edit", left_out=[danger])).finding()[0]
     assert "demo:eqsim is clearly best against an altered caption (3 of 4 types)" in finding
+
+
+def test_a_choice_of_types_leaves_the_p_values_of_models_that_failed_a_check(monkeypatch):
+    question_set = question_set_of(Store(shipped.PUBLISHED_FOLDER), dataset="bundled:SugarCrepe")
+    failed = question_set.run("published:CLIP_COCO")
+    digests = {(failed.model_digest, failed.dataset_digest)}
+    monkeypatch.setattr(views.paired_tests.examine, "models_at_chance", lambda _: digests)
+    pair, types = (GPT, "published:CLIP_COCO"), ("replace_obj", "replace_att", "swap_obj")
+    every = views.paired_tests.compare_models(question_set, pair, "foil")
+    few = views.paired_tests.compare_models(question_set, pair, "foil", types=types)
+    for subtype in types:
+        assert few.row(pair[1], subtype) == every.row(pair[1], subtype)
 
 
 def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
@@ -276,6 +299,15 @@ def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
     assert not at.exception and "On 5 of 7 types together: GPT-4V" in bodies(at)
     assert "5 of 7 types" in bodies(at) and "Added object" not in bodies(at)
     assert all(name in bodies(at) for name in left_out)  # in the links to the other tab
+    drawn = case_key_of(store, "rococo", "demo")
+    sets = {"sets": f"{question_set.key}|{drawn}"}
+    at = open_page(monkeypatch, store, "compare", **query, **sets)
+    assert "On 5 of 7 types together: GPT-4V" in bodies(at)  # not one column per test
+    at = open_page(monkeypatch, store, "compare", **query, **sets, by="kind")
+    links = re.findall(
+        rf"compare\?[^'\"]*tab=differences[^'\"]*set={question_set.key}[^'\"]*", bodies(at)
+    )
+    assert links and not any("without=" in link for link in links)  # they count all types
     query |= {"tab": "differences", "type": "", "other": "published:CLIP_COCO", "model": GPT}
     query |= {"shown": f"{GPT}|{TROHN}|published:CLIP_COCO"}
     at = open_page(monkeypatch, store, "compare", **query)
@@ -283,6 +315,11 @@ def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
     text = bodies(at)
     assert "Added object" not in text
     assert any("Only 5 types of edit" in each.value for each in at.markdown)
+    elsewhere = f"{drawn[:8]}.t2i.mix"
+    at.query_params["without"] = [*left_out, elsewhere]
+    everything = next(each for each in at.run().button if each.label == "Show all types")
+    assert everything.click().run().query_params["without"] == elsewhere
+    at = open_page(monkeypatch, store, "compare", **query)
     links = re.findall(r"compare\?[^'\"\\]+", str(figure_of(at, "forest")))
     assert links and all(link.count("without=") == len(left_out) for link in links)
     only = [

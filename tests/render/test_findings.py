@@ -315,3 +315,19 @@ def test_a_heading_names_the_gains_of_other_models_and_not_types_solved_without_
         assert finding.heading == f"{less} {skill}".strip()
         assert finding.row.subtype == row[1] and finding.row in comparison.rows
         assert row[1] != "object" or finding.row.model == A
+
+
+def test_a_heading_about_ties_names_the_gains_of_others_but_no_type_solved_without_the_picture():
+    pattern = {("number", "xoo"): 60, ("shape", "oxx"): 60, ("object", "oox"): 300}
+    comparison = scene(pattern | {("number", "ooo"): 300, ("shape", "ooo"): 300}, (B, A, C))
+    start = "Pair-tuned is tied with Tiny CLIP, and fooled less often than Tiny SigLIP."
+    finding = verdict(comparison, LIES)
+    assert finding.heading == f"{start} Tiny CLIP counts better, Tiny SigLIP counts better."
+    assert verdict(replace(comparison, solved={"number": 0.0}), LIES).heading == start
+    pattern = {("number", "xo"): 60, ("shape", "ox"): 60, ("shape", "oo"): 300}
+    pair = scene(pattern, (B, A))
+    assert verdict(pair, LIES).heading.startswith(
+        "Pair-tuned and Tiny CLIP are tied. Tiny CLIP counts"
+    )
+    finding = verdict(replace(pair, solved={"number": 0.0}), LIES)
+    assert "counts" not in finding.heading and finding.row.subtype == "shape"

@@ -59,6 +59,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.paired_tests import MOST_RANKED, PairedTest, PairedTests
+from vlprobe.views.runs import QuestionSet
 from vlprobe.views.totals import Total
 from vlprobe.views.wall import WallCard
 
@@ -88,7 +89,8 @@ def draw_page() -> None:
     if types:
         with draw_row("chosen_types"):
             st.markdown(f":small[Only {counted(len(types), 'type')} of edit.]", width="content")
-            press("Show all types", write_choice, {"without": None})
+            without = left_out_elsewhere(contest.question_set, contest.kind)
+            press("Show all types", write_choice, {"without": without})
     say_left_out(contest)
     open_row = draw_forest(contest, comparison, finding.row, export_slot)
     frame.say_strangers(contest, contest.compared)
@@ -274,7 +276,8 @@ def draw_forest(
     sized = view(views.leaderboard.of_types, contest.question_set, left_out)
     column_name = partial(views.leaderboard.column_name, contest.question_set, contest.kind)
     note = forest.solved_rows(comparison, kind)
-    draw_solved(note, [column_name(each) for each in comparison.solved if each], "solved")
+    solved = [each for each in comparison.solved if each and not each.startswith(PREFIX)]
+    draw_solved(note, [column_name(each) for each in solved], "solved")
     # On a phone, the bar with the legend does not stay in view
     with st.container(key="forest_legend"):
         _draw_legend(contest)
@@ -396,6 +399,12 @@ def filter_of_case(contest: PageSubject, row: PairedTest) -> Filter:
             if view(views.wall.neighbors, contest.question_set, column, number).place:
                 return column
     return Filter(contest.model, contest.kind, outcome="all", other=row.model)
+
+
+def left_out_elsewhere(question_set: QuestionSet, kind: str) -> list[str]:
+    """Return the columns of the scorecard that the URL leaves out, except those of a kind of cases."""
+    of_kind = views.leaderboard.column_name(question_set, kind, "")
+    return [name for name in st.query_params.get_all("without") if not name.startswith(of_kind)]
 
 
 def draw_solved(note: str, columns: Collection[str], key: str) -> None:

@@ -192,14 +192,11 @@ class _Comparison:
             heading = f"{name} is tied with {self.named(tied)}."
         else:
             sides = [(tied[0], base), (base, tied[0])]
-            subtypes = {winner.model: self.better_at(winner, loser) for winner, loser in sides}
-            heading = f"{name} and {self.named(tied)} are tied."
-            heading = joined(
-                heading, self.skills({self.names[who]: subtypes[who] for who in subtypes})
-            )
-            different = [*subtypes[tied[0].model], *subtypes[base.model]] or [""]
+            types = {self.names[each[0].model]: self.named_types([each]) for each in sides}
+            different = [each for named in types.values() for each in named] or [""]
             row = self.furthest(self.row(tied[0], subtype) for subtype in different)
-        return heading, [], row
+            return joined(f"{name} and {self.named(tied)} are tied.", self.skills(types)), [], row
+        return joined(heading, self.gains([*tied, *behind], [base], {})), [], row
 
     def better(
         self, winners: list[ModelShare], losers: list[ModelShare]
@@ -208,19 +205,34 @@ class _Comparison:
         pairs = [(winner, loser) for winner in winners for loser in losers]
         subject = {1: "It", 2: "Both"}.get(len(winners), "All")
         skills, proof = {subject: self.named_types(pairs)}, self.proof(pairs)
-        gains = {loser: [(loser, winner) for winner in winners] for loser in losers}
-        ahead = [loser for loser in losers if self.named_types(gains[loser])]
-        if ahead and not skills[subject]:
-            proof = self.proof(gains[ahead[0]])
+        if not skills[subject] and (ahead := self.ahead(losers, winners)):
+            proof = self.proof([(next(iter(ahead)), winner) for winner in winners])
         names = self.name(losers[0]) if len(losers) == 1 else self.named(losers)
         less = f"{self.named(winners)} {self.less(winners)} than {names}."
-        some = ""
-        if len(ahead) > MOST_AHEAD:
-            do = "move less" if self.moves else "do better"
-            some = f"{self.named(ahead)} {do} on some types of edit."
-        else:
-            skills |= {self.names[loser.model]: self.named_types(gains[loser]) for loser in ahead}
-        return joined(less, self.skills(skills), some), winners, proof
+        return joined(less, self.gains(losers, winners, skills)), winners, proof
+
+    def ahead(
+        self, models: Sequence[ModelShare], others: Sequence[ModelShare]
+    ) -> dict[ModelShare, list[str]]:
+        """Return the types of edit on which models are better than all the others, for those that have such types."""
+        types = {each: self.named_types([(each, other) for other in others]) for each in models}
+        return {each: of_model for each, of_model in types.items() if of_model}
+
+    def gains(
+        self,
+        models: Sequence[ModelShare],
+        others: Sequence[ModelShare],
+        skills: Mapping[str, Sequence[str]],
+    ) -> str:
+        """Write the `skills`, and on which types of edit models are better than all the others. Many models are only
+        named.
+        """
+        ahead = self.ahead(models, others)
+        if len(ahead) <= MOST_AHEAD:
+            named = {self.names[each.model]: types for each, types in ahead.items()}
+            return self.skills({**skills, **named})
+        do = "move less" if self.moves else "do better"
+        return joined(self.skills(skills), f"{self.named(ahead)} {do} on some types of edit.")
 
     def named_types(self, pairs: Sequence[tuple[ModelShare, ModelShare]]) -> list[str]:
         """Return the types of edit on which the first model of each pair is better. If few, only sound ones."""

@@ -351,8 +351,9 @@ def compare_models(
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
     whole = _all_models(question_set)
-    if rankings is None:
-        rankings = rank_by_type(whole, kind, unit, types)
+    families = rankings or rank_by_type(whole, kind, unit)
+    rankings = rankings or rank_by_type(whole, kind, unit, types)
+    families = {**families, "": rankings[""]}
     cells = _cells(question_set, runs, kind, unit, numbers, types)
     tests = from_cells(cells, kind, at_chance, () if named_slice else rankings)
     rows = list(tests.rows)
@@ -371,7 +372,7 @@ def compare_models(
             rows += [replace(row, subtype=name) for row in of_slice]
     blind = estimates.fewer_words(question_set, kind, types)
     solved = {name: share for name, share in blind.items() if share < estimates.SOLVED}
-    return replace(tests, rows=tuple(_in_families(rows, rankings, whole)), solved=solved)
+    return replace(tests, rows=tuple(_in_families(rows, families, whole)), solved=solved)
 
 
 def _all_models(question_set: QuestionSet) -> QuestionSet:

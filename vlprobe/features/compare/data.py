@@ -633,11 +633,14 @@ class Scorecard:
         note = solved_note({head: column.blind for head, column in heads}, "columns")
         first = self.columns[0]
         rest = [each for each in self.unsolved if each.question_set.key == first.question_set.key]
-        if not (note and rest and self._is_one_set) or rest[0].pooled in ((), first.pooled):
+        n_rated = sum(not first.cell(model).note for model in self.rows)
+        is_known = note and rest and self._is_one_set and n_rated > 1
+        if not is_known or rest[0].pooled in ((), first.pooled):
             return note
         before, heading = self._heading(first), self._heading(rest[0])
-        alike = f"{heading.removesuffix('.')} with and without them."
-        return f"{note} {alike if heading == before else f'Without them: {heading}'}"
+        them = "it" if note.startswith("One ") else "them"
+        alike = f"{heading.removesuffix('.')} with and without {them}."
+        return f"{note} {alike if heading == before else f'Without {them}: {heading}'}"
 
     def reading(self) -> tuple[str, str]:
         """Explain colors, letters and differences, which a reader needs first, and the rest: missing colors, bars,

@@ -72,7 +72,8 @@ def draw_scorecard(is_opened: bool) -> None:
     first_set, *others = chosen_sets(subject, "kind")
     kinds = view(views.leaderboard.ranked_kinds, page_subject(first_set).question_set)
     has_tests = len(others) + len(kinds) > 1
-    default = "kind" if len(chosen_sets(subject, "edit")) > 1 else "edit"
+    has_types = not all(name.endswith(".") for name in st.query_params.get_all("without"))
+    default = "kind" if len(chosen_sets(subject, "edit")) > 1 and not has_types else "edit"
     by: By = "kind" if has_tests and st.query_params.get("by", default) == "kind" else "edit"
     keys = chosen_sets(subject, by)
     subjects = [page_subject(key) for key in keys[:MOST_SETS]]
@@ -136,6 +137,10 @@ def draw_scorecard(is_opened: bool) -> None:
             frame.say_strangers(subject, shown, subjects[1:])
         sorts = partial(_sort, part, place, is_reversed)
         st.html(card.html(differences, cases, sorts, switches))
+    if len(parts) > 1:
+        quiet(
+            "These question sets have no model in common, so each has its own table and its own best model."
+        )
     if len(keys) > MOST_SETS:
         others = "Choose others in the list of question sets."
         quiet(f"{MOST_SETS} of {len(keys)} question sets are shown. {others}")
@@ -238,6 +243,8 @@ def _differences(column: LeaderboardColumn, model: str, baseline: str) -> str:
     is_pair = baseline in question_set.models and model != baseline
     pair = {"model": baseline, "other": model} if is_pair else {"model": model}
     query |= {name: st.query_params.get_all(name) for name in OF_SCORECARD}
+    if not (column.subtype or column.pooled):
+        query |= {"without": compare.left_out_elsewhere(question_set, column.kind)}
     return address("compare", query | pair | {"type": column.subtype})
 
 

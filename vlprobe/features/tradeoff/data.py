@@ -384,6 +384,7 @@ def table_text(
     details = joined(
         f"Intervals: resampled by picture. Averages: {trade_off.averaging}.",
         "Tied models share a letter; bold: clearly the best of those with letters (paired tests by picture, Holm).",
+        f"Only the rows “{trade_off.changed}” have letters." if trade_off.other else "",
         f"Published: {PUBLISHED_SOURCE}." if trade_off.printed else "",
     )
     caption = f"{trade_off.up.label} and {down}, with 95 % intervals."
