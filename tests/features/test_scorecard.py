@@ -1050,6 +1050,10 @@ def test_the_counts_below_the_differences_add_up_to_the_chart(monkeypatch, quest
     n_both = int(total_model) - n_model
     assert f"{n_both} fool both models" in text
     assert int(total_twice) - n_twice + int(total_once) - n_once == n_both
+    shared = (
+        f"Of the {n_both} that fool both, {int(total_once) - n_once} fool GPT-4V in only one order."
+    )
+    assert shared in text
     (column,) = [column for column in columns if column.subtype == "swap_att"]
     assert share == f"{100 * (n_twice + n_once / 2) / column.n_cases:.1f}"
     # Explore has the same numbers for the same cases

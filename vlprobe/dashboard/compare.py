@@ -25,6 +25,7 @@ from vlprobe.dashboard.play import page as play
 from vlprobe.dashboard.state import (
     PageSubject,
     carry,
+    counts,
     dataset_name,
     model_labels,
     model_name,
@@ -371,8 +372,17 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         st.space("stretch")
         _draw_legend(contest)
     with st.container(key="facing"):
-        if shared := describe_shared(test, comparison, contest.names, contest.kind_presentation):
-            quiet(shared)
+        shared = [describe_shared(test, comparison, contest.names, contest.kind_presentation)]
+        for case_filter, n_halves in zip(filters, test.halves, strict=True):
+            both = replace(case_filter, other_outcome="fooled")
+            if n_halves and (n_once := counts(contest, both)["tied"]):
+                name, of_both = (
+                    contest.names[case_filter.model],
+                    f"Of the {test.both:,} that fool both",
+                )
+                shared.append(f"{of_both}, {n_once:,} fool {name} in only one order.")
+        if any(shared):
+            quiet(joined(*shared))
         columns = zip(st.columns(2, gap="large"), ("left", "right"), filters, strict=True)
         for slot, name, case_filter in columns:
             with slot:

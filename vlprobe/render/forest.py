@@ -119,9 +119,6 @@ def describe_shared(
         f"{names[comparison.baseline.model]} is fooled by {base} of {row.n_lies:,} {wrong_captions(kind)} and "
         f"{names[row.model]} by {model}: a difference of {signed(row.difference, comparison.unit)} points.",
         f"{row.both:,} fool both models, and {row.neither:,} fool neither.",
-        "Here and in the columns below, a case that fools a model in only one order is a whole one."
-        if sum(row.halves)
-        else "",
         left_out if row.n_left_out else "",
     )
 
