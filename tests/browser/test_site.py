@@ -42,6 +42,9 @@ def hostile_site(folder, hostile_key, tmp_path_factory) -> Path:
     question_sets = [views.runs.question_set(store, hostile_key)]
     bundle.write(bundle.site(question_sets, Limits(may_publish=True)), output)
     (here / "report.html").write_text(report.report(question_sets[0]), encoding="utf-8")
+    models = question_sets[0].ordered_models[::-1]
+    text = report.report(question_sets[0], start="compare", compared=models)
+    (here / "reversed.html").write_text(text, encoding="utf-8")
     return output
 
 
@@ -242,6 +245,19 @@ def test_a_report_has_the_pages_of_a_site_and_its_numbers_in_one_file(offline, h
         offline.set_viewport_size({"width": width, "height": 844})
         opened(offline, hostile_site.parent, f"report.html#page={page}")
         assert width == 390 or severe_violations(offline) == []
+
+
+def test_cards_of_a_report_have_the_compared_models_in_the_order_of_the_one_legend(
+    offline, hostile_site
+):
+    opened(offline, hostile_site.parent, "reversed.html")
+    marks = "paths => paths.map((path) => path.getAttribute('d'))"
+    card = offline.locator(".facing button.card").first
+    legend = offline.locator(".legend:visible .entry path").evaluate_all(marks)
+    assert len(set(legend)) == 2 and card.locator(".box svg path").evaluate_all(marks) == legend
+    card.click()
+    names = offline.locator("dialog .vp-model").all_inner_texts()
+    assert names == offline.locator(".legend .entry").all_inner_texts()
 
 
 @pytest.mark.full

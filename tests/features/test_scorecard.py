@@ -1137,7 +1137,7 @@ def test_a_report_opens_with_the_models_row_and_finding_of_differences(
     subject = read_subject(question_set, Shelf(question_set.store.root, False), limits)
     values, _ = compare_values(subject, kind)
     (contest,) = values["contests"]
-    assert contest["models"] == [subject.keys[model] for model in compared]
+    assert contest["models"] == [subject.keys[model] for model in compared] == values["models"]
     assert contest["heading"] == heading.replace("&nbsp;", "\N{NO-BREAK SPACE}")
     assert contest["notes"][0].startswith("Two rows can be solved without the picture")
     rival, number = contest["first"].split(":")

@@ -106,15 +106,24 @@ def first_lists(
     return htpy.div(style="max-width:40rem")[caption, strips(rows, source)]
 
 
-def bars(card: CaseCard, looks: Looks, renamed: Mapping[str, str] = NOT_RENAMED) -> htpy.Element:
-    """Render one line per model: its symbol and name, a bar for how far one caption wins, and the verdict."""
+def bars(
+    card: CaseCard,
+    looks: Looks,
+    renamed: Mapping[str, str] = NOT_RENAMED,
+    first: Sequence[str] = (),
+) -> htpy.Element:
+    """Render one line per model, the `first` ones in this order: its symbol and name, a bar for how far one caption
+    wins, and the verdict.
+    """
     drawn = model_bars(card, renamed)
+    places = {model: place for place, model in enumerate(first)}
+    lines = sorted(drawn.lines, key=lambda line: places.get(line.model, len(places)))
     return htpy.div(".vp-bars")[
         drawn.title
         and htpy.p(".vp-bars-title")[
             htpy.span(style=f"padding-left:{100 * drawn.title_at:.1f}%")[drawn.title]
         ],
-        htpy.ul[(_bar(line, looks, drawn) for line in drawn.lines)],
+        htpy.ul[(_bar(line, looks, drawn) for line in lines)],
     ]
 
 

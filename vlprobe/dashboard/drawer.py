@@ -137,7 +137,8 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
     with answers:
         for strip in strips:
             st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
-        st.html(str(html.bars(described, subject.looks, renamed())))
+        first = subject.compared if subject.rivals else ()
+        st.html(str(html.bars(described, subject.looks, renamed(), first)))
         _draw_type(subject, case_filter.model, card)
         with st.expander("Details", key="case_details", icon=":material/data_object:"):
             _draw_details(subject, case_filter, described)

@@ -82,6 +82,7 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     values: Values = {
         "contests": [_contest(subject, kind, each, subtypes) for each in comparisons],
         "columns": columns,
+        "models": [subject.keys[model] for model in models],
         "cards": [  # with one box per model, in the order of the models
             json.facing_card(card, models, names, looks, source, badge=False)
             | {"id": subject.case_key(card.case.case)}
@@ -137,6 +138,7 @@ def _figure(
     baseline = comparison.baseline.model
     totals = views.totals.of_questions(subject.question_set, comparison.kind, baseline)
     figure = forest.forest_figure(comparison, kind, subject.model_looks, subject.names, totals)
+    figure = forest.without_legend(figure)
     figure.update_layout(margin_l=forest.MARGINS["l"] + 20)  # a page without the dashboard's font
     alternative = f"Difference between each model and {subject.names[baseline]}, by type of edit"
     return page_figures(figure, alternative, choice)

@@ -293,7 +293,7 @@ def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> 
         ],
     ]
     return {
-        "bars": inert(html.bars(card, subject.model_looks, subject.names)),
+        "bars": inert(html.bars(card, subject.model_looks, subject.names, subject.limits.compared)),
         "rest": inert(details),
     }
 

@@ -435,12 +435,12 @@ PAGES.compare = async (page, values) => {
     groups.length > 1 ? others : make("b", "", groups[0][1]), "on", ...choices(page, true));
   const notes = contest.notes.map((text) => make("p", "quiet small", text));
   const mark = ({ path, color, name }) => make("span", "entry", drawing(path, "mark", "0 0 14 14", color), make("bdi", "", name));
-  const legend = () => make("p", "legend small quiet", ...contest.models.map((key) => mark(models[key])));
-  place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail), ...notes, legend());
+  place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail), ...notes);
+  place("legend").replaceChildren(...contest.models.map((key) => mark(models[key])));
   place("forest").hidden = !contest.figure;
   if (contest.figure) await plot(place("forest"), contest.figure, `row=${row}`, change);
   place("how").replaceChildren(make("p", "quiet small", contest.figure ? contest.how : ""));
-  place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), legend());
+  place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`));
   const [inFull, rest] = contest.rows[row];
   const types = [...new Set(Object.keys(contest.rows).map((key) => key.split(":")[1]))];
   const typeOfEdit = chooser("Type of edit", types.map((at) => [at, values.titles[at]]), type, (at) => change({ row: `${rival}:${at}` }));
@@ -449,7 +449,7 @@ PAGES.compare = async (page, values) => {
   fill(place("row"), typeOfEdit, comparedWith, make("span", "quiet small", inFull));
 
   const explore = await table(page.cases);
-  const order = contest.models.map((key) => set.models.indexOf(models[key]));
+  const order = contest.models.map((key) => values.models.indexOf(key));
   const columns = [[base, rival], [rival, base]].map((keys) => [...keys, ...(values.columns[`${keys.join(">")}:${type}`] || [0, [], 0])]);
   const shown = columns.flatMap(([key, , , places]) => places.map((at) => [key, values.cards[at].id]));
   const open = (at) => {
