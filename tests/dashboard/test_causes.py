@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from tests.conftest import case_key_of
 from tests.dashboard.test_pages import words
 from tests.dashboard.walls import wall
 from tests.views.test_causes import MODEL, Towers, write_pairs
 from vlprobe import views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 SECOND = "towers:2"
@@ -53,6 +56,15 @@ def test_compare_draws_a_bar_per_model_with_shares_of_failures(show_page, two_to
     assert {tuple(mark) for mark in figure["data"][0]["customdata"]} == {
         *((name, "words") for name in (MODEL, SECOND))
     }
+
+
+def test_compare_offers_the_bars_only_if_a_compared_model_has_two_towers(show_page, tmp_path):
+    store = StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER, shipped.FOLDER)
+    keys = case_key_of(store, dataset="bundled:SugarCrepe"), case_key_of(store, "lgip")
+    for key, is_offered in zip(keys, (False, True), strict=True):
+        at = show_page(store, "compare", set=key, tab="differences")
+        titles = [each.label for each in at.expander]
+        assert any("difference was missed" in title for title in titles) == is_offered
 
 
 def test_the_drawer_names_the_tower_that_hardly_moved(show_page, two_towers):

@@ -56,6 +56,7 @@ def metric(probe: str, name: str) -> Metric:
         ("layout: sugarcrepe", "docs", "page"),
         ("layout: valse", "docs", "page"),
         ("winoground", "docs", "page"),
+        ("· model", "explore", "model"),
         ("2602.23906", "", ""),
         ("MMRB", "", ""),
     ],
@@ -89,6 +90,9 @@ def test_typed_words_are_found_in_captions_and_open_their_cases(show_page, bundl
     at = show_page(bundled, "compare", set=key)
     at = send_to(at, "lookup_typed", "typed", "sea nosuchword")
     assert "No caption contains “sea nosuchword”." in bodies(at)
+    assert "To compare models" not in bodies(at)
+    at = send_to(at, "lookup_typed", "typed", "Tiny CLIP vs Pair-tuned")
+    assert "”. To compare models, choose them on Compare." in bodies(at)
     at = send_to(at, "lookup_typed", "typed", "the sea")
     every = Filter("demo:softmax", "flip", outcome="all", contains="the sea")
     n_cases = len(views.cases.passing(views.runs.question_set(bundled, key), every)[0])

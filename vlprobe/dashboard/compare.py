@@ -102,7 +102,8 @@ def draw_page() -> None:
         for line in play.human_sentences(contest, contest.compared):
             st.markdown(f":material/groups: {plain(line)}")
     side_filter = draw_columns(contest, comparison, open_row)
-    if not contest.kind_presentation.is_movement:
+    scores = {contest.question_set.run(model).score_type for model in contest.compared}
+    if not contest.kind_presentation.is_movement and "cosine" in scores:  # of two towers
         title = "Where the difference was missed: words, picture or match"
         fold("causes", title, "visibility_off", partial(_draw_causes, contest))
     draw_numbers = partial(_draw_numbers, contest, comparison, finding.more)
@@ -498,10 +499,7 @@ def _draw_causes(contest: PageSubject) -> None:
     """Draw each model's failures by who did not see the difference."""
     counts = view(views.causes.counts, contest.question_set, contest.kind)
     if counts.empty:
-        quiet(
-            "Unknown for these models, because they have no stored cosines between captions. "
-            "Only models with a text tower and an image tower have such cosines."
-        )
+        quiet("Unknown for these cases, which have no stored cosines between captions.")
         return
     names = sentence_names(contest.question_set.models, renamed())
     case_links.chart_of_cases(

@@ -1,5 +1,5 @@
-"""The search field above every page. It finds papers, tests, metrics and symbols, datasets, pages, documentation and
-words of captions.
+"""The search field above every page. It finds papers, tests, metrics and symbols, models, datasets, pages,
+documentation and words of captions.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ from vlprobe.dashboard.lab.documentation import titles
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.dashboard.state import (
     dataset_name,
+    model_name,
     n_passing,
     page_subject,
     plain,
@@ -74,7 +75,7 @@ def draw() -> None:
     with st.popover("Search", icon=":material/search:", type="tertiary", key="lookup"):
         _draw_captions()
         st.selectbox(
-            "Search papers, symbols, tests, datasets and pages",
+            "Search papers, symbols, tests, models, datasets and pages",
             list(every),
             index=None,
             placeholder="Such as RoCOCO, PR or Winoground",
@@ -104,6 +105,7 @@ def _draw_captions() -> None:
     with draw_row("caption_hits", gap="xsmall"):
         hits = _captions_with(text) if text else []
         none = f"No caption contains “{text}”." if text else "Type a word to find captions, too."
+        none += " To compare models, choose them on Compare." * (" vs" in text.lower())
         quiet(f"Captions with “{text}”:" if hits else none)
         for dataset, n_cases, query in hits:
             label = f"{counted(n_cases, 'case')} in {plain(dataset)}"
@@ -163,6 +165,9 @@ def targets() -> dict[str, Target]:
     entries |= dict.fromkeys(LOSSES, ("repair", {}))
     for key, label in set_labels(sets).items():
         entries[label] = "explore", {"set": key}
+    rows = reversed(view(views.runs.question_set_rows))  # the first set of a model is the newest
+    for model, key in {model: row.case_key for row in rows for model in row.models}.items():
+        entries[f"{model_name(model)} · model"] = "explore", {"set": key, "model": model}
     for layout in LAYOUTS:
         entries[f"Table layout: {layout.name}"] = "docs", {"page": "reference/columns"}
     left_out = {*PAGES.values(), *(["run"] if access.read_only() else [])}

@@ -247,11 +247,6 @@ def _of_run(
     return rows
 
 
-def grouped_by(question_set: QuestionSet) -> str:
-    """Return the tag that splits the gallery into groups that are searched separately; "" for a single gallery."""
-    return str(question_set.newest_run["options"].get("group") or "")
-
-
 def best_guess(question_set: QuestionSet, kind: str) -> BlindAccuracy | None:
     """Compute the accuracy that can be reached without pictures: the best text-only method in `metrics.blind`.
 
@@ -284,17 +279,15 @@ def fewer_words(
 
     Only cases with one picture, a true caption and a wrong caption are counted. Keys without such a case are omitted.
     """
-
-    def can_choose(part: pd.DataFrame) -> bool:
-        return bool(np.mean(part["surplus"] != 0) >= LEAST_DIFFERENT)
-
     table = _fewer_words(question_set.cases, kind)
     parts = {str(name): part for name, part in table.groupby("subtype", observed=True)}
     for name, numbers in named_slices.of_kind(question_set, kind).items():
         parts[named_slices.PREFIX + name] = table.loc[table.index.isin(numbers)]
     parts[""] = table.loc[table["subtype"].isin(types)] if types else table
     return {
-        name: float(np.mean(part["surplus"] >= 0)) if can_choose(part) else math.nan
+        name: float(np.mean(part["surplus"] >= 0))
+        if np.mean(part["surplus"] != 0) >= LEAST_DIFFERENT
+        else math.nan
         for name, part in parts.items()
         if len(part)
     }

@@ -419,7 +419,8 @@ def _by_cell(
     table has several groups of rows, the run belongs to the first group (all items), unless its questions were limited
     to the pictures of each group; then it belongs to the others.
     """
-    grouped = estimates.grouped_by(question_set) if table.groups else ""
+    # The tag that splits the gallery into groups that are searched separately
+    grouped = question_set.newest_run["options"].get("group") if table.groups else ""
     by_cell = {}
     if grouped:
         for start, tag in table.groups.items():
