@@ -58,7 +58,10 @@ def test_compare_draws_a_bar_per_model_with_shares_of_failures(show_page, two_to
     }
 
 
-def test_compare_offers_the_bars_only_if_a_compared_model_has_two_towers(show_page, tmp_path):
+def test_compare_offers_the_bars_only_if_a_compared_model_has_two_towers(
+    show_page, tmp_path, monkeypatch
+):
+    monkeypatch.delenv(shipped.SETTING, raising=False)
     store = StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER, shipped.FOLDER)
     keys = case_key_of(store, dataset="bundled:SugarCrepe"), case_key_of(store, "lgip")
     for key, is_offered in zip(keys, (False, True), strict=True):
