@@ -333,6 +333,8 @@ def test_an_example_on_the_slide_of_kinds_has_no_doubtful_label_if_another_case_
     examples = views.story.examples(question_set_of(store, dataset="bundled:SugarCrepe"), "foil")
     # The two best models reject "watch a goat" for "pet a goat", and both may be true
     assert examples["replace_rel"].wrong_text == "Two plastic containers next to a wooden table."
+    # Not "A shower" for "A bath", which fools a model: a shower curtain may be in the picture
+    assert {answer.verdict for answer in examples["replace_obj"].verdicts} == {"held"}
 
 
 def test_a_photograph_downloaded_into_the_cache_is_shown(tmp_path: Path):

@@ -31,7 +31,6 @@ def component_props(text: str, **changes: object) -> dict:
         "place": text, "heading": text, "status": text, "picture": PIXEL, "ahead": "", "alt": text,
         "captions": [caption, caption], "question": 0, "open": True, "next": "", "keys": True,
         "scores": [score], "note": text, "voter": "", **changes,
-        "join": {"code": text, "address": text, "picture": PIXEL},
     }  # fmt: skip
 
 
@@ -42,8 +41,9 @@ def test_text_stays_text_and_fits(blank, text: str, width: int):
     blank.on("pageerror", lambda error: problems.append(str(error)))
     blank.set_viewport_size({"width": width, "height": 844})
     for picture in (PIXEL, "", "https://example.org/x.png", 'data:image/svg+xml,<svg onload="1">'):
-        data = component_props(text, picture=picture)
-        data["captions"][0]["own"], data["join"]["picture"] = text, picture
+        join = {"code": text, "address": text, "picture": picture}
+        data = component_props(text, picture=picture, join=join)
+        data["captions"][0]["own"] = text
         mount(blank, "quiz", data)
         assert blank.evaluate(COUNT, "img") == 2 * (picture == PIXEL)
         assert blank.evaluate(COUNT, "script, iframe, a") == 0
@@ -95,7 +95,7 @@ def test_f_toggles_full_screen(blank):
 
 def test_in_full_screen_an_answer_with_long_captions_and_scores_fits(blank):
     data = component_props("A", open=False, next="Next question", skip=True)
-    names = [f"CLIP + wrong captions {place}" for place in range(11)]
+    names = [f"Text-tuned CLIP {place}" for place in range(11)]
     models = [{"name": name, "path": "M0 0", "color": "red"} for name in names]
     data["scores"] = [data["scores"][0] | {"name": name} for name in names]
     long = [["A dog with a red ball sits next to a cat on a wooden table. ", ""]] * 2
@@ -123,6 +123,25 @@ def test_the_last_screen_shows_all_ten_questions_on_a_phone(blank):
     widths = blank.locator(".scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
     assert widths[0] <= widths[1]
     blank.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_neither_a_key_nor_a_press_of_the_host_is_a_vote(blank):
+    join = {"code": "K7DP2M", "address": "", "picture": ""}
+    mount(blank, "quiz", component_props("a", join=join, skip=True))
+    blank.keyboard.press("1")
+    assert blank.locator(".option").first.is_disabled()
+    assert blank.locator(".keys kbd").all_inner_texts() == ["→", "S", "F"]
+    assert blank.evaluate("() => window.sent") == []
+
+
+@pytest.mark.parametrize("join", [None, {"code": "K7DP2M", "address": "", "picture": ""}])
+def test_the_scores_of_eight_models_are_in_one_row_in_a_window(blank, join):
+    blank.set_viewport_size({"width": 1280, "height": 760})
+    data = component_props("a man and a dog", open=False, next="Next question", join=join)
+    mount(blank, "quiz", data | {"scores": data["scores"] * 9})
+    boxes = [one.bounding_box() for one in blank.locator(".score").all()]
+    assert len({box["y"] for box in boxes}) == 1
+    assert boxes[0]["y"] + boxes[0]["height"] < 760
 
 
 def test_a_second_vote_for_the_own_caption_is_ignored_and_another_caption_changes_it(blank):

@@ -115,6 +115,16 @@ def test_a_vote_after_the_answer_is_refused(rooms: Rooms):
     rooms.vote(code, ann, 0, 1, 0)
 
 
+def test_the_host_does_not_vote_and_is_not_one_of_the_people(rooms: Rooms):
+    host = new_secret()
+    code = rooms.open(quiz(), host)
+    with pytest.raises(InvalidInput, match="does not vote"):
+        rooms.vote(code, host, 0, 0, 0)
+    join_people(rooms, code, 1)
+    tally = rooms.tally(code, host)
+    assert (tally.n_people, tally.n_votes, tally.own_vote) == (1, 0, None)
+
+
 def test_only_the_host_can_reveal_advance_close_and_start_a_round(rooms: Rooms):
     code = rooms.open(quiz(), new_secret())
     (ann,) = join_people(rooms, code, 1)
@@ -160,7 +170,7 @@ def test_advancing_needs_a_revealed_answer_and_stops_at_the_last_question(rooms:
 def test_an_invalid_code_is_refused_in_one_short_line(rooms: Rooms, typed: str):
     with pytest.raises(InvalidInput) as refused:
         rooms.join(typed, new_secret())
-    assert str(refused.value) == "A room code has 6 letters and digits, such as K7DP2M."
+    assert str(refused.value) == "A room code has 6 letters and digits, but no 0, 1, I or O."
 
 
 @pytest.mark.parametrize("secret", [*HOSTILE, "g" * 32, "A" * 32, "0" * 33])
@@ -229,7 +239,8 @@ def test_an_idle_room_is_replaced_when_all_rooms_are_open(rooms: Rooms, clock: C
     clock.now = play_rooms.IDLE - 1
     with pytest.raises(InvalidInput, match="in use"):
         rooms.open(quiz(), new_secret())
-    rooms.vote(codes[0], hosts[0], 0, 0, 0)
+    (ann,) = join_people(rooms, codes[0], 1)
+    rooms.vote(codes[0], ann, 0, 0, 0)
     clock.now += 1
     rooms.open(quiz(), new_secret())
     assert rooms.tally(codes[0], hosts[0]).n_votes == 1

@@ -339,7 +339,7 @@ def test_both_tabs_have_the_types_of_the_link_and_pictures_of_these_types(
 def test_a_row_has_the_name_of_a_model_on_slides_if_it_begins_otherwise(columns):
     names = {name: name.removeprefix("published:") for name in ranked_models(columns)}
     html = replace(card(columns), names=names).html()
-    assert "on slides: CLIP + wrong captions" in html and html.count("on slides") == 3
+    assert "on slides: Text-tuned CLIP" in html and html.count("on slides") == 3
 
 
 def different(p: dict) -> set:

@@ -79,7 +79,7 @@ def test_a_skipped_question_does_not_count_for_people_or_models():
 def test_the_last_screen_says_which_model_a_plain_name_stands_for():
     models = ["published:CLIP_TROHN-Img", "published:GPT-4V"]
     assert describe_models(models, slide_names(models, {})) == [
-        "CLIP + wrong pictures (CLIP_TROHN-Img): CLIP, trained again on wrong captions and pictures.",
+        "Picture-tuned CLIP (CLIP_TROHN-Img): CLIP, trained again on wrong captions and pictures.",
         "GPT-4V, by OpenAI: a chat program that also looks at pictures.",
     ]
 

@@ -227,7 +227,11 @@ IRREGULAR = ("buses", "coaches", "people", "puppies", "ponies", "lorries")
 PLURALS = [*(f"{word}s" for word in THINGS), *IRREGULAR]
 SENTENCES = "|".join(
     [
-        *("Search again in other words", "One meaning, two wordings", "A video changes once"),
+        *(
+            "Search again in other words",
+            "One meaning, two wordings",
+            "A video's caption changes",
+        ),
         *(
             "People ranked one picture first",
             "Two of these say the same thing",

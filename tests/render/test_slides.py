@@ -176,10 +176,38 @@ def test_people_guess_before_the_answer_of_a_search_a_pair_and_a_triplet(case_id
     question, _ = both("lgip", "paraphrase")
     assert question.title == "Do both captions mean the same?"
     question, _ = both("series", "boundary", images=images)
-    assert question.title == "What changes from the first to the last picture?"
+    assert (
+        question.title
+        == "Apart from places and background, what changes from the first to the last picture?"
+    )
     question, answer = both("series", "order", images=images)
     names = [[picture.name for picture in slide.pictures] for slide in (question, answer)]
     assert names[0] == names[1] and [one.label for one in question.pictures] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "choice", "expected"),
+    [
+        ("order", 0, 2, {
+            "a": ("Rank 1 for people", "true"),
+            "c": ("Rank 3 for people, Pair-tuned's choice", "lie"),
+        }),
+        ("boundary", 2, 0, {
+            "c": ("Frame 3, before the change", "true"), "d": ("Frame 4, after it", "true"),
+            "a": ("Frame 1, Pair-tuned's choice", "lie"), "b": ("Frame 2, Pair-tuned's choice", "lie"),
+        }),
+        ("order", 0, 0, {"a": ("Fits best", ""), "d": ("Fits least", "")}),
+    ],
+)  # fmt: skip
+def test_a_slide_on_a_series_shows_the_right_picture_next_to_the_choice_of_a_model(
+    name: str, right: int, choice: int, expected: dict
+):
+    shown = replace(card(ANSWERS, "A dog.", "A cat."), kind=name, images=tuple("abcd"))
+    columns = {"right_index": right, "model_index": choice}
+    answer = AnswerRow(0, A, -1.0, (), columns)
+    kind = presentations()["series"].kind(name)
+    slide = case_slides((A, B), replace(shown, answer=answer), kind, NAMES)[1]
+    assert {each.name: (each.label, each.style) for each in slide.pictures} == expected
 
 
 def test_a_slide_says_what_a_model_is_and_who_made_it_and_uses_plain_names():
@@ -194,7 +222,7 @@ def test_a_slide_says_what_a_model_is_and_who_made_it_and_uses_plain_names():
     trained = "published:CLIP_TROHN-Img"  # as other pages call it
     told = make_story(held_against([contestant(trained, 0.2), contestant(ours, 0.1)]))
     slide = next(slide for slide in deck.slides(told) if slide.id == "models")
-    assert slide.detail.startswith("- CLIP + wrong pictures (CLIP_TROHN-Img): ")
+    assert slide.detail.startswith("- Picture-tuned CLIP (CLIP_TROHN-Img): ")
 
 
 def test_each_bundled_model_has_a_plain_line():
@@ -457,7 +485,7 @@ def test_a_slide_on_videos_names_the_change_and_the_task():
     assert slide.title == "A change of object and a change of number fool most often."
     assert slide.figures[-1].label == "a change of object"
     tasks = {
-        "boundary": "A video changes once. A model has to find the moment.",
+        "boundary": "A video's caption changes. A model has to find the moment.",
         "order": "People ranked one picture first. A model has to find the same one.",
     }
     for name, task in tasks.items():

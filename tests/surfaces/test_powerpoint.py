@@ -99,6 +99,11 @@ def test_a_powerpoint_file_has_texts_pictures_notes_a_chart_and_the_marked_wrong
     assert {"35.0 %", "a wrong number", "of 100 answers"} <= texts
 
 
+def test_a_bold_title_has_more_lines_than_plain_text_of_its_size():
+    words = [("a" * 64, "")]
+    assert powerpoint.Line(words, 36, is_bold=True).height(6) > powerpoint.Line(words, 36).height(6)
+
+
 def test_a_whisker_that_ends_at_0_begins_at_the_end_of_its_bar():
     bars = (SlideBar(A, 0.0, 0.2, "20 %", 0.0, 0.4), SlideBar(B, 0.0, 0.0, "0 %", 0.0, 0.1))
     talk = read([Slide("better", (("Bars", ""),), bars=bars, scale=0.5)])

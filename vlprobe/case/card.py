@@ -51,6 +51,7 @@ FRAMES = "Solid frame: the right choice. Dashed frame: the model's choice."
 MOST_MARKED = 600  # characters of a caption that are compared: a hostile one of 2,000 takes 10 s
 LONGEST_WINNER = 120  # characters of a text that a model ranks first
 BEST = "Which picture fits “{text}” best?"
+VIDEO = "Apart from places and background, what changes from the first to the last picture?"
 PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
 
 
@@ -862,7 +863,7 @@ class SeriesCard(CaseCard):
     @property
     def opening(self) -> str:
         """The first sentence of the card's heading."""
-        return "A video changes once." if self.is_video else "People ranked one picture first."
+        return "A video's caption changes." if self.is_video else "People ranked one picture first."
 
     @property
     def task(self) -> str:
@@ -874,7 +875,7 @@ class SeriesCard(CaseCard):
     @property
     def guess(self) -> str:
         """What people guess: the change in a video, or the picture that people ranked first."""
-        return "What changes from the first to the last picture?" if self.is_video else BEST
+        return VIDEO if self.is_video else BEST
 
     @property
     def choices(self) -> Literal["pictures", ""]:
@@ -900,6 +901,13 @@ class SeriesCard(CaseCard):
         texts = (self.case.true_text, self.case.texts[-1])
         return [Shot(*values) for values in zip(names, texts, labels, strict=True)]
 
+    def side_pictures(self, side: int) -> list[Shot]:
+        """Return the first and the last picture, or for side 1 the right picture and the model's wrong choice."""
+        (strip,) = self.strips()
+        framed = [replace(shot, label=shot.alt) for shot in strip.pictures if shot.style]
+        is_wrong = any(shot.style == "new" for shot in framed)
+        return framed if side and is_wrong else self.pictures
+
     def strips(self, everything: bool = False) -> list[Strip]:
         """Return the pictures in order, with frames around the right picture and around the model's choice."""
         images, answer = self.case.images, self.case.answer
@@ -913,9 +921,9 @@ class SeriesCard(CaseCard):
         ranks = [] if self.is_video else self._ranks
         shots = []
         for position in shown_positions(len(images), right | choice):
-            words = f"Frame {position + 1}" if self.is_video else f"People {position + 1}"
+            words = f"Frame {position + 1}" if self.is_video else f"Rank {position + 1} for people"
             if position < len(ranks):
-                words += f", model {ranks[position]}"
+                words += f", {ranks[position]} for the model"
             if self.is_video and position in right:
                 words += ", before the change" if position == right_index else ", after it"
             if position in choice:

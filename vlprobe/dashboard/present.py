@@ -251,11 +251,10 @@ def _added(subject: PageSubject, talk_story: Story, case_ids: tuple[str, ...]) -
     names = slide_names(subject.models, renamed())
     # Read at once: one `opener` a case, which orders all candidates, took minutes for 200 cases
     cards = view(added_cards, subject.question_set, talk_story.standings.kind, case_ids)
-    cases = []
-    for card in cards:
-        name = f"{CASE}{card.id}"
-        cases.append(question_and_answer(talk_story.models, card, kind, names, name))
-    return cases
+    return [
+        question_and_answer(talk_story.models, card, kind, names, f"{CASE}{card.id}")
+        for card in cards
+    ]
 
 
 def _suggestions(

@@ -27,7 +27,7 @@ EMU, POINT = 914400, 12700  # PowerPoint's unit, per inch and per point
 SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE = 16, 20, 22, 28, 36, 48  # SMALL: credits and sources
 COVER = 54
 SCALES = (1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of type; below 1 only if a text does not fit
-LETTER, LINE = 0.52, 1.25  # width of a letter and height of a line, as shares of the type size
+LETTER, BOLD, LINE = 0.52, 0.57, 1.25  # widths of letters and height of a line, by type size
 PADDING = 0.15  # at the left and right of a framed caption
 WORDS = 0.6  # share of the height for words above pictures or bars, at most
 IN_A_ROW = 5  # pictures
@@ -53,7 +53,8 @@ class Line(NamedTuple):
     def height(self, width: float, scale: float = 1) -> float:
         """Estimate the height in a column of the given width, with type that is scaled down."""
         size = self.size * scale / 72
-        n_lines = math.ceil(sum(len(run[0]) for run in self.runs) * size * LETTER / width)
+        letter = BOLD if self.is_bold else LETTER
+        n_lines = math.ceil(sum(len(run[0]) for run in self.runs) * size * letter / width)
         return n_lines * size * LINE
 
 

@@ -28,7 +28,7 @@ from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
 MOST_SUGGESTIONS = 30
-MOST_EXAMPLES = 8  # cases of a type of edit from which an example is chosen
+MOST_EXAMPLES = 24  # cases of a type of edit from which an example is chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,7 @@ def suggestions(question_set: QuestionSet, kind: str) -> tuple[WallCard, ...]:
     chosen = _candidates(question_set, kind)[:MOST_SUGGESTIONS].tolist()
     if not chosen:
         return ()
-    case_filter = Filter(_fooled_model(question_set, chosen[0]), kind)
-    return _pictured(question_set, case_filter, chosen)
+    return _pictured(question_set, Filter(_fooled_model(question_set, chosen[0]), kind), chosen)
 
 
 def examples(
@@ -192,7 +191,7 @@ def examples(
 ) -> dict[str, WallCard]:
     """Return a case for each type of edit: if possible a candidate for the opening case, whose picture and change are
     on no other slide and, except for swaps, with words that changed in one place. Cases of types without a picture
-    on this machine have no images. Cases whose label may be wrong come last.
+    on this machine have no images. Cases whose label may be wrong come last, as do published cases that fool models.
 
     Args:
         used: Cases on other slides.
@@ -207,6 +206,7 @@ def examples(
     cards = _pictured(question_set, case_filter, numbers[np.concatenate(first)].tolist())
     of_cards = np.array([card.case for card in cards])
     doubtful = of_cards[are_doubtful(question_set, kind, of_cards)]
+    can_err = views_suspects.can_have_suspects(question_set)
     chosen = {}
     for subtype in dict.fromkeys(card.subtype for card in cards):
         taken = [*used, *chosen.values()]
@@ -225,6 +225,7 @@ def examples(
                     not (card.source and card.target)
                     or is_in_several_places(card.source, card.target)
                 ),
+                can_err and sum(answer.verdict != "held" for answer in card.verdicts),
                 len(card.wrong_text),
             ),
         )

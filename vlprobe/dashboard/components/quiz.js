@@ -10,7 +10,7 @@
 
 const KEPT = "vlprobe-voter";
 const SIZES = ["fullscreenchange", "resize"]; // events of the window
-const [EDGE, BELOW] = [16, 64]; // pixels above and below the quiz in full screen, with the names of authors
+const [EDGE, BELOW, NARROW] = [16, 64, 860]; // pixels: above and below the quiz in full screen; a window with one column
 const HEADER = 60; // height in pixels of the bar above the page
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
 const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
@@ -49,7 +49,7 @@ function option(caption, index, data, act) {
   const button = press(`option ${caption.state}`, "", () => act.vote(index), make("span", "key", String(index + 1)),
     written("span", "words", caption.runs), 
     caption.label && make("span", "label", sign(caption.state === "was-true" ? TICK : CROSS), make("span", "", caption.label)));
-  button.disabled = !data.open;
+  button.disabled = !data.open || Boolean(data.join); // a host leads and does not vote
   const chips = [caption.own && make("span", "chip own", ...named({ name: caption.own })),
     ...caption.models.map((model) => make("span", "chip", ...named(model))), caption.more && make("span", "chip", caption.more)];
   if (caption.votes) button.append(bar(caption.votes));
@@ -115,14 +115,15 @@ class Quiz {
     }
   }
 
-  // In full screen, make everything smaller until it fits on the screen.
+  // Make everything smaller until it fits on the screen, except on phones.
   fit() {
     const isFull = Boolean(document.fullscreenElement);
     this.root.classList.toggle("full", isFull);
-    for (let scale = 1; scale > 0.4; scale -= 0.05) {
-      this.root.style.setProperty("--fit", isFull ? scale : 1);
+    const least = isFull ? 0.4 : innerWidth > NARROW ? 0.7 : 1;
+    for (let scale = 1; scale >= least; scale -= 0.05) {
+      this.root.style.setProperty("--fit", scale);
       const { top, height } = this.root.getBoundingClientRect();
-      if (!isFull || Math.max(top, EDGE) + height <= innerHeight - BELOW) break;
+      if (Math.max(top, EDGE) + height <= innerHeight - BELOW * isFull) break;
     }
   }
 
@@ -246,8 +247,8 @@ class Quiz {
   }
 
   keys(data) {
-    const line = make("span", "keys tiny quiet", make("kbd", "", "1"), make("kbd", "", "2"), make("span", "", "vote"));
-    line.append(make("kbd", "", "→"), make("span", "", "next"));
+    const line = make("span", "keys tiny quiet", make("kbd", "", "→"), make("span", "", "next"));
+    if (!data.join) line.prepend(make("kbd", "", "1"), make("kbd", "", "2"), make("span", "", "vote"));
     if (data.skip) line.append(make("kbd", "", "S"), make("span", "", "skip"));
     line.append(make("kbd", "", "F"), make("span", "", "full screen"));
     return line;
@@ -259,10 +260,9 @@ class Quiz {
   }
 
   vote(caption) {
-    if (!this.data.open || this.sent || this.data.captions[caption]?.own) return;
+    if (!this.data.open || this.data.join || this.sent || this.data.captions[caption]?.own) return;
     this.sent = true;
-    // Everyone sees the host's screen, so it shows no vote
-    this.body.querySelectorAll(".option")[caption]?.classList.toggle("pressed", !this.data.join);
+    this.body.querySelectorAll(".option")[caption]?.classList.add("pressed");
     this.send("vote", { question: this.data.question, caption });
   }
 

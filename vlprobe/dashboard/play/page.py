@@ -395,8 +395,7 @@ def _draw_component(key: str, values: Mapping[str, object]) -> None:
 
 def sent_by(key: str, event: str) -> object:
     """Return the message that a component sent for this rerun of the page, or None if it sent nothing."""
-    state = st.session_state.get(key)
-    return None if state is None else state.get(event)
+    return (st.session_state.get(key) or {}).get(event)
 
 
 def participants(
@@ -598,9 +597,8 @@ def _draw_room_question(code: str) -> None:
     """Draw the room's current question. It is redrawn at short intervals, because the host may move to the next one."""
     rooms = all_rooms()
     try:
-        rooms.join(
-            code, person_secret()
-        )  # join again, in case the place was freed while this page was closed
+        # Join again, in case the place was freed while this page was closed
+        rooms.join(code, person_secret())
         _take_room(rooms, code)
         tally, quiz = rooms.tally(code, person_secret()), rooms.quiz(code)
     except VlprobeError:  # the room was closed, or is a day old
@@ -623,8 +621,7 @@ def _draw_room_question(code: str) -> None:
         subject,
         quiz,
         tally.question,
-        # Everyone sees the host's screen
-        None if tally.is_host and not tally.is_revealed else tally.own_vote,
+        tally.own_vote,
         tally.is_revealed,
         tally.votes,
         _room_values(subject, quiz, tally, code),
@@ -669,9 +666,9 @@ def _room_values(
 
 
 def _room_scores(subject: PageSubject, quiz: QuizRound, tally: Tally) -> list[dict[str, Any]]:
-    """Build the score list: the user unless they are a host without a vote, the room, and the models."""
+    """Build the score list: the user unless they are the host, the room, and the models."""
     own = Participant("You", render_quiz.states_of(tally.own_rights, tally.skipped))
-    people = [*[own] * (not tally.is_host or own.n_answered > 0), _room(tally)]
+    people = [*[own] * (not tally.is_host), _room(tally)]
     everybody = participants(subject, quiz, len(tally.rights), people, tally.skipped)
     return render_quiz.scores_data(everybody, MOST_ROWS if tally.is_over else MOST_SCORES)
 

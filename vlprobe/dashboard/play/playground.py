@@ -10,7 +10,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -604,9 +603,7 @@ def _photo(image: Image.Image, alternative: str) -> None:
     """Draw a picture that is small enough to be sent to the browser at every key press."""
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
-    buffer = BytesIO()
-    small.save(buffer, "JPEG", quality=88)
-    st.image(buffer.getvalue(), width="stretch", alt=alternative)
+    st.image(small, width="stretch", output_format="JPEG", alt=alternative)
 
 
 def _opened(exhibit: Exhibit, slot: str) -> Canvas:

@@ -1,6 +1,6 @@
 """Rooms in which several people take the quiz together. Rooms exist only in this server's memory.
 
-A room is found by its random code. The person who opens it reveals the questions; each person in it has one vote per
+A room is found by its random code. The person who opens it reveals the questions; each other person has one vote per
 question until the answer is revealed. No one has a name, only a secret that only that person's browser has; ballots
 have numbers instead. Votes are deleted with their room, after a day at the latest.
 """
@@ -27,8 +27,6 @@ IDLE = 3600.0  # seconds without a vote after which a room may make way for a ne
 AWAY = 300.0
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters or digits that are easily confused
 CODE_LENGTH = 6
-_CODE = re.compile(f"[{LETTERS}]{{{CODE_LENGTH}}}")
-_SECRET = re.compile("[0-9a-f]{32}")
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
@@ -41,7 +39,7 @@ class Tally:
     question: int  # index of the question, from 0
     is_revealed: bool
     is_over: bool  # whether the result of the round is shown
-    n_people: int  # without a host who has not voted
+    n_people: int  # without the host
     n_votes: int  # on this question
     votes: tuple[int, int]  # for each caption; (0, 0) until the answer is revealed
     # For each question so far, whether more than half of the votes were right; None: nobody voted
@@ -164,6 +162,8 @@ class Rooms:
             caption: Index of the caption that the person thinks is true, 0 or 1.
         """
         room = self._joined(code, secret)
+        if secret == room.host:
+            raise InvalidInput("The person who opened the room does not vote.")
         current = room.rounds[-1]
         if type(round_number) is not int or type(question) is not int:
             raise InvalidInput("Invalid vote: question and caption must be whole numbers.")
@@ -243,7 +243,7 @@ class Rooms:
             question=current.current,
             is_revealed=is_revealed,
             is_over=current.is_over,
-            n_people=len(room.people) - (not room.has_voted(room.host)),
+            n_people=len(room.people) - 1,
             n_votes=len(votes),
             votes=(votes.count(0), votes.count(1)) if is_revealed else (0, 0),
             rights=tuple(
@@ -345,8 +345,10 @@ def parse_code(typed: str) -> str:
     'K7DP2M'
     """
     code = re.sub(r"[\s-]", "", typed[:100]).upper()
-    if not _CODE.fullmatch(code):
-        raise InvalidInput(f"A room code has {CODE_LENGTH} letters and digits, such as K7DP2M.")
+    if not re.fullmatch(f"[{LETTERS}]{{{CODE_LENGTH}}}", code):
+        raise InvalidInput(
+            f"A room code has {CODE_LENGTH} letters and digits, but no 0, 1, I or O."
+        )
     return code
 
 
@@ -357,7 +359,7 @@ def new_secret() -> str:
 
 def is_secret(text: object) -> bool:
     """Return whether a value has the form of a secret from `new_secret`."""
-    return isinstance(text, str) and bool(_SECRET.fullmatch(text))
+    return isinstance(text, str) and bool(re.fullmatch("[0-9a-f]{32}", text))
 
 
 def _check_secret(secret: str) -> None:

@@ -19,7 +19,7 @@ from vlprobe.types import Edit, PictureChange
 from vlprobe.views.changes import word_runs
 
 KEY = "tryit"  # of the component
-FIRST = ("color", "number", "object", "negation", "wording")  # kinds of edits at first
+MOST_FIRST = 4  # kinds of wrong captions at first
 PICTURE_CHANGES = ("defocus-blur", "gaussian-noise", "jpeg", "crop", "rotation")
 GROUPS = ("flip", "statement", "simple", "advanced", "surface")  # the others are listed below
 SUBSTITUTION = "substitution"  # RoCOCO's replaced objects
@@ -66,9 +66,13 @@ def draw_rows(
         for place, edited in enumerate(edits)
         if edited.group == SUBSTITUTION and all(answer.unseen[place] for answer in answers)
     }
-    by_kind = _by_kind([edited for edited in edits if edited.text not in unseen])
+    fooled = np.sum([runs_playground.margins(answer) < 0 for answer in answers], axis=0)
+    # Wrong captions that fool the most models come first
+    known = sorted(zip(fooled, edits, strict=True), key=lambda each: -each[0] * each[1].wrong)
+    by_kind = _by_kind([edited for _, edited in known if edited.text not in unseen])
     _take()
-    kinds = st.session_state.get(ROWS, list(FIRST))
+    kinds = [kind for kind, (edited, *_) in by_kind.items() if edited.wrong][:MOST_FIRST]
+    kinds = list(dict.fromkeys([*kinds, "wording", *st.session_state[ROWS]]))
     if not any(one.wrong for of_kind in by_kind.values() for one in of_kind):
         by_kind[OTHER] = [Edited("flip", text, Edit("flip", OTHER, OTHER)) for text in others]
         kinds = [OTHER, *kinds] if others else kinds
@@ -142,7 +146,7 @@ def draw_rows(
 def _take() -> None:
     """Handle a message from the component: another edit of a kind, one more kind, or a caption that was typed."""
     sent = st.session_state.get(KEY) or {}
-    kinds = st.session_state.setdefault(ROWS, list(FIRST))
+    kinds = st.session_state.setdefault(ROWS, [])
     if isinstance(kind := sent.get("renew"), str):
         turns = st.session_state.setdefault(TURNS, {})
         turns[kind] = turns.get(kind, 0) + 1
@@ -173,16 +177,12 @@ def _by_kind(edits: Sequence[Edited]) -> dict[str, list[Edited]]:
 def _nth(caption: str, kind: str, turn: int, first: Sequence[Edited]) -> Edited:
     """Return the edit of a kind that is shown after `turn` renewals. If there are too few, other seeds add some."""
     pool = {edited.text: edited for edited in first}
-    seed = SEED
-    while turn >= len(pool) and seed < SEED + MOST_SEEDS:
-        seed += 1
-        more = _by_kind(runs_playground.edits(caption, seed=seed)[0]).get(kind, ())
-        pool = {edited.text: edited for edited in more} | pool
-    choices = [
-        *first,
-        *(edited for text, edited in pool.items() if text not in {one.text for one in first}),
-    ]
-    return choices[turn % len(choices)]
+    for seed in range(SEED + 1, SEED + MOST_SEEDS + 1):
+        if turn < len(pool):
+            break
+        for edited in _by_kind(runs_playground.edits(caption, seed=seed)[0]).get(kind, ()):
+            pool.setdefault(edited.text, edited)
+    return list(pool.values())[turn % len(pool)]
 
 
 def _label(kind: str) -> str:

@@ -40,6 +40,7 @@ LENGTHS = {  # explains the length of a bar, by its unit
     "spread": " Lengths are in units of each model's spread.",
     "side": " All bars have the same length, because models have different score scales.",
 }
+FRAMES = {"right": "true", "wrong": "lie", "new": "lie"}
 UNNAMED = "A picture of the question"  # a longer text would give the answer
 SAME = "Do both captions mean the same?"
 LOST = "In one wording the truth beats this lie, in the other it loses."
@@ -84,8 +85,8 @@ def question_and_answer(
     Args:
         name: Id of both slides.
     """
-    both = case_slides(models, shown, kind, names)[:2]
-    question, answer = (replace(each, id=name) for each in both)
+    slides = case_slides(models, shown, kind, names)
+    question, answer, *_ = (replace(each, id=name) for each in slides)
     return replace(answer, question=question)
 
 
@@ -216,7 +217,8 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
     case, kind, last = card.case, card.kind, card.sides[-1]
     model = case.answer.model if case.answer else ""
     strips = card.strips() if kind.is_share else []
-    pictures = _ranked(card, strips) or _pictures(card, card.pictures)
+    shots = card.pictures if card.has_picture_per_side else card.side_pictures(1)
+    pictures = _ranked(card, strips) or _pictures(card, shots, names.get(model, model))
     ranked_by = note = ""
     if strips:  # which the slide may show in any number of rows
         first, second = (count_word(len(strip.pictures)) for strip in strips[:2])
@@ -225,9 +227,9 @@ def _answer(card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str
         ranked_by = f"{model} ranks this one first; other models may differ."
     slide = Slide(
         id="lie",
-        layout="beside" if pictures and not strips else "stacked",
+        layout="beside" if pictures and not strips and len(pictures) < 3 else "stacked",
         tag=last.role.tag if kind.is_movement else "",
-        heading=((LOST if case.lie[1] else _moved(card, names), ""),),
+        heading=((LOST if case.lie[1] else _moved(card), ""),),
         detail=f"Answer of {names.get(model, model)}"
         if kind.is_share
         else _scores(card, names) or card.task,
@@ -260,11 +262,10 @@ def _ranked(card: CaseCard, strips: Sequence[Strip]) -> tuple[SlidePicture, ...]
     )
 
 
-def _moved(card: CaseCard, names: Mapping[str, str]) -> str:
+def _moved(card: CaseCard) -> str:
     """Say what another wording changed."""
-    model = card.case.answer.model if card.case.answer else ""
     if card.kind.is_share:
-        return card.heading("", False, names.get(model, model))[1]
+        return card.heading("", False, "")[1]
     return "Only the words changed, and the scores moved."
 
 
@@ -299,15 +300,15 @@ def side_pictures(card: CaseCard, side: int) -> tuple[SlidePicture, ...]:
     return _pictures(card, card.side_pictures(side))
 
 
-def _pictures(card: CaseCard, shots: Sequence[Shot]) -> tuple[SlidePicture, ...]:
+def _pictures(card: CaseCard, shots: Sequence[Shot], name: str = "") -> tuple[SlidePicture, ...]:
     tags = {name.lower(): value for name, value in card.case.tags.items()}
     author = next((tags[name] for name in AUTHOR_TAGS if tags.get(name)), "")
     return tuple(
         SlidePicture(
             shot.name,
             shot.alt,
-            label=shot.label * (len(shots) > 1),
-            style="lie" if shot.style == "wrong" else "",
+            label=shot.label.replace("the model", name) * (len(shots) > 1),
+            style=FRAMES.get(shot.style, "") * (len(shots) > 1),
             author=author if shot.name == card.case.images[0] else "",
         )
         for shot in shots
@@ -350,10 +351,9 @@ def _with_verdict(slide: Slide, kind: KindPresentation, verdicts: Sequence[Model
     if n_changes := len(tied) - n_ties:
         ties += f" {counted(n_changes, 'model')} {hesitate(0, n_changes)}, which counts as half."
     n_models = len(verdicts)
-    verdict = believing(kind, verdicts)
     return replace(
         slide,
-        heading=((verdict, ""),),
+        heading=((believing(kind, verdicts), ""),),
         marks=tuple(
             ModelMark(answer.model, answer.verdict, verdict_word(answer))
             for answer in verdicts[:MOST_MARKS]
@@ -400,13 +400,11 @@ def _said(
             style = STYLES[answer.verdict]
             bars.append(SlideBar(answer.model, *ends, verdict_word(answer), style=style))
     scale = "Right: the lie scores higher. Left: the truth does." + LENGTHS[unit]
-    heading = _noticed(verdicts, names)
+    heading = _moved(card) if kind.is_movement else _noticed(verdicts, names)
     if kind.is_share:
         scale = "Bars: share of the top pictures that another wording replaced."
-        heading = _moved(card, names)
     elif kind.is_movement:
         scale = f"Bars: how far the score moved.{LENGTHS[unit]}"
-        heading = _moved(card, names)
     elif not any(answer.is_scored for answer in answers):
         scale = (
             "Right: the model chose the wrong caption. Left: the true one. Both: one in each order."

@@ -18,13 +18,10 @@ MODELS = {
         "CLIP",
         ", by OpenAI: learned from 400 million pictures of the web",
     ),
-    "published:CLIP_COCO": ("CLIP + captions", ": CLIP, trained again on true captions"),
-    "published:CLIP_TROHN-Text": (
-        "CLIP + wrong captions",
-        ": CLIP, trained again on wrong captions",
-    ),
+    "published:CLIP_COCO": ("COCO-tuned CLIP", ": CLIP, trained again on true captions"),
+    "published:CLIP_TROHN-Text": ("Text-tuned CLIP", ": CLIP, trained again on wrong captions"),
     "published:CLIP_TROHN-Img": (
-        "CLIP + wrong pictures",
+        "Picture-tuned CLIP",
         ": CLIP, trained again on wrong captions and pictures",
     ),
     "published:GPT-4V": ("", ", by OpenAI: a chat program that also looks at pictures"),
@@ -58,7 +55,7 @@ def full_names(renamed: Mapping[str, str]) -> dict[str, str]:
     """Return the names that users gave, and the plain ones, with the name of the other pages if that begins otherwise.
 
     >>> full_names({})["published:CLIP_TROHN-Img"], full_names({})["published:CLIP ViT-B/32"]
-    ('CLIP + wrong pictures (CLIP_TROHN-Img)', 'CLIP')
+    ('Picture-tuned CLIP (CLIP_TROHN-Img)', 'CLIP')
     """
     exact = {model: model_name(model) for model in PLAIN_NAMES}
     plain = {
