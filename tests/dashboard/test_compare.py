@@ -170,7 +170,7 @@ def test_a_tie_whose_uncorrected_interval_excludes_0_is_marked_as_corrected(monk
     ]
     assert corrected == [("color", "demo:weak")]
     assert (
-        "Dashed and pale: the interval excludes 0, but the difference is not significant after correction."
+        "Dashed and pale (*): the interval excludes 0, but the difference is not significant after correction."
         in "".join([*words(at), *(caption.value for caption in at.caption)])
     )
 

@@ -96,12 +96,13 @@ def test_the_models_of_one_page_differ_in_color_and_all_marks_fill_the_same_squa
         assert max(corners) - min(corners) > 0.75 * SIZE or look.symbol == "circle"
 
 
-def test_at_most_two_of_the_eleven_models_of_valse_share_a_color(question_set, valse):
+def test_at_most_two_of_the_eleven_models_of_valse_share_a_color_or_a_symbol(question_set, valse):
     looks = styles(views.runs.models(question_set.store))
     drawn = [looks[model] for model in ranked_models(valse)]
     assert len(set(drawn)) == len(drawn) == 11
     colors = [look.color for look in drawn]
     assert max(map(colors.count, colors)) == 2 and len(set(colors[:6])) == 6
+    assert len({look.symbol for look in drawn}) == 10  # in grayscale, only two are alike
 
 
 def address(*_) -> str:

@@ -172,6 +172,7 @@ def forest_figure(
     for row in comparison.rows:
         outside = "‹ " if row.difference < low else "› " if row.difference > high else ""
         text = f"{outside}{signed(row.difference, comparison.unit)}, tied"
+        text += "*" * only_uncorrected(row)  # explained by `how_to_read`
         if row.verdict == "unknown":
             text = f"{outside}not known"
         elif _is_clear(row):
@@ -368,10 +369,8 @@ def _draw_axes(
 def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str:
     """Return the number of wrong captions in the rows of a subtype, or the range if rows have different numbers."""
     counts = {row.n_lies for row in comparison.rows if row.subtype == subtype}
-    fewest, largest = min(counts), max(counts)
-    if fewest == largest:
-        return f"{fewest:,} {wrong_captions(kind)}"
-    return f"{fewest:,} to {largest:,} {wrong_captions(kind)}"
+    ends = dict.fromkeys((min(counts), max(counts)))
+    return f"{' to '.join(f'{count:,}' for count in ends)} {wrong_captions(kind)}"
 
 
 def row_in_full(
@@ -469,21 +468,19 @@ CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can
 def how_to_read(comparison: PairedTests) -> str:
     """Return the explanation that is shown below the forest plot."""
     method = correction((row.subtype, row.n_tests) for row in comparison.rows)
-    dashed = ""
-    if any(map(only_uncorrected, comparison.rows)):
-        dashed = (
-            " Dashed and pale: the interval excludes 0, but the difference is not significant after "
-            "correction."
-        )
-    hidden = ""
-    if comparison.n_more_subtypes:
-        hidden = f" {comparison.n_more_subtypes:,} rarer types of edit are not shown."
-    unit = "" if comparison.unit == "rate" else f" In {UNIT_WORDS[comparison.unit]}."
-    if any(row.subtype.startswith(PREFIX) for row in comparison.rows):
-        hidden += " Named slices are corrected separately."
-    return (
-        f"Filled: clear difference (p < .05{method and f', {method}'}). Hollow: no clear difference. "
-        f"Lines: 95 % intervals of each comparison.{dashed}{unit}{hidden}"
+    return joined(
+        f"Filled: clear difference (p < .05{method and f', {method}'}). Hollow: no clear difference.",
+        "Lines: 95 % intervals of each comparison.",
+        "Dashed and pale (*): the interval excludes 0, but the difference is not significant after correction."
+        if any(map(only_uncorrected, comparison.rows))
+        else "",
+        "" if comparison.unit == "rate" else f"In {UNIT_WORDS[comparison.unit]}.",
+        f"{comparison.n_more_subtypes:,} rarer types of edit are not shown."
+        if comparison.n_more_subtypes
+        else "",
+        "Named slices are corrected separately."
+        if any(row.subtype.startswith(PREFIX) for row in comparison.rows)
+        else "",
     )
 
 

@@ -796,11 +796,9 @@ class Scorecard:
                 else htpy.td[_bare(column.blind, "rate")]
                 for column in self._shown
             ]
-            rows.append(
-                htpy.tr(".vp-rule")[
-                    htpy.th(scope="row")[htpy.em[RULE], " ", htpy.small["no picture"]], cells
-                ]
-            )
+            note = htpy.small["no picture; equal lengths count as wrong"]
+            head_cell = htpy.th(scope="row")[htpy.em[RULE], " ", note]
+            rows.append(htpy.tr(".vp-rule")[head_cell, cells])
         scroll = htpy.div(
             ".vp-scroll", role="region", tabindex="0", aria_label="Scorecard of all models"
         )

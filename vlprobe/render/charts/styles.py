@@ -76,16 +76,16 @@ PAIRS: tuple[Look, ...] = tuple(
     for symbol, color in itertools.product(SYMBOLS, COLORS)
     if symbol != CONTROL_SYMBOL and (color, symbol) not in SHIPPED.values()
 )
-# By hash, three models of VALSE would be violet and three purple, and CLIP_TROHN-Text as purple as CLIP ViT-B/32. They
-# are not in SHIPPED, so that PAIRS stays as it is.
+# By hash, three models of VALSE would be violet and three squares, and CLIP_TROHN-Text as purple as CLIP ViT-B/32. In
+# grayscale, only two of VALSE are alike. They are not in SHIPPED, so that PAIRS stays as it is.
 PINNED: Looks = {
     "published:CLIP_TROHN-Text": Look(BLUE, "triangle-right"),
-    "published:BLIP ViT-L": Look(BLUE, "square"),
-    "published:BLIP-2 ITM": Look(INK, "triangle-left"),
+    "published:BLIP ViT-L": Look(BLUE, "star"),
+    "published:BLIP-2 ITM": Look(INK, "triangle-up"),
     "published:BLIP 129M": Look(ORANGE, "triangle-left"),
-    "published:ClipCap CC": Look(VIOLET, "square"),
-    "published:ClipCap COCO": Look(INK, "circle"),
-    "published:PEVL VRD": Look(GREEN, "triangle-down"),
+    "published:ClipCap CC": Look(VIOLET, "pentagon"),
+    "published:ClipCap COCO": Look(INK, "cross"),
+    "published:PEVL VRD": Look(GREEN, "diamond"),
 }
 
 
