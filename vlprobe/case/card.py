@@ -926,7 +926,7 @@ class SeriesCard(CaseCard):
                 words += f", {ranks[position]} for the model"
             if self.is_video and position in right:
                 words += ", before the change" if position == right_index else ", after it"
-            if position in choice:
+            if position in choice and not ranks:  # else its rank says so
                 words += ", the model's choice"
             style = "right" if position in right else "new" if position in choice else ""
             shots.append(Shot(images[position], words, style=style))

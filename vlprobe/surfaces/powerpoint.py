@@ -22,9 +22,9 @@ Contents = Mapping[str, io.BytesIO | None]  # pictures by their keys
 WIDTH, HEIGHT, MARGIN, GAP = 40 / 3, 7.5, 0.6, 0.2
 PICTURES = 5.8  # width of the pictures next to the words
 LEAST_HEIGHT = 0.5  # of a shape, if a slide has more text than fits
-NUMBERS = 1.9  # height of a number and what it counts
+NUMBERS = 1.75  # height of a number and what it counts
 EMU, POINT = 914400, 12700  # PowerPoint's unit, per inch and per point
-SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE = 16, 20, 22, 28, 36, 48  # SMALL: credits and sources
+SMALL, LEAST, LARGE, HEADING, TITLE, FIGURE = 16, 20, 22, 28, 36, 40  # SMALL: credits and sources
 COVER = 54
 SCALES = (1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of type; below 1 only if a text does not fit
 LETTER, BOLD, LINE = 0.52, 0.57, 1.25  # widths of letters and height of a line, by type size
@@ -227,7 +227,7 @@ def _draw_columns(page: Any, slide: Values, box: Box, contents: Contents) -> Non
         lines += [Line([(figure["detail"], "")], LEAST, QUIET)]
         x = left + index * (width + GAP)
         _write(page, (x, top + height - NUMBERS, width, NUMBERS), lines)
-    rooms = [sum(line.height(width) for line in _labels(each)) for each in shown]
+    rooms = [sum(line.height(width) for line in _labels(each, bool(figures))) for each in shown]
     for index, each in enumerate(shown):
         row, column = divmod(index, n_columns)
         x, y = left + column * (width + GAP), top + row * (height + GAP)
@@ -239,15 +239,16 @@ def _draw_columns(page: Any, slide: Values, box: Box, contents: Contents) -> Non
             _draw_picture(page, each, place, contents, rooms[index], is_centered=True)
 
 
-def _labels(shown: Values) -> list[Line]:
-    """Return the label and the credit of a picture."""
+def _labels(shown: Values, is_small: bool) -> list[Line]:
+    """Return the label and the credit of a picture, small below one that has a number."""
+    size = SMALL if is_small else LEAST
     label, credit, style = shown["label"], shown["credit"], shown["style"]
     runs = [(label, "")] if isinstance(label, str) else label
-    lines = [Line(runs, LEAST, COLORS.get(style, QUIET))] * bool(label)
+    lines = [Line(runs, size, COLORS.get(style, QUIET))] * bool(label)
     if credit:
         license_ = [(" · ", ""), (credit["license"], "", credit["licenseUrl"])]
         named = [(credit["label"], "", credit["page"]), *license_ * bool(credit["license"])]
-        lines.append(Line(named, SMALL, QUIET))
+        lines.append(Line(named, 0.8 * size, QUIET))
     return lines
 
 
@@ -262,11 +263,10 @@ def _draw_picture(
     from pptx.dml.color import RGBColor
 
     left, top, width, height = box
-    lines, style = _labels(shown), shown["style"]
+    lines, style = _labels(shown, not is_centered), shown["style"]
     content = contents.get(shown["key"])
     if content is None:
-        alt = [Line([(shown["alt"], "")], LEAST, QUIET)]
-        _write(page, box, [*alt, *lines])
+        _write(page, box, [Line([(shown["alt"], "")], LEAST, QUIET), *lines])
         return
     high = max(height - room, LEAST_HEIGHT)
     drawn = page.shapes.add_picture(content, *_emu(left, top))
