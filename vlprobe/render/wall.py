@@ -11,7 +11,6 @@ from vlprobe.views import causes
 from vlprobe.views.filter import Filter
 from vlprobe.views.named_slices import PREFIX
 from vlprobe.views.pattern_groups import TAG, TYPE, words_of
-from vlprobe.views.patterns import Pattern
 
 # For kinds that cannot fool a model: ranges in which the first model's margin is clearly lower.
 MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
@@ -92,12 +91,6 @@ def excluded_text(facet: str, value: str) -> str:
     if facet == "tagged" and value in (annotations.ANY, annotations.NOTE):
         return "no tag" if value == annotations.ANY else "no note"
     return f"not {value_text(facet, value)}"
-
-
-def lift_words(pattern: Pattern) -> str:
-    """Say how much more often a pattern fools the model than other edits do."""
-    others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"
-    return f"Fools the model {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
 
 
 def heading(

@@ -153,12 +153,14 @@ def _chip(
     source, target = wall.pattern_words(pattern.key)
     case_filter = Filter(model, kind_name, outcome="all", pair=(pattern.key,))
     members, *_ = views.cases.passing(subject.question_set, case_filter)
+    others = "the average" if pattern.key.startswith(wall.TYPE) else "edits of the same type"
+    times = f"{pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
     return {
         "source": source,
         "target": target,
         "rate": pattern.rate,
         "counts": f"{pattern.n_believed:,} of {pattern.n_asked:,}",
-        "tip": f"{wall.lift_words(pattern)}, on {pattern.n_pictures:,} pictures",
+        "tip": f"Fools the model {times}, on {pattern.n_pictures:,} pictures",
         "cases": np.flatnonzero(np.isin(numbers, members)).tolist(),
     }
 
