@@ -2,8 +2,10 @@
 
 import streamlit as st
 
+from vlprobe import views
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import figures, papers
+from vlprobe.dashboard.state import view
 
 frame.enter()
 stored = papers.begin("eqben")
@@ -11,7 +13,7 @@ stored = papers.begin("eqben")
 st.header("Accuracy by type of difference")
 figures.subsets(stored)
 
-if figures.has_deviations(stored):
+if not view(views.papers.deviations, stored.question_set, "cosine", "").empty:
     figure_slot = st.container()
     with papers.how_it_is_measured():
         unit = frame.unit(stored)

@@ -233,9 +233,11 @@ def test_the_bars_share_one_zero_and_the_longest_reaches_the_end():
 def test_bars_are_scaled_by_the_spread_of_each_model():
     logits = ModelVerdict("logits", -8.0, spread=40.0)
     cosines = ModelVerdict("cosines", -0.1, spread=0.25)
-    longer, shorter = bars(case_card(card(verdicts=(cosines, logits)), FLIP)).lines
+    shown = case_card(card(verdicts=(cosines, logits)), FLIP)
+    longer, shorter = bars(shown).lines
     assert longer.width / shorter.width == pytest.approx((0.1 / 0.25) / (8 / 40))
     assert (longer.size, shorter.size) == ("by 0.100", "by 8.000")
+    assert re.findall(r"vp-number\">([^<]*)<", str(html.bars(shown, {}))) == ["0.40", "0.20"]
 
 
 @pytest.mark.parametrize("spread", [math.nan, 0.0])

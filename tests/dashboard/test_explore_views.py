@@ -30,6 +30,7 @@ from vlprobe.dashboard import decks, drawer, embeddings, state
 from vlprobe.dashboard.embeddings import N_NEAREST
 from vlprobe.dashboard.lab import suspects as lab_suspects
 from vlprobe.dashboard.loaded import load_player
+from vlprobe.dashboard.play import playground
 from vlprobe.dashboard.state import model_name, plain
 from vlprobe.errors import InvalidInput
 from vlprobe.render.charts.points import point_map
@@ -210,7 +211,7 @@ def test_a_damaged_selection_in_a_link_is_dropped_with_a_warning(show_page, bund
 
 def test_without_an_encoder_the_map_view_explains_how_to_get_a_map(show_page, store: Store):  # noqa: F811
     at = show_page(store, "explore", view="map")
-    assert any("run one that does on the same questions" in each.value for each in at.info)
+    assert any("This question set has no map yet" in each.value for each in at.info)
 
 
 def test_a_case_tagged_under_one_model_says_that_another_is_not_fooled(
@@ -265,6 +266,29 @@ def test_a_command_names_a_cache_other_than_the_default(
 def published_key(above: Store) -> str:
     """Return the key of the published answers to SugarCrepe."""
     return case_key_of(above, dataset="bundled:SugarCrepe")
+
+
+def test_try_it_keeps_the_models_of_a_case_and_is_disabled_without_one(
+    show_page, published, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(playground, "names_here", lambda: [])
+    monkeypatch.setattr(views.rows, "are_here", lambda names: True)
+    key = published_key(published)
+    questions = views.runs.question_set(published, key)
+    case = views.cases.failures(questions, Filter("published:GPT-4V", "foil"))[0].iloc[0]["id"]
+    at = show_page(published, "explore", set=key, case=case)
+    (link,) = [
+        each.proto for each in at.get("page_link") if each.proto.label.startswith("Try your")
+    ]
+    assert link.disabled and "Try it downloads one" in link.help
+    scenes = views.runs.question_set(published, case_key_of(published, "lgip", dataset="demo"))
+    case = views.cases.failures(scenes, Filter("demo:scvc", "flip"))[0].iloc[0]["id"]
+    at = show_page(published, "explore", set=scenes.key, model="demo:scvc", case=case)
+    (link,) = [
+        each.proto for each in at.get("page_link") if each.proto.label.startswith("Try your")
+    ]
+    kept = parse_qs(link.query_string)["models"]
+    assert not link.disabled and kept[0] == "demo:scvc" and len({*kept}) == 4
 
 
 def test_a_missing_map_links_to_a_map_of_another_question_set(show_page, published):

@@ -271,7 +271,7 @@ def test_the_models_stay_until_one_for_photographs_is_loaded_and_come_back_with_
     assert at.error[0].value.startswith(page.OFFLINE) and rows_of(at)["rows"]
     assert at.multiselect(key="play_models").value == list(page.MODELS)
     monkeypatch.setattr(page.hf, "cached_names", lambda: ["hf:openai/clip-vit-base-patch32"])
-    page._names_here.clear()
+    page.names_here.clear()
     at = at.run()  # weights on this machine are offered first
     assert at.button(key="use_real").label == "Use openai/clip-vit-base-patch32"
     at = at.button(key="use_real").click().run()

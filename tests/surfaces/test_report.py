@@ -22,7 +22,7 @@ from vlprobe.cli.main import main
 from vlprobe.render import numbers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import report, selection
@@ -316,6 +316,25 @@ def test_a_selection_has_the_cases_of_the_filter_in_its_order(
         assert case["pictures"] == [row["picture 1"]]
     noted_cases = [(case["tags"], case["note"]) for case in selected["cases"] if case["tags"]]
     assert noted_cases in ([], [(["<i>", "=odd"], "Because <b>I</b> say so.")])
+
+
+def test_a_selection_of_published_choices_has_them_in_words_and_no_path_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv(shipped.SETTING)
+    store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
+    published = question_set_of(store, dataset="bundled:SugarCrepe")
+    chosen = Filter("published:GPT-4V", "foil", subtype=("swap_obj",))
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(published, chosen))))
+    picture = tmp_path / rows[0]["picture 1"]
+    picture.parent.mkdir(parents=True)
+    picture.touch()
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(published, chosen))))
+    assert all(row["picture 1"].startswith("pictures/coco/") for row in rows)
+    words = {"-1.0": "chose the wrong caption", "0.0": "right in one order only"}
+    choices = [row["choice published:GPT-4V"] for row in rows]
+    assert choices == [words[row["margin published:GPT-4V"]] for row in rows]
+    assert {*choices} == {*words.values()}
 
 
 def test_a_long_selection_is_cut_and_has_the_total(

@@ -100,11 +100,9 @@ def test_the_words_of_a_type_of_edit_are_listed_even_if_few_are_frequent(store):
     facets = {one.name: one for one in views.facets.facets(question_set, chosen)}
     n_asked = {row.value: row.n_asked for row in facets["pair"].rows}
     assert n_asked["white>black"] == 20 and n_asked["red>blue"] == 8
-    is_frequent = [count >= 3 for count in n_asked.values()]
-    assert is_frequent == sorted(is_frequent, reverse=True)
+    order = [(row.n_asked < 3, -row.share, -row.n_asked) for row in facets["pair"].rows]
+    assert order == sorted(order)  # by rate, as in all facets
     assert min(n_asked.values()) == 0  # frequent in other types of edit
-    rare = [count for count in n_asked.values() if count < LEAST_ASKED]
-    assert list(n_asked.values())[-len(rare) :] == sorted(rare, reverse=True)
     colors = {row.value: row.n_asked for row in facets["changed_words"].rows}
     assert 150 < colors["A color changed"] < 250
 

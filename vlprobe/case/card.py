@@ -165,6 +165,7 @@ class Bars:
     title: str  # "" if no model has a bar
     title_at: float
     zero: float  # position at which neither side wins
+    scale: float  # width of a bar of length 1
     lines: Sequence[ModelBar]
 
 
@@ -1067,7 +1068,7 @@ def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
         title = "share of the first pictures that change"
         if not kind.is_share:
             title = "the score moves" + " (bars in standard deviations)" * (unit == "spread")
-    return Bars(title, min(zero, TITLE_AT), zero, lines)
+    return Bars(title, min(zero, TITLE_AT), zero, scale, lines)
 
 
 def bar_lengths(

@@ -129,14 +129,19 @@ def bars(
 
 def _bar(line: ModelBar, looks: Looks, drawn: Bars) -> htpy.Element:
     side = "vp-lie-bar" if line.is_lie else "vp-true-bar"
+    # A word such as "rises 0.012" has a number
+    has_number = line.width and line.style != "moved"
     ends = f"left:{100 * line.begin:.1f}%;width:{100 * line.width:.1f}%"
     return htpy.li(title=", ".join(filter(None, [f"{line.name}: {line.word}", line.size])))[
         htpy.span(".vp-model")[
             embed(mark(looks[line.model])) if line.model in looks else None, htpy.bdi[line.name]
         ],
         (drawn.title and line.size)
-        and htpy.span(".vp-track-line", aria_hidden="true")[
-            htpy.b(style=f"left:{100 * drawn.zero:.1f}%"), htpy.i(f".{side}", style=ends)
+        and [
+            htpy.span(".vp-track-line", aria_hidden="true")[
+                htpy.b(style=f"left:{100 * drawn.zero:.1f}%"), htpy.i(f".{side}", style=ends)
+            ],
+            htpy.span(".vp-number")[f"{line.width / drawn.scale:.2f}" if has_number else ""],
         ],
         htpy.span(f".vp-role.vp-role-{line.style}")[
             htpy.span(aria_hidden="true")[ICONS[line.style]], f" {line.word}"

@@ -25,7 +25,7 @@ from vlprobe.dashboard.export import draw_link, draw_part, file_button
 from vlprobe.dashboard.loaded import load_player, loads_at_once, ready_player
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.play.playground import draw_margin_words, draw_parts, draw_words
+from vlprobe.dashboard.play import playground
 from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
@@ -74,6 +74,7 @@ T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 EXPORTED = "exported_region"  # session key: the selected cases to export
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
+NO_PLAYER = f"Your own words need a model for photographs. The page Try it downloads one ({playground.REAL_MB} MB)."
 TABS = ("Answers", "Why", "More like this", "Notes")
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
 NAMED_CAPTION = 36  # and in the name of a search
@@ -148,7 +149,7 @@ def draw_case(subject: PageSubject, case_filter: Filter, size: int, is_grouped: 
         _draw_alike(subject, case_filter, described)
     with notes:
         _draw_annotation(subject, card, written)
-    ways = ["deck", *["zoom"] * has_pictures, *["play"] * _has_words(card)]
+    ways = ["deck", *["zoom"] * has_pictures, *["play"] * bool(_players(subject, card))]
     with st.container(key="case_foot"):  # stays in view, like the head
         shown = st.session_state.get(WHY) == card.id and card.id
         component("keys")(key="case_keys", data={"ways": ways, "opened": shown or ""})
@@ -182,9 +183,10 @@ def _draw_steps(
             caption = {"from": dataset, "item": card.item, "text": card.true_text}
             if card.wrong_text and card.kind not in movement_kinds():
                 caption["wrong"] = card.wrong_text
+            models, label = _players(subject, card), "Try your own words"
+            look = {"icon": "draw", "disabled": not models, "help": label if models else NO_PLAYER}
             with st.container(key="case_try", width="content"):
-                label = "Try your own words"
-                link_page("try", label, caption, icon="draw", help=label)
+                link_page("try", label, caption | {"models": models}, **look)
         added = add_cases, subject.key, card.kind, [card.id]
         look = {"icon": "add_to_queue", "key": "case_deck", "type": "tertiary"}
         press("Add to the slides", *added, **look, help="Add to the slides")
@@ -204,6 +206,16 @@ def _draw_steps(
 def _has_words(card: WallCard) -> bool:
     """Return whether the case's picture is on this machine, which users need to test it with their own captions."""
     return views.rows.are_here(card.images[:1])
+
+
+def _players(subject: PageSubject, card: WallCard) -> list[str]:
+    """Return the models that can judge the user's own words: those of the question set, or others on this machine that
+    know such pictures. Empty if the picture is not here.
+    """
+    is_drawn = subject.question_set.runs[0].dataset.startswith(playground.DEMO)
+    names = embeddings.encoders(subject) or playground.MODELS * is_drawn or playground.names_here()
+    names = [name for name in names if loads_at_once(name) or not access.read_only()]
+    return names[: playground.MOST_MODELS] * _has_words(card)
 
 
 def _thumbnail(name: str) -> str:
@@ -329,10 +341,10 @@ def _draw_words_and_parts(model: str, described: CaseCard) -> None:
     wrong_text = card.wrong_text if player.sees and card.kind not in movement_kinds() else ""
     with st.container(key="case_why_open"):
         if wrong_text:
-            draw_margin_words(player, canvases[0], card.true_text, wrong_text)
+            playground.draw_margin_words(player, canvases[0], card.true_text, wrong_text)
         else:
             for text in filter(None, (card.true_text, card.wrong_text)):
-                draw_words(player, text)
+                playground.draw_words(player, text)
             explanation = (
                 f"Words: how far {model_name(model)}'s embedding of the caption moves without the word. Parts: how "
                 "far the caption's score falls when the part is black."
@@ -341,7 +353,7 @@ def _draw_words_and_parts(model: str, described: CaseCard) -> None:
             with column:
                 if len(shots) > 1:
                     draw_part(shot.label)
-                draw_parts(player, canvas, card.true_text, wrong_text)
+                playground.draw_parts(player, canvas, card.true_text, wrong_text)
         quiet(explanation)
 
 
@@ -521,6 +533,7 @@ def _draw_annotation(subject: PageSubject, card: WallCard, written: Annotations)
             label_visibility="collapsed",
             max_selections=annotations.MAX_CASE_TAGS,
             accept_new_options=True,
+            select_all=False,
             placeholder="Choose a tag, or type a new one",
             on_change=save_tags,
         )
@@ -678,7 +691,8 @@ def _files(
     if n_cases <= limit:
         extent = "The only case" if n_cases == 1 else f"All {n_cases:,} cases"
     quiet(
-        f"{extent}, with the captions, the scores, every model's margin, and your tags and notes."
+        f"{extent}, with the captions, the scores, every model's margin (1, 0 or −1 for a choice without scores), and "
+        "your tags and notes."
     )
     with st.container(horizontal=True):
         clicked = [

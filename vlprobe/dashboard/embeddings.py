@@ -217,9 +217,9 @@ def draw_search(subject: PageSubject) -> None:
 def draw_map(subject: PageSubject, case_filter: Filter, side: Side, encoder: str) -> None:
     """Draw a map of the filtered cases' pictures or captions. Selecting points filters the cases."""
     options = LAYOUTS if importlib.util.find_spec("umap") else {"pca": LAYOUTS["pca"]}
-    layout = (
-        choose("Layout", "layout", options, "pca", segments=True) if len(options) > 1 else "pca"
-    )
+    layout = "pca"
+    if len(options) > 1:
+        layout = choose("Layout", "layout", options, "pca", segments=True)
     color = choose("Color", "color", COLORS, "share", segments=True, bare=True)
     if not is_ready(encoder) and ready_player(encoder, "encode_images", "pictures") is None:
         return

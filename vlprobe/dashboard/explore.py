@@ -147,8 +147,8 @@ def _draw_no_map(subject: PageSubject) -> None:
     """Draw the command that adds a model with embeddings to a question set without one, and a link to another map."""
     st.info(NO_ENCODER, icon=":material/info:")
     n_here, n_cases = view(views.rows.with_pictures, subject.question_set, subject.kind)
-    only = f"+{AVAILABLE}" if views.rows.keeps_unpictured(subject.question_set) else ""
-    only *= n_here < n_cases
+    is_part = n_here < n_cases and views.rows.keeps_unpictured(subject.question_set)
+    only = f"+{AVAILABLE}" * is_part
     words = view(views.runs.command, subject.question_set, (ENCODER,), only)
     st.code(command(*words), language="bash", wrap_lines=True)
     if only:
@@ -182,8 +182,8 @@ SUSPECT = (
 )
 ENCODER = "openclip:ViT-B-32/openai"
 NO_ENCODER = (
-    "A map and similar pictures need a model that embeds pictures and captions on this machine. No model here "
-    "does. In a terminal, run one that does on the same questions; its weights are downloaded once:"
+    "This question set has no map yet: none of its models embeds pictures on this machine. To add one, run this "
+    "in a terminal; its weights are downloaded once:"
 )
 VIEWS = {"": "Wall", "map": "Map", "suspects": "Suspect labels"}  # views of the same cases
 

@@ -125,8 +125,6 @@ PARAMETERS = (  # URL parameters that "Clear all filters" removes
     *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
     *("slice", "unseen", "region", "not", "suspects"),
 )
-
-
 CLEARED = MappingProxyType({**dict.fromkeys(PARAMETERS), "outcome": "all"})  # for all cases
 
 

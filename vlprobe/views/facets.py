@@ -45,8 +45,8 @@ class FacetRow:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The values of one property, sorted by failure rate (highest first), after them those with too few cases by their
-    number. Values that the filter already requires or excludes in this facet do not restrict the counts.
+    """The values of one property, sorted by failure rate (highest first), those with too few cases last. Values that
+    the filter already requires or excludes in this facet do not restrict the counts.
 
     Attributes:
         name: "subtype", "rule", "pair", "unseen_by", "tagged", or the name of a kind of slice: "tag:NAME",
@@ -90,14 +90,8 @@ def facets(question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
             if value and (listed_here or value in chosen)
         ]
         if chosen or len(listed) > (name != "tagged"):
-            least = LEAST_ASKED if name == "pair" else 1
-            listed.sort(
-                key=lambda row: (
-                    (0, -row.share, -row.n_asked)
-                    if row.n_asked >= least
-                    else (1, -row.n_asked, -row.share)
-                )
-            )
+            least = _least(n_asked, name)
+            listed.sort(key=lambda row: (row.n_asked < least, -row.share, -row.n_asked))
             shown.append(Facet(name, tuple(listed)))
     return tuple(shown)
 

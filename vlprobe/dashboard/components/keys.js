@@ -3,7 +3,6 @@
 //
 // data: ways (which of zoom, deck and play this case has), opened (a key while words and parts are shown). Keys click the drawer's buttons. Letters do nothing while the user types.
 
-const NOTICE_MS = 4000;
 const FRAMES = 90; // a second and a half
 const SETTLED = 3; // frames for which a field keeps the focus before letters are typed into it
 const KEYS = [["T", "tags, note", "tag"], ["Z", "zoom", "zoom"], ["D", "deck", "deck"], ["L", "link", "copy"], ["P", "try it", "play"],
@@ -33,7 +32,7 @@ class Line {
       row.append(make("span", "pair", ...signs.map((sign) => make(sign === "–" ? "span" : "kbd", "", sign)), make("span", "", label)));
     }
     for (const [key, label, act] of this.shown) {
-      row.append(press("pair", "", () => this.run(act), make("kbd", "", key), make("span", "", label)));
+      row.append(press(`pair ${act}`, "", () => this.run(act), make("kbd", "", key), make("span", "", label)));
     }
     row.append(this.notice);
     this.root.replaceChildren(row);
@@ -113,14 +112,11 @@ class Line {
   }
 
   say(text) {
-    this.notice.textContent = text;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => (this.notice.textContent = ""), NOTICE_MS);
+    this.notice.replaceChildren(make("span", "", text));
   }
 
   leave() {
     this.stop.abort();
-    clearTimeout(this.timer);
   }
 }
 

@@ -269,11 +269,6 @@ def severity(subject: PageSubject) -> None:
     )
 
 
-def has_deviations(subject: PageSubject) -> bool:
-    """Return whether the question set has values for EqBen's equivariance deviation, which needs pairs of pictures."""
-    return not view(views.papers.deviations, subject.question_set, "cosine", "").empty
-
-
 def deviations(subject: PageSubject, unit: str) -> None:
     """Draw the distribution of EqBen's equivariance deviation over the pairs in one subset or in all of them."""
     metric = subject.metrics["equivariance_deviation"]

@@ -1,8 +1,7 @@
 """The Model checks page: a model's metadata, and the results of checks that show whether to trust its scores."""
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 
 import pandas as pd
 import streamlit as st
@@ -33,7 +32,6 @@ from vlprobe.render.attribution import published_line
 from vlprobe.render.findings import order_sentences
 from vlprobe.render.html.elements import breakable, column_heads, tag
 from vlprobe.storage import access, display_names
-from vlprobe.views.fitness import ModelFitness
 
 VERDICTS = {
     True: ("✓", "Passed", "held"),
@@ -66,18 +64,15 @@ def examined() -> Examination:
     return by_key[key]
 
 
-def _checks_table(rows: Sequence[ModelFitness]) -> pd.DataFrame:
-    outcomes = ({name: check.outcome for name, check in row.checks.items()} for row in rows)
-    return pd.DataFrame({"model": [row.model for row in rows]}).join(pd.DataFrame(outcomes))
-
-
 def matrix() -> None:
     """Draw a table with the results of all checks for all models."""
     rows = view(views.fitness.matrix)
     if rows:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
-        draw_menu("checks", table=partial(_checks_table, rows))
+        outcomes = ({name: check.outcome for name, check in row.checks.items()} for row in rows)
+        table = pd.DataFrame({"model": [row.model for row in rows]}).join(pd.DataFrame(outcomes))
+        draw_menu("checks", table=table)
         quiet(
             "✓ passed, ! failed, - not judged (the check does not apply, or no published value "
             "exists). Controls should fail, which shows that the checks can detect a failure."

@@ -98,11 +98,8 @@ def draw_suspects(
     if selected is not None:
         listed_cases = tuple(each for each in ranking.suspects if each.case in selected)
         ranking = replace(ranking, suspects=listed_cases)
-        without = (
-            f" Without the filters ({', '.join(labels)}): {counted(n_every, 'case')}."
-            if labels
-            else ""
-        )
+    if labels:
+        without = f" Without the filters ({', '.join(labels)}): {counted(n_every, 'case')}."
     n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
     head.markdown(
         f"**At least two thirds of the strong models get {counted(len(ranking.suspects), 'case')} wrong; "
@@ -134,7 +131,7 @@ def _pick(ranking: Suspects) -> Suspect:
         verdict = CHOICES[each.verdict][0] if each.verdict else ""
         texts = each.true_text, each.wrong_text
         changed = change_in_words(*texts, changed_words(*texts)[1].replace(", ", " … "))
-        rows.append((changed or "several places", each.n_rejecting, verdict, each.wrong_text))
+        rows.append((changed or each.wrong_text, each.n_rejecting, verdict, each.wrong_text))
     heads = ["changed words", f"of {len(ranking.strong)}", "verdict", "wrong caption"]
     table = pd.DataFrame(rows, columns=pd.Index(heads))
     chosen = {"rows": [ranking.suspects.index(suspect)]}
@@ -144,9 +141,8 @@ def _pick(ranking: Suspects) -> Suspect:
         hide_index=True,
         height=420,
         key="suspect_list",
+        column_order=heads[:-1],  # the open case has the whole captions
         column_config={
-            "changed words": st.column_config.TextColumn(width=200),
-            "wrong caption": st.column_config.TextColumn(width=600),
             "verdict": st.column_config.TextColumn(width=120),
             f"of {len(ranking.strong)}": st.column_config.NumberColumn(
                 width=44, help="Strong models that reject the label"
@@ -190,9 +186,7 @@ def _draw_verdicts(questions: PageSubject, suspect: Suspect) -> None:
         for choice, (label, key) in CHOICES.items():
             color = "primary" if choice == suspect.verdict else "secondary"
             press(label, judge, choice, key=f"suspect_{choice}", shortcut=key, type=color)
-    quiet(
-        "Verdicts are saved immediately as tags on the case. Choose a verdict again to remove it."
-    )
+    quiet("Verdicts are saved at once as tags on the case. The same verdict again removes it.")
 
 
 def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:
@@ -204,15 +198,7 @@ def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:
             "without, %": [100 * each.without for each in ranking.accuracies],
         }
     )
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.2f")
-            for name in table.columns
-            if name != "model"
-        },
-    )
+    st.dataframe(table.style.format(precision=2), hide_index=True)
     draw_menu("accuracies", table=table)
     n_rejected = sum(each.verdict in errata.REJECTING for each in ranking.suspects)
     quiet(

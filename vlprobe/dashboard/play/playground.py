@@ -366,7 +366,7 @@ def _offer_real(draw_remark: Callable[[str], object]) -> None:
     Args:
         draw_remark: Function that draws a sentence which ends with the given remedy.
     """
-    here = [] if access.read_only() else _names_here()
+    here = [] if access.read_only() else names_here()
     name = here[0] if here else REAL
     remedy = "use a real model that is on this machine" if here else "download a real model once"
     draw_remark("install vlprobe" if access.read_only() else remedy)
@@ -390,15 +390,15 @@ def _offer_real(draw_remark: Callable[[str], object]) -> None:
 
 
 @st.cache_data(ttl=60, show_spinner=False)  # .2 s for 200 models in the hub's cache
-def _names_here() -> list[str]:
+def names_here() -> list[str]:
     """List the models for photographs whose weights are on this machine."""
     return [*open_clip.cached_names(), *hf.cached_names()]
 
 
 def _players() -> list[Player]:
     """Draw the model picker and return the chosen models. A model that may take long to load gets a Load button."""
-    linked = filter(None, dict.fromkeys(st.query_params.get_all("models")))
-    names = list(linked)[:MOST_MODELS] or list(MODELS)
+    linked = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name]
+    names = linked[:MOST_MODELS] or list(MODELS)
     complete = [name for name in registry.names("models") if not registry.is_form(name)]
     options = dict.fromkeys([*complete, *ordered(view(views.runs.runs)["model"].unique()), *names])
     st.session_state["play_models"] = names
@@ -410,12 +410,13 @@ def _players() -> list[Player]:
             st.query_params["models"] = chosen or [""]
 
     st.multiselect(
-        "Models",
+        f"Models (up to {MOST_MODELS})",
         list(options),
         format_func=model_labels(options),
         key="play_models",
         max_selections=MOST_MODELS,
         accept_new_options=not access.read_only(),
+        select_all=False,
         on_change=choose_models,
         help="Type any model name that the command line accepts, such as openclip:ViT-B-32/openai.",
     )

@@ -181,6 +181,7 @@ def _pick_models() -> tuple[str, ...]:
         _known_names("models"),
         key="run_models",
         accept_new_options=True,
+        select_all=False,
         placeholder="Choose, or type a name",
         persist_state="session",
     )
@@ -428,7 +429,7 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> None:
         if option.type == "list" and not option.open:
             column.pills(option.label, choices, selection_mode="multi", wrap=True, **common)
         elif option.type == "list":
-            common |= {"accept_new_options": True, "wrap": True}
+            common |= {"accept_new_options": True, "select_all": False, "wrap": True}
             empty = "None (type a value and press Enter)"
             column.multiselect(option.label, choices, placeholder=empty, **common)
         else:

@@ -5,6 +5,7 @@ import io
 import json
 
 from vlprobe import views
+from vlprobe.case.card import CHOICE_WORDS
 from vlprobe.render.numbers import shortest
 from vlprobe.storage import access, annotations
 from vlprobe.storage.annotations import Annotation
@@ -14,7 +15,7 @@ from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, FailureRow, records
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.wall import replaced_words
+from vlprobe.views.wall import replaced_words, verdict_of
 
 MOST = 10_000  # cases in one file
 # Fields of a case that are exported unchanged
@@ -57,12 +58,12 @@ def _cases(question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], 
     current = annotations.read(question_set.store, question_set.key).current
     annotated = {annotation.case: annotation for annotation in current}
     answers = views.rows.answer_rows(question_set, [case.case for case in cases])
-    rows = []
+    rows, root = [], f"{question_set.store.root}/"
     for case in cases:
         body = stored_body(question_set.probe, case.kind)
         texts = ("", "") if body.uses_answer else body.texts(case, "")
         changed = replaced_words(case, *texts)
-        rows.append(_case(case, changed, answers[case.case], annotated.get(case.case)))
+        rows.append(_case(case, changed, answers[case.case], annotated.get(case.case), root))
     return rows, total
 
 
@@ -71,9 +72,10 @@ def _case(
     changed: tuple[str, str],
     answers: dict[str, AnswerRow],
     annotation: Annotation | None,
+    root: str,
 ) -> dict[str, object]:
-    """Return one case as a dict for the JSON export. A read-only dashboard may be public: it gives no paths."""
-    names = list(case.images)
+    """Return one case as a dict for the JSON export. Paths start in the cache; a read-only dashboard has none."""
+    names = [name.replace(root, "") for name in case.images]
     if access.read_only():
         names = [Picture.from_name(name).path.name for name in names]
     return {
@@ -85,6 +87,11 @@ def _case(
         "pictures": names,
         "scores": [shortest(score) for score in case.scores],
         "margins": {model: shortest(answer.margin) for model, answer in sorted(answers.items())},
+        "choices": {
+            model: CHOICE_WORDS[verdict_of(answer.margin)]
+            for model, answer in sorted(answers.items())
+            if not answer.is_scored
+        },
         "dataset_tags": {name: value for name, value in dict(case.tags).items() if value},
         "tags": list(annotation.tags) if annotation else [],
         "note": annotation.note if annotation else "",
