@@ -148,6 +148,11 @@ def test_a_second_vote_for_the_own_caption_is_ignored_and_another_caption_change
     data = component_props("a")
     data["captions"] = [data["captions"][0], data["captions"][1] | {"own": "you"}]
     mount(blank, "quiz", data)
+    colors = [
+        one.evaluate("e => getComputedStyle(e).borderColor")
+        for one in blank.locator(".option").all()
+    ]
+    assert colors[0] != colors[1]  # the chosen one stands out
     for key in ("2", "1"):
         blank.keyboard.press(key)
     assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": 0}]]

@@ -317,6 +317,12 @@ def test_another_deck_opens_with_its_first_slide_in_its_own_order(blank):
     assert blank.locator(".large .title").text_content() == titles[0]
     assert blank.locator(".strip .title").all_text_contents() == titles
     assert blank.locator(".small").first.get_attribute("aria-pressed") == "true"
+    empty = other["slides"][0] | {"id": "text:title", "titled": None}  # is not shown
+    blank.evaluate(
+        "(data) => window.draw(data)",
+        other | {"deck": "three", "slides": [empty, *other["slides"]]},
+    )
+    assert blank.locator(".small").nth(1).get_attribute("aria-pressed") == "true"
 
 
 def test_the_filmstrip_shows_the_open_slide_and_the_page_does_not_scroll(blank):

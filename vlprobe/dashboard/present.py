@@ -231,7 +231,7 @@ def _draw_reset(name: str, arrangement: Arrangement) -> None:
         label, icon, other = "Reset the deck", "restart_alt", Arrangement()
         tip = "Restores the order, titles and notes of all slides, and removes added slides."
     elif reset_name == name:
-        label, icon, other = "Undo the reset", "undo", before
+        label, icon, other = "Undo reset", "undo", before
         tip = "Restores the deck as it was before the reset."
     else:
         return

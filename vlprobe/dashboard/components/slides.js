@@ -266,7 +266,7 @@ class Show {
     if (data.deck !== this.deck) [this.deck, this.chosen] = [data.deck, ""];
     if (data.opened !== this.opened) [this.opened, this.chosen] = [data.opened, data.opened || this.chosen];
     if (data.slides.some((slide) => slide.id === this.wanted)) [this.chosen, this.wanted] = [this.wanted, ""];
-    if (!data.slides.some((slide) => slide.id === this.chosen)) this.chosen = data.slides[0]?.id;
+    if (!data.slides.some((slide) => slide.id === this.chosen)) this.chosen = (data.slides.find(isShown) ?? data.slides[0])?.id;
     this.edit();
     const openers = this.openers();
     if (begun >= 0) this.from = openers[begun] || openers[0];
