@@ -186,6 +186,9 @@ def test_a_drawer_lists_only_the_keys_that_work(blank):
     ):
         mount(blank, "keys", {"ways": ways})
         assert blank.locator("button.pair kbd").all_inner_texts() == expected
+    blank.set_viewport_size({"width": 390, "height": 844})  # no keyboard
+    assert not blank.get_by_role("button", name="all keys").is_visible()
+    blank.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_a_drawer_scrolls_once_to_words_and_parts_when_they_are_opened(blank):
@@ -368,6 +371,14 @@ def test_a_click_on_a_figure_of_home_is_sent_to_the_page_and_a_control_click_ope
     blank.locator("a.door").first.click()
     blank.locator("a.number").first.click(modifiers=["Control"])
     assert blank.evaluate("() => window.sent") == [["go", "/compare"]]
+
+
+def test_a_card_without_a_picture_is_as_high_as_its_text(blank):
+    heights = {}
+    for source in (PIXEL, ""):
+        mount(blank, "wall", wall("A red dog.", source))
+        heights[source] = blank.locator("ul.wall .frames").first.bounding_box()["height"]
+    assert heights[""] < heights[PIXEL] / 2
 
 
 def test_try_it_shows_every_model_s_verdict_on_a_phone(blank):
