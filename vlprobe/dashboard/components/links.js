@@ -3,13 +3,11 @@
 // Triggers: go (the link's address).
 
 // Show the cases of a row of the differences while the page is drawn, until the user does something. They are below a plot.
-function showCases() {
-  let left = 100;
-  const show = () => {
-    document.querySelector(".st-key-facing")?.scrollIntoView();
-    if (!(left -= 1)) clearInterval(timer);
-  };
+// If an address is given, wait until the page has another one.
+function showCases(before) {
+  const show = () => location.search !== before && document.querySelector(".st-key-facing")?.scrollIntoView();
   const timer = setInterval(show, 100);
+  setTimeout(() => clearInterval(timer), 10_000);
   for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, () => clearInterval(timer), { once: true, capture: true });
 }
 
@@ -17,7 +15,8 @@ export default function ({ parentElement, setTriggerValue }) {
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
   const follow = (event) => {
     const link = followed(event, "a.vp-go, .js-plotly-plot a, .st-key-forest .nsewdrag");
-    if (link?.matches(".vp-scorecard td a:not(.vp-count), .st-key-forest *")) showCases();
+    const isTouch = link?.matches(".nsewdrag") && matchMedia("(hover: none)").matches; // the first one selects no row
+    if (link?.matches(".vp-scorecard td a:not(.vp-count), .st-key-forest *")) showCases(isTouch && location.search);
     if (!link?.matches("a")) return;
     event.stopPropagation();
     // Plotly encodes addresses once more
