@@ -147,6 +147,8 @@ def test_slides_start_turn_and_close(page, url: str):
     ):
         page.keyboard.press(key)
         assert count.inner_text() == f"{place} of {last}"
+    page.keyboard.press("?")  # opens the search on other screens
+    assert page.locator(".st-key-lookup button").get_attribute("aria-expanded") == "false"
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
     # the dialog reports that it closed one task later

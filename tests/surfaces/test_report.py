@@ -8,6 +8,7 @@ import math
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import report, selection
 from vlprobe.surfaces.site import pages
+from vlprobe.types import Picture, PictureEdit
 from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
@@ -335,6 +337,13 @@ def test_a_selection_of_published_choices_has_them_in_words_and_no_path_of_this_
     choices = [row["choice published:GPT-4V"] for row in rows]
     assert choices == [words[row["margin published:GPT-4V"]] for row in rows]
     assert {*choices} == {*words.values()}
+    root, edit = "/käse/", PictureEdit("mix", Path("/käse/b.png"), 0.5, 1)
+    assert selection.relative_name("/data/käse/a.png", root) == "/data/käse/a.png"
+    mixed = Picture(Path("/käse/a.png"), edit).name
+    assert (
+        selection.relative_name(mixed, root)
+        == Picture(Path("a.png"), replace(edit, partner=Path("b.png"))).name
+    )
 
 
 def test_a_long_selection_is_cut_and_has_the_total(

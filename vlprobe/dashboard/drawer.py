@@ -74,7 +74,6 @@ T = TypeVar("T")
 UNDO = "case_undo_before"  # session key: question set and annotation before the last change
 EXPORTED = "exported_region"  # session key: the selected cases to export
 WHY = "case_why_of"  # session key: id of the case whose words and parts are shown
-NO_PLAYER = f"Your own words need a model for photographs. The page Try it downloads one ({playground.REAL_MB} MB)."
 TABS = ("Answers", "Why", "More like this", "Notes")
 LISTED_CAPTION = 60  # maximum characters of a caption on a button
 NAMED_CAPTION = 36  # and in the name of a search
@@ -184,7 +183,11 @@ def _draw_steps(
             if card.wrong_text and card.kind not in movement_kinds():
                 caption["wrong"] = card.wrong_text
             models, label = _players(subject, card), "Try your own words"
-            look = {"icon": "draw", "disabled": not models, "help": label if models else NO_PLAYER}
+            look = {
+                "icon": "draw",
+                "disabled": not models,
+                "help": label if models else no_player(),
+            }
             with st.container(key="case_try", width="content"):
                 link_page("try", label, caption | {"models": models}, **look)
         added = add_cases, subject.key, card.kind, [card.id]
@@ -206,6 +209,12 @@ def _draw_steps(
 def _has_words(card: WallCard) -> bool:
     """Return whether the case's picture is on this machine, which users need to test it with their own captions."""
     return views.rows.are_here(card.images[:1])
+
+
+def no_player() -> str:
+    """Say why the user cannot test a case with words of their own."""
+    download = f" The page Try it downloads one ({playground.REAL_MB} MB)."
+    return f"Your own words need a model for photographs.{download * (not access.read_only())}"
 
 
 def _players(subject: PageSubject, card: WallCard) -> list[str]:

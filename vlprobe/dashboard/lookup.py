@@ -13,7 +13,7 @@ from vlprobe.dashboard.lab.documentation import titles
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.dashboard.state import (
     dataset_name,
-    model_name,
+    model_labels,
     n_passing,
     page_subject,
     plain,
@@ -165,9 +165,13 @@ def targets() -> dict[str, Target]:
     entries |= dict.fromkeys(LOSSES, ("repair", {}))
     for key, label in set_labels(sets).items():
         entries[label] = "explore", {"set": key}
-    rows = reversed(view(views.runs.question_set_rows))  # the first set of a model is the newest
-    for model, key in {model: row.case_key for row in rows for model in row.models}.items():
-        entries[f"{model_name(model)} · model"] = "explore", {"set": key, "model": model}
+    rows = reversed(
+        view(views.runs.question_set_rows)
+    )  # the first set of a model is the most complete one
+    keys = {model: row.case_key for row in rows for model in row.models}
+    label_of = model_labels(keys)
+    for model, key in keys.items():
+        entries[f"{label_of(model)} · model"] = "explore", {"set": key, "model": model}
     for layout in LAYOUTS:
         entries[f"Table layout: {layout.name}"] = "docs", {"page": "reference/columns"}
     left_out = {*PAGES.values(), *(["run"] if access.read_only() else [])}

@@ -7,11 +7,14 @@ const FRAMES = 60; // a second
 let nOpened = 0;
 let isMoved = false; // whether the last key was an arrow
 
-function listen(event) {
-  // After each choice, Streamlit highlights the first option of a list. Enter in the empty field would choose it, too.
+// After each choice, Streamlit highlights the first option of a list. Enter in the empty field would choose it, too.
+function guard(event) {
   const field = event.target.closest?.("[data-testid=stMultiSelect] input");
   if (event.key === "Enter" && field && !field.value && !isMoved) event.stopPropagation();
-  isMoved = event.key.startsWith("Arrow");
+  isMoved = Boolean(event.key?.startsWith("Arrow")); // autofill sends events without a key
+}
+
+function listen(event) {
   if (isChord(event) || !["/", "?"].includes(event.key)) return;
   if (isTyping() || document.querySelector("[role=dialog][aria-modal=true], dialog[open]")) return;
   event.preventDefault();
@@ -42,7 +45,8 @@ export default function ({ data, parentElement }) {
   nOpened = data.n_opened;
   parentElement.getRootNode().host?.setAttribute("data-drawn", "");
   const listeners = new AbortController();
-  document.addEventListener("keydown", listen, { capture: true, signal: listeners.signal });
+  document.addEventListener("keydown", guard, { capture: true, signal: listeners.signal });
+  document.addEventListener("keydown", listen, { signal: listeners.signal });
   document.addEventListener("click", open, { capture: true, signal: listeners.signal });
   return () => listeners.abort();
 }

@@ -67,6 +67,12 @@ def _cases(question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], 
     return rows, total
 
 
+def relative_name(name: str, root: str) -> str:
+    """Return a picture's name in tables, with paths that start in the folder `root` (with a slash at the end)."""
+    in_json = json.dumps(root)[:-1]  # the name of an edited picture is JSON
+    return name.removeprefix(root).replace(in_json, '"')
+
+
 def _case(
     case: FailureRow,
     changed: tuple[str, str],
@@ -75,7 +81,7 @@ def _case(
     root: str,
 ) -> dict[str, object]:
     """Return one case as a dict for the JSON export. Paths start in the cache; a read-only dashboard has none."""
-    names = [name.replace(root, "") for name in case.images]
+    names = [relative_name(name, root) for name in case.images]
     if access.read_only():
         names = [Picture.from_name(name).path.name for name in names]
     return {
