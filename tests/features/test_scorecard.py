@@ -1415,6 +1415,8 @@ def test_exports_count_the_cases_and_pictures_of_the_types_and_warn_of_solved_on
             caption, text, papers = menus.pop(key)
             assert papers == ["mieb"] * (tab == "differences" and not left_out)  # totals are shown
             nouns = noun if number == "Two" else noun[:-1]
+            if tab == "scorecard" and start == "add":
+                assert "Left out: Added attribute and Added object." in caption + text("latex")
             for shown in (caption, text("markdown"), text("latex")):
                 assert size in shown
                 assert (f"{number} {nouns} can be solved" in shown) is bool(number)

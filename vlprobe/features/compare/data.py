@@ -111,6 +111,7 @@ class Scorecard:
         renamed: Display names of datasets.
         has_intervals: Whether cells show 95 % intervals instead of counts.
         every: All columns of the page, if a figure shows only the first ones.
+        left_out: Titles of the columns that the user left out.
         unsolved: The columns without those that can be solved without the picture, if there are any.
     """
 
@@ -124,6 +125,7 @@ class Scorecard:
     renamed: Mapping[str, str] = field(default_factory=dict)
     has_intervals: bool = False
     every: Sequence[LeaderboardColumn] = ()
+    left_out: Sequence[str] = ()
     unsolved: Sequence[LeaderboardColumn] = ()
 
     @cached_property  # each column of the table goes through it
@@ -253,6 +255,7 @@ class Scorecard:
             f"{', '.join(filter(None, ['Paired tests by picture', self._correction]))}.",
             halves_note(self._both_orders),
             self.note(),
+            f"Left out: {listed(self.left_out)}." if self.left_out else "",
             "" if is_figure else self._rule_note,
         )
 

@@ -108,12 +108,14 @@ def draw_scorecard(is_opened: bool) -> None:
     with tests_slot:
         left_out = _pick_tests(every, by)
     columns = columns_without(left_out)
+    heads = dict(zip((each.name for each in every.columns), every.heads(), strict=True))
     solved = [each.name for each in columns if each.blind < SOLVED and not each.n_types]
     place, is_reversed = _sorted_by(columns)
     scorecard = Scorecard(
         *(columns, every.names, subject.looks, subject.model),
         *(score == "right", place, is_reversed, renamed()),
         st.query_params.get("below") == "intervals",
+        left_out=[heads[name] for name in left_out],
         unsolved=columns_without([*left_out, *solved]) if solved else (),
     )
     differences = partial(_differences, baseline=subject.model)
