@@ -29,7 +29,7 @@ from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import access
+from vlprobe.storage import access, shipped
 from vlprobe.storage.store import Store
 from vlprobe.surfaces import paper, powerpoint
 from vlprobe.views.story import opener, order, story
@@ -531,6 +531,21 @@ def build_slides(store: Store, key: str, kind: str) -> tuple[tuple[Slide, ...], 
     names = sentence_names(list(looks), {})
     addresses = dict.fromkeys(values.picture_names(slides), "data:image/webp;base64,AAAA")
     return slides, values.talk_values(slides, looks, addresses, names, "Heading", "Detail")
+
+
+def test_the_last_slide_shows_a_picture_that_fooled_the_best_model():
+    question_set = question_set_of(Store(shipped.PUBLISHED_FOLDER), dataset="bundled:SugarCrepe")
+    told = story(question_set, "foil")
+    closing = deck.slides(told)[-1]
+    cards = [*told.examples.values(), *(each.card for each in (told.opener, told.more) if each)]
+    fooled = {
+        one.model
+        for card in cards
+        if card.images[0] == closing.pictures[0].name
+        for one in card.verdicts
+        if one.margin <= 0
+    }
+    assert told.standings.fit[0].model in fooled
 
 
 def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Store):

@@ -20,6 +20,7 @@ from vlprobe.dashboard.state import (
     model_name,
     pick_question_set,
     quiet,
+    renamed,
     store,
     view,
 )
@@ -27,7 +28,8 @@ from vlprobe.dashboard.widgets import draw_row, follow_link, link_page
 from vlprobe.datasets import bundled
 from vlprobe.render import home
 from vlprobe.render import mixed as words
-from vlprobe.render.sentences import count_word, counted, shortened
+from vlprobe.render.sentences import count_word, counted, joined, shortened
+from vlprobe.render.slides.models import name_line
 from vlprobe.render.words import movement_kinds, probe_name
 from vlprobe.runs import jobs
 from vlprobe.scoring.thumbnails import addresses
@@ -62,7 +64,8 @@ def draw_page() -> None:
         with st.popover("Change", type="tertiary"):
             subject = home_subject(pick_question_set(default=leading))
     with about_slot:
-        quiet(f"{_describe(subject).removesuffix('.')}. {ABOUT_MODELS}")
+        about = f"{_describe(subject).removesuffix('.')}. {ABOUT_MODELS}"
+        quiet(joined(about, name_line(subject.models, renamed())))
         frame.say_strangers(subject)
     with body:
         draw_hero(subject)

@@ -39,7 +39,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.arrangement import CASE, MOST_SLIDES, TEXT, Arrangement, arrange, parse
 from vlprobe.render.slides.case import question_and_answer
-from vlprobe.render.slides.models import full_names, slide_names
+from vlprobe.render.slides.models import full_names, name_line, slide_names
 from vlprobe.render.slides.values import Slide
 from vlprobe.render.words import distinct, presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
@@ -103,6 +103,8 @@ def _draw_slides(bar: DeltaGenerator) -> None:
             _draw_openers(name, talk_story.opener)
         download, reset = (st.container(width="content") for _ in range(2))
     _draw_editor(subject, talk_story, arrangement, download, reset)
+    if line := name_line(subject.models, renamed()):
+        quiet(line)
     frame.say_strangers(subject, names=full_names(renamed()))
 
 

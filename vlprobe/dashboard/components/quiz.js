@@ -164,7 +164,7 @@ class Quiz {
       press("save", "", () => this.download(data, table), "Save as a picture"),
       data.end.back && press("save", "", () => this.send("slides", true), "Back to the slides")];
     return [this.heading, make("p", "detail quiet", detail), region("scroll", "Answers by question", table),
-      make("div", "foot", ...buttons), make("p", "note small quiet", data.note, ` ${data.end.others}`),
+      make("div", "foot", ...buttons), make("p", "note quiet", data.note, ` ${data.end.others}`),
       make("details", "note small quiet", make("summary", "", "Models and photographs"), make("p", "", data.end.models),
         make("p", "credit", ...credits.flatMap((credit, place) => [place ? ", " : "Photos: ",
           outside(credit.page, String(place + 1)), ...ends(credits, place) ? [" ", outside(credit.licenseUrl, credit.license)] : []])))];

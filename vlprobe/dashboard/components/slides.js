@@ -600,7 +600,7 @@ class Show {
     show();
     clearInterval(this.ticking);
     this.ticking = setInterval(show, 1000);
-    const following = make("footer", "", make("hr"), make("p", "", next ? `Next: ${next.spoken}` : "The last slide"), ...(next ? this.images(next) : []));
+    const following = make("footer", "", make("hr"), make("p", "", next ? `Next: ${next.titled ?? next.heading.map(([text]) => text).join("")}` : "The last slide"), ...(next ? this.images(next) : []));
     following.style = "position: sticky; bottom: 0; padding-bottom: 8px; background: inherit"; // in view below long notes
     this.second.document.title = `Speaker notes: ${place}`;
     this.second.document.body.replaceChildren(clock, make("b", "", place), make("p", "", slide.spoken.replace(/([.?!:]) - /, "$1\n- ")), ...notes(), ...this.images(slide), following);

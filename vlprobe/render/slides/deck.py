@@ -62,7 +62,13 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     deck += [replace(each, note=joined(each.note, credit)) for each in measured]
     if story.more:
         deck.append(question_and_answer(story.models, story.more.card, kind, names, "more"))
-    pictures = side_pictures(case_card(story.opener.card, kind), 0) if story.opener else ()
+    cards = [each.card for each in (story.opener, story.more) if each] + [*story.examples.values()]
+    if not kind.is_movement:  # the title says how often the best model is fooled
+        best = {each.model for each in story.standings.fit[:1]}
+        cards.sort(
+            key=lambda card: not best & {one.model for one in card.verdicts if one.margin <= 0}
+        )
+    pictures = side_pictures(case_card(cards[0], kind), 0) if cards else ()
     closing = Slide(
         id="closing",
         layout="beside" if pictures else "stacked",

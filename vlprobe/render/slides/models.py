@@ -65,6 +65,21 @@ def full_names(renamed: Mapping[str, str]) -> dict[str, str]:
     return {**plain, **renamed}
 
 
+def name_line(models: Sequence[str], renamed: Mapping[str, str]) -> str:
+    """Say which models have another name on slides and in the quiz than on other pages, or return "".
+
+    >>> name_line(["published:CLIP_COCO", "published:GPT-4V"], {})
+    'On slides and in the quiz: COCO-tuned CLIP (CLIP_COCO).'
+    """
+    full = full_names(renamed)
+    names = [
+        full[model]
+        for model in models
+        if model in full and model not in renamed and " (" in full[model]
+    ]
+    return f"On slides and in the quiz: {listed(names)}." if names else ""
+
+
 def describe_models(models: Sequence[str], names: Mapping[str, str]) -> list[str]:
     """Say in a sentence for each group of models what they are, with the exact names of those that have a plain one.
 
