@@ -377,11 +377,8 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, test: PairedTest
         for case_filter, n_halves in zip(filters, test.halves, strict=True):
             both = replace(case_filter, other_outcome="fooled")
             if n_halves and (n_once := counts(contest, both)["tied"]):
-                name, of_both = (
-                    contest.names[case_filter.model],
-                    f"Of the {test.both:,} that fool both",
-                )
-                shared.append(f"{of_both}, {n_once:,} fool {name} in only one order.")
+                once = f"{n_once:,} fool {contest.names[case_filter.model]} in only one order"
+                shared.append(f"Of the {test.both:,} that fool both, {once}.")
         if any(shared):
             quiet(joined(*shared))
         columns = zip(st.columns(2, gap="large"), ("left", "right"), filters, strict=True)

@@ -462,7 +462,7 @@ def rows_text(
     return with_source(table, how, runs, renamed, None, caption, details, "differences")
 
 
-CLICK = "Click a row for its pictures."  # added to `how_to_read` where rows can be clicked
+CLICK = "Click a row for its pictures."  # above a plot whose rows can be clicked
 
 
 def how_to_read(comparison: PairedTests) -> str:

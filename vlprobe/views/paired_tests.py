@@ -351,6 +351,7 @@ def compare_models(
         if not len(numbers):
             raise InvalidInput(f"The slice '{named_slice}' has no cases of the kind '{kind}'.")
     whole = _all_models(question_set)
+    # Adjusted for all types, so a choice of types leaves the p-values of a type as they are
     families = rankings or rank_by_type(whole, kind, unit)
     rankings = rankings or rank_by_type(whole, kind, unit, types)
     families = {**families, "": rankings[""]}

@@ -33,13 +33,7 @@ from vlprobe.render.charts.theme import (
 )
 from vlprobe.render.forest import MINUS, correction
 from vlprobe.render.html.elements import breakable, embed, mark
-from vlprobe.render.leaderboard import (
-    compared,
-    distinct_heads,
-    in_words,
-    parts_of,
-    solved_note,
-)
+from vlprobe.render.leaderboard import compared, distinct_heads, in_words, parts_of, solved_note
 from vlprobe.render.numbers import RESAMPLED, TOO_FEW, interval, number
 from vlprobe.render.sentences import (
     capitalized,
@@ -54,7 +48,7 @@ from vlprobe.render.sentences import (
 from vlprobe.render.slides.models import full_names
 from vlprobe.render.text_tables import BELOW
 from vlprobe.render.words import as_title, dataset_name, edit_title, probe_name, value_label, wrong
-from vlprobe.views.estimates import LEAST_DIFFERENT
+from vlprobe.views.estimates import LEAST_DIFFERENT, SOLVED
 from vlprobe.views.leaderboard import (
     FAILED,
     SHARE,
@@ -641,7 +635,7 @@ class Scorecard:
         if not is_known or rest[0].pooled in ((), first.pooled):
             return note
         before, heading = self._heading(first), self._heading(rest[0])
-        them = "it" if note.startswith("One ") else "them"
+        them = "them" if sum(each.blind < SOLVED for each in self.columns) > 1 else "it"
         alike = f"{heading.removesuffix('.')} with and without {them}."
         return f"{note} {alike if heading == before else f'Without {them}: {heading}'}"
 
