@@ -165,10 +165,9 @@ def targets() -> dict[str, Target]:
     entries |= dict.fromkeys(LOSSES, ("repair", {}))
     for key, label in set_labels(sets).items():
         entries[label] = "explore", {"set": key}
-    rows = reversed(
-        view(views.runs.question_set_rows)
-    )  # the first set of a model is the most complete one
-    keys = {model: row.case_key for row in rows for model in row.models}
+    rows = view(views.runs.question_set_rows)
+    # The first set of a model is the most complete one, so it is written last
+    keys = {model: row.case_key for row in reversed(rows) for model in row.models}
     label_of = model_labels(keys)
     for model, key in keys.items():
         entries[f"{label_of(model)} · model"] = "explore", {"set": key, "model": model}

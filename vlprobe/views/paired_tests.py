@@ -157,9 +157,8 @@ class PairedTests:
     n_cases: int
     n_more_subtypes: int = 0  # subtypes without a row
     shares: tuple[SubtypeShare, ...] = ()  # named types, those with the most answers first
-    solved: Mapping[str, float] = field(
-        default_factory=dict
-    )  # `fewer_words` of types that it solves
+    # `estimates.fewer_words` of the types that can be solved without the picture
+    solved: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def baseline(self) -> ModelShare:
