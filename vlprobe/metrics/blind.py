@@ -189,7 +189,7 @@ def _logistic_regression(differences: "csr_array", n_features: int) -> np.ndarra
         value = np.logaddexp(0, -margin).sum() + weights @ weights / 2
         return value, weights - differences.T @ expit(-margin)
 
-    # In the dashboard at load 6, scipy's own threads took 23 s for 7,500 pairs, one thread takes 1.5 s.
+    # Beside other work (load 6, two cores, profiled), scipy's own threads took 24 s for 7,500 pairs, one takes 1.5 s
     with threadpool_limits(1, "blas"):
         return minimize(
             loss, np.zeros(n_features), jac=True, method="L-BFGS-B", options={"gtol": GRADIENT}
